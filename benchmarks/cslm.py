@@ -1,12 +1,14 @@
-"""Measure the speed of the CSLM: n-grams per CPU second in training and in scoring.
+"""Measure the speed of the CSLM or the joint model: n-grams per CPU second in training, and in scoring for the CSLM.
 
     python benchmarks/cslm.py --text DIR [--preset small] [--model M.pt] [--settings hidden_2=128 ...] [--threads 1]
+    python benchmarks/cslm.py --examples DIR [--preset small] [--settings hidden_2=128 ...] [--threads 1]
 
-DIR is the directory written by ``rnnsmt cslm prepare``. Training: whole updates (minibatch, gradient, clipping, Adam),
-with the gradient by hand and by autograd over the same equations. Scoring: all words of the first sentences of the text
-with their distinct contexts, as in ``cslm score``, and several words per context, as in the search. Without --model,
-the network has random parameters. The versions are run in turns, so that the load of the machine affects all of them;
-the best of several rounds is printed.
+DIR is the directory written by ``rnnsmt cslm prepare`` or ``rnnsmt nnjm prepare``. Training: whole updates (minibatch,
+gradient, clipping, Adam), with the gradient by hand, by autograd over the same equations, and in plain PyTorch
+(modules, cross entropy over all classes, torch.optim.Adam), without dropout. Scoring: all words of the first sentences
+of the text with their distinct contexts, as in ``cslm score``, and several words per context, as in the search. Without
+--model, the network has random parameters. The versions are run in turns, so that the load of the machine affects all
+of them; the best of several rounds is printed.
 """
 
 import argparse
@@ -25,8 +27,12 @@ from rnnsmt.cslm.model import FeedForwardLM, save_model
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.cslm.text import Text, contexts_at
-from rnnsmt.cslm.training import CslmTrainer
+from rnnsmt.cslm.training import CslmTrainer, FeedForwardTrainer
 from rnnsmt.networks.devices import set_up_device
+from rnnsmt.nnjm.examples import Examples
+from rnnsmt.nnjm.settings import PRESETS as JOINT_PRESETS
+from rnnsmt.nnjm.settings import JointSettings
+from rnnsmt.nnjm.training import NnjmTrainer
 
 SENTENCES = 1000
 WORDS = 20
@@ -56,7 +62,8 @@ def best(work: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
     return found
 
 
-def training(text: Text, settings: CslmSettings, threads: int, rounds: int) -> dict[str, float]:
+def training(data: Text | Examples, settings: CslmSettings, threads: int, rounds: int) -> dict[str, float]:
+    torch.set_num_threads(threads)
     work: dict[str, Callable[[], int]] = {}
     for precision in ("reduced", "float32"):
         setup = set_up_device("cpu", 1, precision)
@@ -65,15 +72,60 @@ def training(text: Text, settings: CslmSettings, threads: int, rounds: int) -> d
             ("by hand, no dropout", replace(settings, dropout=0.0)),
             ("by hand, self-normalised", replace(settings, self_normalised=0.1)),
             ("autograd, no dropout", replace(settings, dropout=0.0)),
+            ("plain PyTorch", replace(settings, dropout=0.0)),
         ):
-            trainer = CslmTrainer(text, changed, 1, setup, threads)
+            trainer: FeedForwardTrainer
+            if isinstance(data, Examples):
+                assert isinstance(changed, JointSettings)
+                trainer = NnjmTrainer(data, changed, 1, setup, threads)
+            else:
+                trainer = CslmTrainer(data, changed, 1, setup, threads)
             if "autograd" in name:
-                trainer.loss_and_gradient = partial(by_autograd, precision == "reduced")
-            work[f"{name}, {precision}"] = partial(updates, trainer, 8)
+                trainer.loss_and_gradient = partial(by_autograd, precision == "reduced")  # type: ignore[method-assign]
+            if "plain" in name:
+                work[f"{name}, {precision}"] = partial(Plain(trainer, precision == "reduced").updates, 8)
+            else:
+                work[f"{name}, {precision}"] = partial(updates, trainer, 8)
     return best(work, rounds)
 
 
-def updates(trainer: CslmTrainer, number: int) -> int:
+class Plain:
+    """The same network as PyTorch's documentation would have it: modules, cross entropy, Adam."""
+
+    def __init__(self, trainer: FeedForwardTrainer, reduced: bool) -> None:
+        sizes = trainer.model.sizes
+        unit = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}[sizes.activation]
+        self.network = torch.nn.Sequential(
+            torch.nn.Embedding(sizes.inputs, sizes.projection),
+            torch.nn.Flatten(),
+            torch.nn.Linear(sizes.context * sizes.projection, sizes.hidden_1),
+            unit(),
+            torch.nn.Linear(sizes.hidden_1, sizes.hidden_2),
+            unit(),
+            torch.nn.Linear(sizes.hidden_2, sizes.vocabulary),
+        )
+        self.trainer, self.reduced = trainer, reduced
+        self.optimiser = torch.optim.Adam(self.network.parameters(), trainer.settings.learning_rate)
+
+    def updates(self, number: int) -> int:
+        """Make updates; return the number of n-grams."""
+        seen = 0
+        for _ in range(number):
+            ngrams = torch.from_numpy(self.trainer.ngrams(next(self.trainer.batches)))
+            self.optimiser.zero_grad()
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.reduced):
+                units = self.network(ngrams[:, :-1])
+            loss = torch.nn.functional.cross_entropy(units.float(), ngrams[:, -1])
+            if self.trainer.settings.self_normalised:
+                loss = loss + self.trainer.settings.self_normalised * torch.logsumexp(units.float(), 1).square().mean()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.trainer.settings.clip)
+            self.optimiser.step()
+            seen += len(ngrams)
+        return seen
+
+
+def updates(trainer: FeedForwardTrainer, number: int) -> int:
     before = trainer.seen
     for _ in range(number):
         trainer.step()
@@ -112,7 +164,9 @@ def scored(scorer: NGramScorer, contexts: np.ndarray, owner: np.ndarray, words: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", required=True, help="directory written by `rnnsmt cslm prepare`")
+    data = parser.add_mutually_exclusive_group(required=True)
+    data.add_argument("--text", help="directory written by `rnnsmt cslm prepare`")
+    data.add_argument("--examples", help="directory written by `rnnsmt nnjm prepare`")
     parser.add_argument("--preset", choices=tuple(PRESETS), default="small", help="preset of the network")
     parser.add_argument(
         "--settings", nargs="*", default=[], metavar="NAME=N", help="override preset settings (integers)"
@@ -121,9 +175,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="number of threads")
     parser.add_argument("--rounds", type=int, default=3, help="number of rounds; the best is printed")
     args = parser.parse_args()
-    text = Text.open(args.text)
     given = {name: int(value) for name, value in (setting.split("=") for setting in args.settings)}
-    settings = replace(PRESETS[args.preset], **given)  # type: ignore[arg-type]
+    presets: dict[str, CslmSettings] = dict(JOINT_PRESETS) if args.examples else PRESETS
+    settings = replace(presets[args.preset], **given)  # type: ignore[arg-type]
+    trained: Text | Examples
+    if args.examples:
+        trained = Examples.open(args.examples)
+    else:
+        trained = Text.open(args.text)
+        print_scoring(trained, settings, args)
+    for name, rate in training(trained, settings, args.threads, args.rounds).items():
+        print(f"training, {name}: {rate:,.0f} n-grams per CPU second")
+
+
+def print_scoring(text: Text, settings: CslmSettings, args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = args.model or str(Path(folder) / "random.pt")
         if not args.model:
@@ -131,8 +196,6 @@ def main() -> None:
             save_model(path, model, text.vocabulary, False, 0, {})
         for name, rate in scoring(text, path, args.threads, args.rounds).items():
             print(f"scoring, {name}: {rate:,.0f} n-grams per CPU second")
-    for name, rate in training(text, settings, args.threads, args.rounds).items():
-        print(f"training, {name}: {rate:,.0f} n-grams per CPU second")
 
 
 if __name__ == "__main__":

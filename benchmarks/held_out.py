@@ -33,9 +33,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.arrays import read_array, write_array
 from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.evaluation.scores import read_score
+from rnnsmt.rnn.pairs import Pairs
 
 SPLITS = 5
 SENTENCES = 2000
@@ -183,6 +185,65 @@ def link_shared(other: Path, folder: Path) -> None:
         if not new.exists():
             new.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, new)
+
+
+COLUMNS = {
+    "pointwise": "log p(y|x) - log p(y): `rnn` minus `blind`",
+    "normalised": "log p(y|x) per predicted token, EOS included",
+    "shared": "log p(y|x) with the probability of UNK shared by all word types outside the shortlist",
+}
+"""Columns that are made of the scores of networks (docs/protocol.md, E2 and E5)."""
+
+
+def make_column(name: str, results: Path, network: int) -> None:
+    """Write the scores of a column of ``COLUMNS`` where the workflow expects those of a network of this name.
+
+    The scores of its networks are there already. The network and its history are links to those of ``rnn``: the
+    workflow takes them as trained, and scores that are newer than them as made.
+    """
+    made = results / name / f"network{network}"
+    (made / "scores").mkdir(parents=True, exist_ok=True)
+    network_of_rnn = results / f"rnn/network{network}"
+    for file in ("model.pt", "history.json"):
+        if not (made / file).exists():
+            os.link(network_of_rnn / file, made / file)
+    shards = sorted((network_of_rnn / "scores").glob("*.npy"), key=lambda path: int(path.stem.split("-of-")[0]))
+    pairs = Pairs.open(results / "rnn/pairs")
+    lengths = np.diff(pairs.sides[1].offsets[:])
+    begin = 0
+    for shard in shards:
+        scores = read_array(shard, np.float32, 1, "run the workflow with system rnn").astype(np.float64)
+        here = slice(begin, begin + len(scores))
+        if name == "pointwise":
+            other = results / f"blind/network{network}/scores" / shard.name
+            scores -= read_array(other, np.float32, 1, "run the workflow with a system that has blind")
+        elif name == "normalised":
+            scores /= lengths[here]
+        else:
+            outside = read_array(results / "rnn/shortlist.npy", np.float32, 1, "run the workflow with feature wp")
+            scores -= outside[here] * np.log(types_outside(results, pairs))
+        write_array(made / "scores" / shard.name, scores.astype(np.float32))
+        begin += len(scores)
+    if begin != len(pairs):
+        raise SystemExit(f"{network_of_rnn}/scores: {begin} scores for {len(pairs)} pairs")
+
+
+def types_outside(results: Path, pairs: Pairs) -> int:
+    """Return the number of target word types of the phrase table that are not in the shortlist."""
+    known = set(pairs.vocabularies[1].words)
+    found: set[str] = set()
+    for line in read_lines(results / "model/phrase-table.gz"):
+        found.update(line.split(" ||| ")[1].split())
+    return len(found - known)
+
+
+def column(args: argparse.Namespace) -> None:
+    """Make a column in runs that have the scores it is made of."""
+    for folder in map(Path, args.split):
+        results = folder / args.smoothing / "results"
+        for network in sorted((results / "rnn").glob("network*")):
+            make_column(args.name, results, int(network.name[7:]))
+            print(folder, args.name, network.name)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -409,7 +470,9 @@ def kind_of(split: Split) -> str:
 
 def report(args: argparse.Namespace) -> None:
     """Print BLEU and contrasts of the splits that are complete, kind by kind, and contrasts by overlap."""
-    wanted = CONTRASTS | dict(map(parse_contrast, args.contrast))
+    wanted = ({} if args.only else CONTRASTS) | dict(map(parse_contrast, args.contrast))
+    if not wanted:
+        raise SystemExit("--only: give at least one --contrast")
     systems = list(dict.fromkeys(name for weights in wanted.values() for name in weights))
     for path in args.split:
         if not any((Path(path) / name).is_file() for name in ("test.en", "overlap.json")):
@@ -487,6 +550,13 @@ def main() -> None:
     new.add_argument("--cores", type=int, default=1)
     new.add_argument("--config", nargs="*", default=[], help="further settings, as --config of snakemake")
     new.set_defaults(function=run)
+    new = commands.add_parser("column", help="make a column of the scores of networks")
+    new.add_argument("split", nargs="+", help="directories of splits")
+    new.add_argument("--smoothing", default="none", help="of the phrase table")
+    new.add_argument(
+        "--name", required=True, choices=COLUMNS, help="; ".join(f"{name}: {text}" for name, text in COLUMNS.items())
+    )
+    new.set_defaults(function=column)
     new = commands.add_parser("archive", help="pack the score files of splits")
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--output", required=True, metavar="FILE.tar.xz")
@@ -495,6 +565,7 @@ def main() -> None:
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--smoothing", nargs="+", default=["none", "kneser-ney"])
     new.add_argument("--contrast", nargs="*", default=[], metavar="NAME=rnn_blind-rnn", help="further contrasts")
+    new.add_argument("--only", action="store_true", help="no contrasts but those of --contrast")
     new.add_argument("--bins", type=int, default=5, help="bins of overlap; 0: none")
     new.set_defaults(function=report)
     args = parser.parse_args()

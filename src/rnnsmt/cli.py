@@ -2,8 +2,9 @@
 
 Only the commands of the requested chapter are imported: stages are processes, and their start must be quick.
 
-Exit status: 0 success; 1 a bug, with its traceback; 2 invalid input or options, with one sentence on stderr; 75 stopped
-before the end with a checkpoint saved, run again to resume; 128 + n ended by signal n.
+Exit status: 0 success; 1 a bug, with its traceback; 2 invalid input or options, with one sentence on stderr; 3 `rnnsmt
+corpus check` found problems; 75 stopped before the end with a checkpoint saved, run again to resume; 128 + n ended by
+signal n.
 """
 
 import argparse
@@ -42,6 +43,7 @@ exit status:
   0      success
   1      internal error, with traceback
   2      invalid input or options, with one line on stderr
+  3      rnnsmt corpus check: problems found
   75     stopped before the end with a checkpoint saved; run the same command again to resume
   128+N  terminated by signal N"""
 

@@ -50,8 +50,11 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),
-        "unpack": Stage(1, "extract one file from a tar archive"),
+        "unpack": Stage(1, "extract one file from a tar or zip archive"),
+        "separate": Stage(1, "write the sides of a zip archive, TMX or TSV file to a text file each"),
         "prepare": Stage(4, "normalise, tokenise and clean a monolingual or parallel corpus"),
+        "split": Stage(1, "split one parallel corpus into training, dev and test text"),
+        "check": Stage(1, "check the corpora of a configuration before a run"),
         "join": Stage(1, "concatenate text files"),
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),

@@ -76,6 +76,38 @@ def test_downloads_without_data_dir(workflow):
     assert jobs["fetch"] == 8
 
 
+def test_corpora_of_one_file(workflow, tmp_path):
+    """An archive that is fetched, a TMX file of data_dir, a table with its columns, two files with a prefix."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("own.tmx", "dev.tsv", "test.clean.en", "test.clean.fr.gz"):
+        (data / name).write_text(f"{name}\tb\n")
+    config = tmp_path / "own.yaml"
+    config.write_text(
+        "corpora:\n"
+        "- {name: opus, role: bitext, file: en-fr.txt.zip, members: {source: a b.en, target: c.fr},\n"
+        "   download: {file: {url: 'https://example.org/en-fr.txt.zip', sha256: null, mirrors: ['ftp://x/y.zip']}}}\n"
+        "- {name: own, role: bitext, file: own.tmx}\n"
+        "- {name: dev, role: dev, file: dev.tsv, columns: [4, 2]}\n"
+        "- {name: test, role: test, file: test.clean}\n"
+        f"data_dir: {data}\n"
+    )
+    options = ["--configfile", str(config)]
+    jobs = workflow.plan(*options)
+    assert jobs.items() >= {"fetch": 1, "separate": 3, "prepare_bitext": 4, "raw_reference": 2}.items()
+    said = workflow.call("--dry-run", "-p", *options).stdout
+    for command in (
+        r"corpus fetch --url https://example.org/en-fr.txt.zip --mirror ftp://x/y.zip --sha256 none",
+        r"corpus separate --bitext results/downloads/\S+/en-fr.txt.zip --members 'a b.en' c.fr --source-lang en",
+        rf"corpus separate --bitext {data}/own.tmx +--source-lang en --target-lang fr",
+        rf"corpus separate --bitext {data}/dev.tsv --columns 4 2 --source-lang en",
+        rf"corpus prepare --source {data}/test.clean.en --target {data}/test.clean.fr.gz --source-lang en",
+        r"corpus prepare --source results/corpus/separated/opus.en.gz --target results/corpus/separated/opus.fr.gz",
+        rf"--inputs results/downloads/\S+/en-fr.txt.zip {data}/own.tmx {data}/dev.tsv {data}/test.clean.en",
+    ):
+        assert re.search(command, said), command
+
+
 def test_the_experiment_of_the_paper_without_its_data(workflow):
     """The whole plan of WMT 2014, from the addresses of the archives to the table."""
     jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))

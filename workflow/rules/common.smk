@@ -41,6 +41,7 @@ if source := ROOT if ROOT and (ROOT / "src").is_dir() else checkout():
     os.environ.update(RNNSMT_CHECKOUT=str(source))
 
 from rnnsmt.align import PASSES_OF
+from rnnsmt.corpus.check import first_warnings
 from rnnsmt.monitoring.network_settings import setting_mistakes
 from rnnsmt.monitoring.run_lock import enter, executes
 from rnnsmt.moses.installation import Installation, check_path, needs_of
@@ -108,6 +109,7 @@ if workflow.is_main_process:
     # Files of a module may be made by rules of the workflow that uses it.
     if ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT):
         warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
+    warnings += first_warnings(texts.corpora.values(), (texts.source, texts.target))
     if not HAS_FIGURES:
         warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     for line in warnings:

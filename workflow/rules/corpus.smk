@@ -57,6 +57,29 @@ rule unpack:
         "rnnsmt corpus unpack --archive {input:q} --member {params.member:q} --output {output:q} &> {log:q}"
 
 
+rule separate:
+    input:
+        lambda w: texts.corpora[w.corpus].file.path,
+    output:
+        source=f"results/corpus/separated/{{corpus}}.{SOURCE}.gz",
+        target=f"results/corpus/separated/{{corpus}}.{TARGET}.gz",
+    log:
+        "results/logs/corpus/separate.{corpus}.log",
+    priority: 10
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory("separate"),
+        runtime=minutes("separate"),
+    params:
+        version=version("corpus", "separate"),
+        parts=lambda w: texts.corpora[w.corpus].file.options(),
+    shell:
+        "rnnsmt corpus separate --bitext {input:q} {params.parts} "
+        f"--source-lang {SOURCE} --target-lang {TARGET} "
+        "--output-source {output.source:q} --output-target {output.target:q} &> {log:q}"
+
+
 # What is wrong with a text is to show before anything long begins: these go first.
 rule prepare_bitext:
     input:

@@ -190,7 +190,7 @@ rule provenance:
         ini=expand(f"{RUN}/moses.ini", system=TUNED, run=RUNS),
         models=systems.of_every_training("results/{name}/network{n}/model{left_out}.pt") + systems.lstm_models,
         histories=systems.of_every_training("results/{name}/network{n}/history{left_out}.json") + systems.lstm_histories,
-        corpora=[side for corpus in texts.corpora.values() for side in (corpus.source, corpus.target) if side],
+        corpora=texts.raw_files(),
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in texts.corpora],
         alignment=config["alignment"]["external"] or [],
         references=[

@@ -17,8 +17,9 @@ import os
 import platform
 import shutil
 import sys
+import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
@@ -32,7 +33,7 @@ _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """First bytes of zip archives."""
 
-DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, OSError, ValueError)
+DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, OSError, ValueError)
 """Exceptions of the decompressors for damaged files; an ``OSError`` with a number is an error of the system."""
 
 MAX_RATIO = 100
@@ -62,11 +63,11 @@ class InputError(Exception):
 
 
 class _Unpacked(io.RawIOBase):
-    """Decompressed content of a file, which is refused when it exceeds ``limit`` bytes."""
+    """Decompressed content of a file of ``size`` bytes, which is refused when it is much larger than the file."""
 
-    def __init__(self, stream: BinaryIO, path: Path, limit: int) -> None:
+    def __init__(self, stream: BinaryIO, path: Path, size: int) -> None:
         super().__init__()
-        self._stream, self._path, self._limit, self._read = stream, path, limit, 0
+        self._stream, self._path, self._limit, self._read = stream, path, max(ALWAYS_UNPACKED, MAX_RATIO * size), 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -108,9 +109,9 @@ def open_binary(path: str | Path) -> io.BufferedReader:
         start = raw.peek(6)[:6] if raw.seekable() else b""
         for suffix, open_compressed in ((".gz", gzip.open), (".bz2", bz2.open), (".xz", lzma.open)):
             if start.startswith(_MAGIC[suffix]) and (suffix != ".bz2" or start[3:4].isdigit()):
-                limit = max(ALWAYS_UNPACKED, MAX_RATIO * os.fstat(raw.fileno()).st_size)
+                size = os.fstat(raw.fileno()).st_size
                 raw.close()
-                unpacked = _Unpacked(cast(BinaryIO, open_compressed(path, "rb")), path, limit)
+                unpacked = _Unpacked(cast(BinaryIO, open_compressed(path, "rb")), path, size)
                 return io.BufferedReader(unpacked, 1 << 18)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
@@ -136,8 +137,64 @@ def open_text(path: str | Path) -> io.BufferedReader:
     stream = open_binary(path)
     if isinstance(stream.raw, io.FileIO) and stream.peek(4)[:4] in _ZIP:
         stream.close()
-        raise InputError(f"{path}: is a zip archive; unpack it and give the text file inside it")
+        raise InputError(
+            f"{path}: is a zip archive; unpack it and give the text file inside it, or, if it contains both sides, "
+            "name it with file: in the configuration (--bitext of rnnsmt corpus prepare)"
+        )
     return stream
+
+
+@contextmanager
+def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
+    """Open a zip archive, or provide None if the file is not one, by its first bytes.
+
+    Raises:
+        InputError: the file cannot be opened, or the archive is damaged.
+    """
+    with open_binary(path) as stream:
+        if not isinstance(stream.raw, io.FileIO) or not stream.seekable() or stream.peek(4)[:4] not in _ZIP:
+            yield None
+            return
+        try:
+            archive = zipfile.ZipFile(cast(IO[bytes], stream))
+        except (*DAMAGED, NotImplementedError) as error:
+            raise _zip_damage(path, error) from None
+        with archive:
+            yield archive
+
+
+def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io.BufferedReader:
+    """Open a file of a zip archive for reading bytes; it is not decompressed if it is compressed itself.
+
+    Args:
+        archive: the archive.
+        path: its path.
+        name: name of the file in it.
+
+    Raises:
+        InputError: it is a directory, encrypted, or stored with another method than deflate or bzip2; when it is read:
+            it is too large for the archive, see ``open_binary``.
+    """
+    member = archive.getinfo(name)
+    if member.is_dir():
+        raise InputError(f"{path}: {name} is a directory, not a file; give another member")
+    if member.flag_bits & 1:
+        raise InputError(f"{path}: {name} is encrypted; unpack it with its password and give the text file")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
+        raise InputError(f"{path}: {name} has a compression that cannot be read; unpack it and give the text file")
+    size = Path(path).stat().st_size
+    try:
+        stream = archive.open(member)
+    except (*DAMAGED, NotImplementedError) as error:
+        raise _zip_damage(path, error) from None
+    return io.BufferedReader(_Unpacked(cast(BinaryIO, stream), Path(path), size), 1 << 18)
+
+
+def _zip_damage(path: str | Path, error: Exception) -> Exception:
+    """Return the error for a zip archive that cannot be opened; a directory with forged positions gives EINVAL."""
+    if isinstance(error, OSError) and error.errno == errno.EINVAL:
+        error = zipfile.BadZipFile("a position in its directory lies outside of the file")
+    return damage(path, None, error)
 
 
 def sha256(path: str | Path) -> str:
@@ -169,25 +226,30 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
     Raises:
         InputError: the file is missing, truncated or damaged.
     """
+    with open_text(path) as stream:
+        yield from bounded_lines(stream, path, limit)
+
+
+def bounded_lines(raw: io.BufferedReader, path: str | Path, limit: int) -> Iterator[bytes | None]:
+    """Yield the lines of an open file as ``read_bounded_lines``; ``path`` is its name in messages."""
     number = 0
-    with open_text(path) as raw:
-        stream = io.BufferedReader(cast(io.RawIOBase, raw), 1 << 18)
-        while True:
-            try:
-                line = stream.readline(limit + 1)
-                too_long = len(line) > limit and not line.endswith(b"\n")
-                part = line if too_long else b"\n"
-                while part and not part.endswith(b"\n"):
-                    part = stream.readline(limit + 1)
-            except DAMAGED as error:
-                raise _damaged(path, number, error) from None
-            if not line:
-                return
-            number += 1
-            if too_long:
-                yield None
-            else:
-                yield line[:-1] if line.endswith(b"\n") else line
+    stream = io.BufferedReader(cast(io.RawIOBase, raw), 1 << 18)
+    while True:
+        try:
+            line = stream.readline(limit + 1)
+            too_long = len(line) > limit and not line.endswith(b"\n")
+            part = line if too_long else b"\n"
+            while part and not part.endswith(b"\n"):
+                part = stream.readline(limit + 1)
+        except DAMAGED as error:
+            raise damage(path, number, error) from None
+        if not line:
+            return
+        number += 1
+        if too_long:
+            yield None
+        else:
+            yield line[:-1] if line.endswith(b"\n") else line
 
 
 def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
@@ -224,7 +286,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
             try:
                 data = raw.read(size)
             except DAMAGED as error:
-                raise _damaged(path, lines, error) from None
+                raise damage(path, lines, error) from None
             if not data:
                 break
             rest += data
@@ -252,11 +314,11 @@ def read_whole(path: str | Path, limit: int) -> bytes | None:
         try:
             content = stream.read(limit + 1)
         except DAMAGED as error:
-            raise _damaged(path, None, error) from None
+            raise damage(path, None, error) from None
     return content if len(content) <= limit else None
 
 
-def _damaged(path: str | Path, lines: int | None, error: Exception) -> Exception:
+def damage(path: str | Path, lines: int | None, error: Exception) -> Exception:
     """Return the error for a file that is damaged, after ``lines`` lines; that of the system if the file is not."""
     if isinstance(error, OSError) and error.errno is not None:
         return error
@@ -586,6 +648,14 @@ def write_json(path: str | Path, value: object) -> None:
     with atomic_text(path) as out:
         json.dump(value, out, indent=2, ensure_ascii=False)
         out.write("\n")
+
+
+def write_report(path: str | Path, figures: Mapping[str, object]) -> None:
+    """Write the figures of a stage as JSON, without CPU seconds, so that equal runs write equal files.
+
+    Times are in the last line of the log.
+    """
+    write_json(path, {name: value for name, value in figures.items() if "seconds" not in name})
 
 
 def read_json(path: str | Path) -> Any:

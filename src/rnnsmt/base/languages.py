@@ -1,5 +1,7 @@
 """Language codes: the two letters of ISO 639-1 for languages that have them, and their English names."""
 
+from pathlib import PurePosixPath
+
 _THREE_LETTERS = """
 aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm
 baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv cmn:zh
@@ -58,3 +60,21 @@ def code_mistake(lang: str) -> str | None:
     if lang in TWO_LETTERS:
         return f"{lang} is a three-letter code; did you mean {TWO_LETTERS[lang]} (ISO 639-1)?"
     return None
+
+
+COMPRESSED = (".gz", ".bz2", ".xz")
+
+NOT_LANGUAGES = (".txt", ".tok", ".clean", ".sgm", ".sgml", *COMPRESSED)
+"""Suffixes after that of the language, e.g. of ``train.en.tok.gz``."""
+
+
+def language_suffix(path: str) -> str:
+    """Return the suffix of a file name that may be a language code, in lower case and without its dot.
+
+    A three-letter code is returned as two letters. The suffix of compressed or tokenised text is not a language.
+    """
+    suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
+    while suffixes and suffixes[-1] in NOT_LANGUAGES:
+        suffixes.pop()
+    code = suffixes[-1][1:] if suffixes else ""
+    return TWO_LETTERS.get(code, code)

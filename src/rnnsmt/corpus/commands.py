@@ -2,10 +2,11 @@
 
 import argparse
 import re
+import sys
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
 from rnnsmt.base.languages import code_mistake
@@ -13,7 +14,12 @@ from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
+    from rnnsmt.corpus.bitext_files import BitextFile
+    from rnnsmt.corpus.check import Text
     from rnnsmt.corpus.preparation import CorpusSide
+
+FOUND = 3
+"""Exit status of `rnnsmt corpus check` if it has found something."""
 
 
 def fetch_options(parser: argparse.ArgumentParser) -> None:
@@ -57,15 +63,17 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
 
 
 def unpack_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--archive", required=True, metavar="FILE", help="tar archive (plain, .gz, .bz2 or .xz)")
+    parser.add_argument(
+        "--archive", required=True, metavar="FILE", help="tar archive (plain, .gz, .bz2 or .xz) or zip archive"
+    )
     parser.add_argument("--member", required=True, metavar="PATH", help="path of the file inside the archive")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file")
 
 
 def unpack(args: argparse.Namespace) -> dict[str, object]:
-    """Extract one file from a tar archive (plain, .gz, .bz2 or .xz), the format of the WMT corpora.
+    """Extract one file from a tar archive (plain, .gz, .bz2 or .xz) or a zip archive, the formats of WMT and OPUS.
 
-    The archive is read sequentially up to the requested file; nothing else is written to disk. A file that is
+    A tar archive is read sequentially up to the requested file; nothing else is written to disk. A file that is
     compressed inside the archive is not decompressed.
 
     Example, in the directory of a run of the embedded corpus:
@@ -78,12 +86,99 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     return {"bytes": size, "files passed": passed}
 
 
+def _add_languages(parser: argparse.ArgumentParser) -> None:
+    for side, lang in (("source", "en"), ("target", "fr")):
+        parser.add_argument(
+            f"--{side}-lang", default=lang, metavar="L", help=f"{side} language, two-letter code (ISO 639-1)"
+        )
+
+
+def _add_bitext(parser: argparse.ArgumentParser, required: bool) -> None:
+    """Add the options for a file with both sides."""
+    add = parser.add_argument
+    add("--bitext", required=required, metavar="FILE", help="file with both sides: zip archive, TMX or TSV")
+    add(
+        "--columns",
+        nargs=2,
+        type=positive,
+        default=[1, 2],
+        metavar=("S", "T"),
+        help="columns of source and target in a TSV file",
+    )
+    add(
+        "--members",
+        nargs=2,
+        metavar=("S", "T"),
+        help="files of source and target in a zip archive (default: those with the languages as suffixes)",
+    )
+
+
+def _bitext(args: argparse.Namespace) -> "BitextFile":
+    """Return the file with both sides that the options describe.
+
+    Raises:
+        InputError: an invalid language code, or both sides are the same.
+    """
+    from rnnsmt.corpus.bitext_files import BitextFile
+
+    for side in ("source", "target"):
+        if wrong := code_mistake(getattr(args, f"{side}_lang")):
+            raise InputError(f"--{side}-lang {wrong}")
+    for option, values in (
+        ("language", [args.source_lang, args.target_lang]),
+        ("column", args.columns),
+        ("member", args.members or ["", None]),
+    ):
+        if values[0] == values[1]:
+            raise InputError(f"source and target are the same {option}, {values[0]}")
+    return BitextFile(
+        args.bitext or "",
+        (args.source_lang, args.target_lang),
+        (args.columns[0], args.columns[1]),
+        None if args.members is None else (args.members[0], args.members[1]),
+    )
+
+
+def separate_options(parser: argparse.ArgumentParser) -> None:
+    _add_bitext(parser, required=True)
+    _add_languages(parser)
+    parser.add_argument("--output-source", required=True, metavar="FILE", help="output file: source side")
+    parser.add_argument("--output-target", required=True, metavar="FILE", help="output file: target side")
+
+
+def separate(args: argparse.Namespace) -> dict[str, object]:
+    """Write the sides of a zip archive, a TMX file or a TSV file to one text file each.
+
+    A zip archive, as distributed by OPUS, contains a text file for each side (NAME.en and NAME.fr), or one TMX or TSV
+    file. In a TMX file, every translation unit with both languages is a line; codes of word processors inside segments
+    are removed. TMX files whose document type declares entities are refused, and nothing that a file refers to is
+    fetched. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt corpus separate --bitext try/pairs.tsv --source-lang en --target-lang fr \
+            --output-source try/pairs.en.gz --output-target try/pairs.fr.gz
+    """
+    from rnnsmt.base.io import atomic_binary
+    from rnnsmt.corpus.bitext_files import read_bitext
+
+    lines = 0
+    with atomic_binary(args.output_source) as source, atomic_binary(args.output_target) as target:
+        for one, other in track(read_bitext(_bitext(args), None), "separating"):
+            source.write((one or b"") + b"\n")
+            target.write((other or b"") + b"\n")
+            lines += 1
+        if not lines:
+            raise InputError(f"{args.bitext}: contains no segments")
+    return {"pairs": lines}
+
+
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--source", metavar="FILE", help="source side; omit it for monolingual target text")
     add("--target", metavar="FILE", help="target side; omit it for monolingual source text")
-    add("--source-lang", default="en", metavar="L", help="source language, two-letter code (ISO 639-1)")
-    add("--target-lang", default="fr", metavar="L", help="target language, two-letter code (ISO 639-1)")
+    _add_bitext(parser, required=False)
+    _add_languages(parser)
     add("--output-source", metavar="FILE", help="output file: source side; required with --source")
     add("--output-target", metavar="FILE", help="output file: target side; required with --target")
     add(
@@ -108,7 +203,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Normalise, tokenise and clean a monolingual or parallel corpus.
 
     Input is plain text with one segment per line, or SGM as distributed by WMT; either may be compressed with gzip,
-    bzip2 or xz. The format is detected from the first bytes of the file, not from its name.
+    bzip2 or xz. --bitext names one file with both sides instead, see `rnnsmt corpus separate`. The format is detected
+    from the first bytes of the file, not from its name.
 
     Normalisation and tokenisation are those of Moses (normalize-punctuation.perl, tokenizer.perl); cleaning is that of
     clean-corpus-n.perl. A line or pair is discarded if a side is empty, shorter than --min-length or longer than
@@ -140,7 +236,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         keep_all=args.keep_all,
     )
     check_cleaning(options)
-    prepared = prepare_corpus(sides, options, args.threads, args.min_lines)
+    bitext = None if args.bitext is None else _bitext(args)
+    prepared = prepare_corpus(sides, options, args.threads, args.min_lines, bitext)
     write_json(args.report, prepared.report())
     return prepared.figures()
 
@@ -153,10 +250,17 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
     """
     from rnnsmt.corpus.preparation import CorpusSide
 
+    paths = [args.source, args.target]
+    if args.bitext is not None:
+        if args.source is not None or args.target is not None:
+            raise InputError("--bitext contains both sides: remove --source and --target, or --bitext")
+        if args.output_source is None or args.output_target is None:
+            raise InputError("--bitext contains both sides: give --output-source and --output-target")
+        paths = [f"{args.bitext} ({lang})" for lang in (args.source_lang, args.target_lang)]
     sides = []
     for name, path, output, lang in (
-        ("source", args.source, args.output_source, args.source_lang),
-        ("target", args.target, args.output_target, args.target_lang),
+        ("source", paths[0], args.output_source, args.source_lang),
+        ("target", paths[1], args.output_target, args.target_lang),
     ):
         if (path is None) != (output is None):
             raise InputError(f"--{name} and --output-{name} must be given together: both or neither")
@@ -165,8 +269,212 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
                 raise InputError(f"--{name}-lang {wrong}")
             sides.append(CorpusSide(path, output, lang))
     if not sides:
-        raise InputError("no input: give --source, --target or both, each with its --output")
+        raise InputError("no input: give --source, --target or both, or --bitext, each with its --output")
     return sides
+
+
+def split_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.corpus.similarity import NEAR
+
+    add = parser.add_argument
+    add("--source", metavar="FILE", help="source side")
+    add("--target", metavar="FILE", help="target side")
+    _add_bitext(parser, required=False)
+    _add_languages(parser)
+    add("--dev", type=positive, default=2000, metavar="N", help="number of dev pairs")
+    add("--test", type=positive, default=2000, metavar="N", help="number of test pairs")
+    add("--min-words", type=positive, default=3, metavar="N", help="minimum number of words of dev and test sentences")
+    add(
+        "--similarity",
+        type=float,
+        default=NEAR,
+        metavar="X",
+        help="leave out training pairs of this similarity to a dev or test pair; 1: equal sentences only",
+    )
+    add("--unique", action="store_true", help="leave out training pairs that occurred before")
+    add("--seed", type=int, default=1, metavar="N", help="seed of the random choice")
+    add("--output-dir", required=True, metavar="DIR", help="output directory: train, dev and test text of both sides")
+    add("--report", metavar="JSON", help="output file: number of pairs of every part, and of those left out")
+
+
+def split(args: argparse.Namespace) -> dict[str, object]:
+    """Split one parallel corpus into training, dev and test text.
+
+    No sentence, source or target, is in two of the parts; sentences are compared without case, punctuation and the
+    values of digits. Dev and test pairs are drawn at random from those whose sentences occur once. Training pairs
+    similar to a dev or test pair on either side are left out; similarity is the Jaccard index of the sets of word
+    trigrams. So are pairs with an empty side, with a line that is not UTF-8 or with a line of more than 65,536 bytes.
+
+    The files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The entries of `corpora` for the configuration are
+    printed.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt corpus split --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
+            --target-lang fr --dev 100 --test 100 --output-dir try/own --report try/own/split.json
+    """
+    from rnnsmt.corpus.bitext_files import read_bitext
+    from rnnsmt.corpus.reading import read_pairs
+    from rnnsmt.corpus.splitting import FILES, SplitOptions, split_bitext
+
+    if not 0 < args.similarity <= 1:
+        raise InputError(f"--similarity {args.similarity}: must be above 0 and at most 1")
+    if (args.bitext is None) == (args.source is None) or (args.source is None) != (args.target is None):
+        raise InputError("give --source and --target, or --bitext with both sides")
+    bitext = _bitext(args)
+    langs = bitext.langs
+    options = SplitOptions(args.dev, args.test, args.similarity, args.min_words, args.unique, args.seed)
+    name = args.bitext or f"{args.source} and {args.target}"
+    done = split_bitext(
+        lambda: read_bitext(bitext) if args.bitext else read_pairs(args.source, args.target),
+        langs,
+        Path(args.output_dir),
+        options,
+        name,
+    )
+    if args.report:
+        settings = {"seed": args.seed, "similarity": args.similarity, "unique": args.unique}
+        write_json(args.report, {"input": name, **settings, **done.report()})
+    roles = {"train": "bitext", "dev": "dev", "test": "test"}
+    entries = []
+    for part, role in roles.items():
+        source, target = (FILES[part].format(lang) for lang in langs)
+        entries.append(f"  - {{name: {part}, role: {role}, source: {source}, target: {target}}}")
+    print("\n".join([f"languages: {{source: {langs[0]}, target: {langs[1]}}}", "corpora:", *entries]))
+    left_out = {
+        "near-duplicates of dev and test": done.near.total(),
+        "repeated": done.repeated,
+        **dict(sorted(done.unusable.items())),
+    }
+    told = ", ".join(f"{reason}: {number:,}" for reason, number in left_out.items() if number)
+    return {**{part: f"{done.sizes[part]:,} pairs" for part in roles}, "left out": told or "none"}
+
+
+def check_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--config", metavar="YAML", help="configuration of the workflow: its languages, data_dir and corpora are read")
+    add("--data-dir", metavar="DIR", help="directory of the files; overrides data_dir of the configuration")
+    add(
+        "--corpus",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=ROLE=FILE[=FILE]",
+        help="corpora, instead of a configuration: role (bitext, mono, dev, test), and source and target, or one file",
+    )
+    add(
+        "--source-lang",
+        metavar="L",
+        help="source language, two-letter code (default: that of the configuration, or en)",
+    )
+    add(
+        "--target-lang",
+        metavar="L",
+        help="target language, two-letter code (default: that of the configuration, or fr)",
+    )
+    add("--max-lines", type=int, default=0, metavar="N", help="read the first N lines of training text only; 0: all")
+    add("--json", action="store_true", help="print the report as JSON")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Check corpora before a run: languages, swapped sides, repetitions, test sentences in the training text, encoding.
+
+    For every corpus, the report has the number of lines, of empty lines, of lines that are not UTF-8, of pairs of very
+    different lengths, with the same text on both sides and repeated ones, and warnings: the language of a side by its
+    function words; source and target swapped; sentences of dev and test that are also in the training text (compared
+    without case, punctuation and the values of digits) or have a near-duplicate there (half of the word trigrams of
+    both are common); words of dev and test that the training text lacks.
+
+    The exit status is 0 if there are no warnings, 3 if there are some, 2 for invalid options.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt corpus check --corpus train=bitext=try/own/train.en.gz=try/own/train.fr.gz \
+            dev=dev=try/own/dev.en=try/own/dev.fr test=test=try/own/test.en=try/own/test.fr
+    """
+    from rnnsmt.corpus.check import CorpusCheck, lines_of
+
+    languages, texts = _texts_to_check(args)
+    for side, lang in zip(("source", "target"), languages, strict=True):
+        if wrong := code_mistake(lang):
+            raise InputError(f"{side} language: {wrong}")
+    found = CorpusCheck(languages, args.max_lines).run(texts)
+    if args.json:
+        import json
+
+        print(json.dumps([vars(findings) for findings in found], indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(lines_of(found)))
+    if any(findings.errors or findings.warnings for findings in found):
+        sys.stdout.flush()
+        raise SystemExit(FOUND)
+
+
+def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Text]]":
+    """Return the languages and the corpora that the options or the configuration name.
+
+    Raises:
+        InputError: there are none, both are given, or the configuration is not one.
+    """
+    from rnnsmt.corpus.check import text_of
+    from rnnsmt.plan.corpora import corpora_listed
+
+    if (args.config is None) == (not args.corpus):
+        raise InputError("give --config, or --corpus for every corpus")
+    settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
+    if args.config:
+        settings = _read_config(args.config)
+    languages = {"source": "en", "target": "fr"} | dict(settings.get("languages") or {})
+    for side in languages:
+        languages[side] = getattr(args, f"{side}_lang", None) or languages[side]
+    folder = args.data_dir or settings.get("data_dir")
+    try:
+        listed = corpora_listed({"corpora": settings["corpora"], "data_dir": folder, "languages": languages})
+    except (KeyError, TypeError, AttributeError, IndexError):
+        raise InputError(
+            f"{args.config or '--corpus'}: corpora is not a list of corpora with name, role and files; see "
+            "docs/configuration.md"
+        ) from None
+    pair = (str(languages["source"]), str(languages["target"]))
+    later = [corpus for corpus in listed if corpus.downloads and not all(map(Path.exists, map(Path, corpus.downloads)))]
+    for corpus in later:
+        say(f"{corpus.name}: not checked; the workflow downloads it, see `rnnsmt corpus fetch` to get it before")
+    return pair, [text_of(corpus, pair) for corpus in listed if corpus not in later]
+
+
+def _read_config(path: str) -> dict[str, Any]:
+    """Return the settings of a configuration file.
+
+    Raises:
+        InputError: it is missing, or not a YAML file with corpora.
+    """
+    import yaml
+
+    from rnnsmt.plan.config import repeated_keys
+
+    text = "\n".join(read_lines(path))
+    if mistakes := list(repeated_keys(path)):
+        raise InputError(mistakes[0])
+    settings = yaml.safe_load(text)
+    if not isinstance(settings, dict) or not isinstance(settings.get("corpora"), list):
+        raise InputError(f"{path}: has no list of corpora; see docs/configuration.md")
+    return settings
+
+
+def _entry(text: str) -> dict[str, str]:
+    """Return the entry of ``corpora`` for NAME=ROLE=FILE[=FILE].
+
+    Raises:
+        InputError: it is not of this form.
+    """
+    name, role, *files = text.split("=")
+    if role not in ("bitext", "mono", "dev", "test") or len(files) not in (1, 2) or (role == "mono" and len(files) > 1):
+        raise InputError(
+            f"--corpus {text}: must be NAME=ROLE=SOURCE=TARGET or NAME=ROLE=FILE with role bitext, dev or test, or "
+            "NAME=mono=TARGET"
+        )
+    keys = ["source", "target"] if len(files) == 2 else ["target" if role == "mono" else "file"]
+    return {"name": name, "role": role, **dict(zip(keys, files, strict=True))}
 
 
 def join_options(parser: argparse.ArgumentParser) -> None:

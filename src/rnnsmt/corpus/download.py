@@ -16,6 +16,7 @@ import tarfile
 import time
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -28,6 +29,8 @@ from rnnsmt.base.io import (
     check_output,
     is_full,
     open_binary,
+    open_zip,
+    open_zip_member,
     read_json,
     sha256,
     write_json,
@@ -267,7 +270,7 @@ def _fetch(url: str, part: Partial, expected: str | None) -> tuple[int, str]:
 
 
 def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
-    """Copy one file of a tar archive; the archive is not read beyond it.
+    """Copy one file of a tar or zip archive; a tar archive is not read beyond it.
 
     Args:
         path: the archive.
@@ -293,7 +296,7 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
             if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
                 raise
             raise InputError(
-                f"{path}: not a tar archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
+                f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
             ) from None
         if size is None:
             near = difflib.get_close_matches(wanted, seen, 1)
@@ -304,6 +307,9 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
 
 def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
     """Copy a file of the archive; return its size, or None if it is not found. Names are appended to ``seen``."""
+    with open_zip(path) as zipped:
+        if zipped is not None:
+            return _copy_zip_member(zipped, path, wanted, output, seen)
     with open_binary(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             seen.append(member.name)
@@ -315,6 +321,17 @@ def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int |
             with output.open("wb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
             return member.size
+    return None
+
+
+def _copy_zip_member(archive: zipfile.ZipFile, path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
+    """Copy a file of a zip archive, see ``_copy_member``."""
+    for member in archive.infolist():
+        seen.append(member.filename)
+        if _plain(member.filename) == _plain(wanted):
+            with open_zip_member(archive, path, member.filename) as content, output.open("wb") as out:
+                shutil.copyfileobj(content, out, 1 << 20)
+            return member.file_size
     return None
 
 

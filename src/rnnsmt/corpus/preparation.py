@@ -16,6 +16,7 @@ from typing import TextIO
 from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
+from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
 from rnnsmt.corpus.cleaning import BAD_UTF8, RATIO, Cleaner, CleaningOptions, RejectedLineError, is_utf8
 from rnnsmt.corpus.reading import LINE_BYTES, read_pairs, read_segments
 from rnnsmt.corpus.text_checks import SAMPLE_LINES, language_warnings, refuse_columns
@@ -48,7 +49,7 @@ Segments = tuple[bytes | None, ...]
 
 @dataclass(frozen=True)
 class CorpusSide:
-    """One language of a corpus: raw file, tokenised file, language code."""
+    """One language of a corpus: raw file (its name in messages), tokenised file, language code."""
 
     input: str
     output: str
@@ -158,7 +159,11 @@ class Tally:
 
 
 def prepare_corpus(
-    sides: Sequence[CorpusSide], options: CleaningOptions, threads: int, min_lines: int = 1
+    sides: Sequence[CorpusSide],
+    options: CleaningOptions,
+    threads: int,
+    min_lines: int = 1,
+    bitext: BitextFile | None = None,
 ) -> "Prepared":
     """Write the tokens of a corpus with one or two sides, in several processes.
 
@@ -167,6 +172,7 @@ def prepare_corpus(
         options: processing and cleaning.
         threads: number of processes.
         min_lines: minimum number of kept lines with words.
+        bitext: file with both sides, instead of one file for each side.
 
     Raises:
         InputError: as ``read_pairs``; a file has another encoding or several columns, was changed while it was read, or
@@ -176,15 +182,19 @@ def prepare_corpus(
     for side in sides:
         if options.tokenize and not has_rules(side.lang):
             say(f"warning: the tokeniser has no rules for the language {side.lang}; generic rules are used")
-    inputs = [InputFile.look_at(side.input) for side in sides]
+    inputs = [InputFile.look_at(path) for path in ([bitext.path] if bitext else [side.input for side in sides])]
     limit = None if options.keep_all else LINE_BYTES
-    rows: Iterable[Segments] = (
-        read_pairs(sides[0].input, sides[1].input, limit)
-        if len(sides) == 2
-        else ((segment,) for segment in read_segments(sides[0].input, limit))
-    )
-    for side in sides:
-        refuse_columns(side.input)
+    rows: Iterable[Segments]
+    if bitext:
+        rows = read_bitext(bitext, limit)
+    else:
+        rows = (
+            read_pairs(sides[0].input, sides[1].input, limit)
+            if len(sides) == 2
+            else ((segment,) for segment in read_segments(sides[0].input, limit))
+        )
+        for side in sides:
+            refuse_columns(side.input)
     total = Tally.of(len(sides))
     samples: list[list[str]] = [[] for _ in sides]
     with ExitStack() as stack:

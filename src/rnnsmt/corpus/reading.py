@@ -55,7 +55,7 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
         InputError: the file is missing, damaged, or of another type than its first bytes or its suffix say.
     """
     start = _first_bytes(path)
-    _refuse_foreign(path, start)
+    refuse_foreign(path, start)
     if is_sgm(path, start):
         for segment in _sgm_segments(path):
             yield segment if limit is None or len(segment) <= limit else None
@@ -97,7 +97,7 @@ def is_sgm(path: str | Path, start: bytes) -> bool:
     )
 
 
-def _refuse_foreign(path: str | Path, start: bytes) -> None:
+def refuse_foreign(path: str | Path, start: bytes) -> None:
     """Reject files that are recognisably not UTF-8 text with lines.
 
     Raises:

@@ -4,11 +4,9 @@ The language of a text is that whose function words are most frequent in it. Thi
 it covers the languages of ``FUNCTION_WORDS``, and is silent in doubt.
 """
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 
 from rnnsmt.base.io import InputError
 from rnnsmt.corpus.reading import read_segments
@@ -148,8 +146,7 @@ def refuse_columns(path: str) -> None:
     tabs = sum(b"\t" in segment for segment in first)
     if len(first) < 10 or tabs < 0.9 * len(first):
         return
-    reader = {".gz": "zcat", ".bz2": "bzcat", ".xz": "xzcat"}.get(Path(path).suffix, "cat")
     raise InputError(
-        f"{path}: {tabs} of the first {len(first)} lines contain a tab: a table with a column for each side? write "
-        f"each column to a file: {reader} {shlex.quote(path)} | cut -f1 > source.txt (-f2 for the target)"
+        f"{path}: {tabs} of the first {len(first)} lines contain a tab: a table with a column for each side? name it "
+        "with file: in the configuration (--bitext of rnnsmt corpus prepare), or write each column to a file"
     )

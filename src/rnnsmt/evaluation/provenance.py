@@ -21,7 +21,7 @@ PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duck
 """Packages that can affect a result, and the workflow engine."""
 
 BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized"}
-"""Files that the workflow writes next to a score file SET.bleu.json, except the decoder's report, which has times."""
+"""Files that the workflow writes next to a score file SET.bleu.json, except the decoder's report, which it contains."""
 
 
 class Files:

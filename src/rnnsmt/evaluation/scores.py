@@ -120,7 +120,7 @@ def score_output(
 
 
 def _read_report(path: str | None) -> dict[str, Any] | None:
-    """Read the report of the decoder, without its times: the same output must give the same score file."""
+    """Read the report of the decoder, without the times that reports of earlier versions have."""
     if path is None:
         return None
     report = read_json(path)

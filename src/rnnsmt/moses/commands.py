@@ -4,7 +4,7 @@ import argparse
 import math
 from pathlib import Path
 
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.moses.ini import CSLM_UNKNOWN, RESCORING, Feature, MosesIni
 from rnnsmt.plan.config import PARTS
@@ -293,7 +293,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
                 files = path, args.output[task], args.output_details[task]
                 found.append(translate(moses, ini, folder, *files, args.program_log, limits))
                 shown = {"pop_limit": limits.pop_limit, "stack": limits.stack, "engine": "moses"}
-                write_json(args.report[task], {**found[-1], **shown})
+                write_report(args.report[task], {**found[-1], **shown})
     return {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.plan.features import CSLM, NNJM
 
 NO_LIMIT = -1
 """Distortion limit that allows all jumps."""
@@ -42,7 +43,7 @@ class NeuralKind(NamedTuple):
     """A kind of neural feature: its line in ``[feature]`` has the options name, path of the model file, and others.
 
     Attributes:
-        weight: weight before tuning.
+        weight: weight before tuning, from the registry of features.
         choices: the other options with the values that they may have, the default first.
         reads_links: whether it needs the word alignment of phrase pairs.
     """
@@ -53,8 +54,8 @@ class NeuralKind(NamedTuple):
 
 
 NEURAL_MODELS = {
-    "CSLM": NeuralKind(0.25, {"unknown": CSLM_UNKNOWN}),
-    "NNJM": NeuralKind(0.25, {"unknown": CSLM_UNKNOWN}, reads_links=True),
+    "CSLM": NeuralKind(CSLM.weight, {"unknown": CSLM_UNKNOWN}),
+    "NNJM": NeuralKind(NNJM.weight, {"unknown": CSLM_UNKNOWN}, reads_links=True),
 }
 """Neural features inside the search, by kind; Moses has no such features."""
 

@@ -357,7 +357,7 @@ def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[s
         yield f"systems.{name}: {network} does not translate alone; add rescores, or use features: [{network}]"
         return
     if system.get("weight") != "tuned" or "ensemble" in system:
-        yield f"systems.{name}: {network} on lists needs weight: tuned, and no ensemble"
+        yield f"systems.{name}: rescoring with {network} requires weight: tuned and no ensemble"
     searched = config["systems"].get(system["rescores"], {}).get("features", [])
     if set(LIST_NETWORKS[network]) <= set(searched):
         yield f"systems.{name}: the search of {system['rescores']} has {network} already; rescore another system"
@@ -406,7 +406,11 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
     for number, entry in enumerate(entries):
         where = f"corpora[{number}] ({entry['name']})"
         role = entry["role"]
-        if role != "mono" and "source" not in entry:
+        if "file" in entry:
+            yield from _check_both_sides(where, entry)
+        elif "target" not in entry:
+            yield f"{where}: target missing; name the file of each side, or one file with both sides (file)"
+        elif role != "mono" and "source" not in entry:
             yield f"{where}: source missing; a corpus of role {role} needs both sides"
         if role == "mono" and "source" in entry:
             yield f"{where}: a corpus of role mono has a target side only; remove source"
@@ -419,6 +423,18 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is needed"
+
+
+def _check_both_sides(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    """Check an entry of ``corpora`` whose ``file`` contains both sides."""
+    if entry["role"] == "mono":
+        yield f"{where}: file is for text with both sides; name the file of a corpus of role mono with target"
+    if given := [side for side in ("source", "target") if side in entry]:
+        yield f"{where}: file contains both sides; remove {' and '.join(given)}, or file"
+    if given := [side for side in ("source", "target") if side in entry.get("download", {})]:
+        yield f"{where}: download.{given[0]} needs {given[0]}; with file, write download: {{file: ...}}"
+    if "columns" in entry and entry["columns"][0] == entry["columns"][1]:
+        yield f"{where}: columns: source and target are the same column"
 
 
 def _check_addresses(entries: list[Mapping[str, Any]]) -> Iterator[str]:

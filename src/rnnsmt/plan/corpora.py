@@ -8,33 +8,50 @@ import difflib
 import filecmp
 import hashlib
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rnnsmt.base.languages import TWO_LETTERS
+from rnnsmt.base.languages import COMPRESSED, TWO_LETTERS, language_suffix
+
+SEPARATED = "results/corpus/separated"
+"""Directory of the sides of corpora that are one file."""
 
 EMBEDDED = "results/demo/"
 """Directory in which the embedded corpus is generated."""
-
-COMPRESSED = (".gz", ".bz2", ".xz")
-
-NOT_LANGUAGES = (".txt", ".tok", ".clean", ".sgm", ".sgml", *COMPRESSED)
-"""Suffixes after that of the language, e.g. of ``train.en.tok.gz``."""
 
 CODES = frozenset(TWO_LETTERS.values())
 
 
 @dataclass(frozen=True)
+class BothSides:
+    """A file with both sides of a corpus: a zip archive, TMX or TSV, read by ``rnnsmt corpus separate``."""
+
+    path: str
+    columns: tuple[int, int] | None
+    members: tuple[str, str] | None
+
+    def options(self) -> str:
+        """Return the options of ``rnnsmt corpus separate`` that select the sides."""
+        given = (("--columns", self.columns), ("--members", self.members))
+        return " ".join(f"{name} {shlex.join(map(str, values))}" for name, values in given if values)
+
+
+@dataclass(frozen=True)
 class Corpus:
-    """One entry of ``corpora``: name, role, files (None for a missing side) and selection settings."""
+    """One entry of ``corpora``: name, role, files (None for a missing side) and selection settings.
+
+    If the corpus is one ``file`` with both sides, ``source`` and ``target`` are the files that they are written to.
+    """
 
     name: str
     role: str
     source: str | None
     target: str
+    file: BothSides | None
     in_domain: bool
     keep: str | float | None
     downloads: Mapping[str, Mapping[str, Any]]
@@ -55,11 +72,12 @@ def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
 
 def corpora_listed(config: Mapping[str, Any]) -> list[Corpus]:
     """Return the corpora of a configuration in order; their names may not be unique yet."""
-    return [_corpus(entry, config["data_dir"]) for entry in config["corpora"]]
+    return [_corpus(entry, config) for entry in config["corpora"]]
 
 
-def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
-    """Return one corpus, with its files in ``folder``; other files are downloaded if the entry says how."""
+def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
+    """Return one corpus, with its files in ``data_dir``; other files are downloaded if the entry says how."""
+    folder: str | None = config["data_dir"]
     downloads: dict[str, Any] = {}
     members: dict[str, tuple[str, str]] = {}
 
@@ -78,16 +96,53 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
         members[unpacked] = (path, fetched["member"])
         return unpacked
 
+    source, target, file = place("source"), place("target"), None
+    if (path := place("file")) is not None:
+        langs = [config["languages"][side] for side in ("source", "target")]
+        pair = files_with_prefix(path, langs)
+        if pair is not None:
+            source, target = pair
+        else:
+            columns, inside = entry.get("columns"), entry.get("members")
+            file = BothSides(
+                path,
+                None if columns is None else (columns[0], columns[1]),
+                None if inside is None else (inside["source"], inside["target"]),
+            )
+            source, target = (f"{SEPARATED}/{entry['name']}.{lang}.gz" for lang in langs)
     return Corpus(
         name=entry["name"],
         role=entry["role"],
-        source=place("source"),
-        target=str(place("target")),
+        source=source,
+        target=str(target),
+        file=file,
         in_domain=is_in_domain(entry),
         keep=entry.get("keep"),
         downloads=downloads,
         members=members,
     )
+
+
+def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | None:
+    """Return the files ``PREFIX.en`` and ``PREFIX.fr``, the form of Moses' ``--corpus``; they may be compressed.
+
+    Three-letter codes as suffixes are found, too (``PREFIX.eng``, the form of mtdata).
+
+    Returns:
+        The files of source and target; None if there is a file of this name itself, or if a side does not exist.
+    """
+    if Path(prefix).exists():
+        return None
+    found = [
+        next((path for end in _suffixes(lang) if Path(path := f"{prefix}.{end}").is_file()), None) for lang in langs
+    ]
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def _suffixes(lang: str) -> list[str]:
+    """Return the suffixes of files of a language: its codes, each alone or with that of a compression."""
+    codes = [lang, *(code for code, two in TWO_LETTERS.items() if two == lang)]
+    return [code + end for code in codes for end in ("", *COMPRESSED)]
 
 
 def _own_path(folder: str, *source: str) -> str:
@@ -107,7 +162,9 @@ def is_in_domain(entry: Mapping[str, Any]) -> bool:
 
 
 def files_of(corpus: Corpus) -> list[tuple[str, str]]:
-    """Return the sides of a corpus with their files."""
+    """Return the sides of a corpus with their files; the side of a file that contains both is ``file``."""
+    if corpus.file is not None:
+        return [("file", corpus.file.path)]
     sides = [("source", corpus.source), ("target", corpus.target)]
     return [(side, path) for side, path in sides if path is not None]
 
@@ -124,7 +181,7 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
                 yield f"{where}: {path} is a directory, a file is needed"
             elif Path(path).is_file() and not Path(path).stat().st_size:
                 yield f"{where}: {path} is empty"
-        if corpus.source is not None and _same_file(corpus.source, corpus.target):
+        if corpus.source is not None and corpus.file is None and _same_file(corpus.source, corpus.target):
             yield f"{where}: source and target are the same text, {corpus.target}"
             continue
         for earlier in corpora[:number]:
@@ -148,13 +205,18 @@ def _same_file(path: str, other: str) -> bool:
     return 0 < Path(path).stat().st_size == Path(other).stat().st_size and filecmp.cmp(path, other, shallow=False)
 
 
+def is_prepared(corpus: Corpus) -> bool:
+    """Return whether the run in this directory has prepared a corpus already."""
+    return Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists()
+
+
 def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[str]:
     """Yield one line for every file that does not exist and that no rule makes, with a file of a similar name.
 
     A corpus that is prepared already does not need its files.
     """
     for number, corpus in enumerate(corpora):
-        if Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists():
+        if is_prepared(corpus):
             continue
         for side, path in files_of(corpus):
             if path.startswith("results/") or os.path.lexists(path):
@@ -200,6 +262,8 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
         languages: code of ``source`` and of ``target``.
     """
     for number, corpus in enumerate(corpora):
+        if corpus.file is not None:
+            continue
         codes = {side: language_of(path) or languages[side] for side, path in files_of(corpus)}
         wrong = [f"{side} {Path(path).name}" for side, path in files_of(corpus) if codes[side] != languages[side]]
         if not wrong:
@@ -220,9 +284,5 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
 
 def language_of(path: str) -> str | None:
     """Return the two-letter code of the language that the suffix of a file says; None if it says none."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    while suffixes and suffixes[-1] in NOT_LANGUAGES:
-        suffixes.pop()
-    code = suffixes[-1][1:] if suffixes else ""
-    code = TWO_LETTERS.get(code, code)
+    code = language_suffix(path)
     return code if code in CODES else None

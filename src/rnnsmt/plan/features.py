@@ -17,7 +17,7 @@ class SystemFeature:
     Attributes:
         name: name in configurations, options and directories: lower-case letters.
         label: name in tables and figures.
-        weight: weight before tuning. That of a network in the search is written by ``moses ini``.
+        weight: weight before tuning, for columns and for networks in the search.
         scores: files of a column, with ``{network}``, and with ``{scatteritem}`` if they are computed in shards. Empty
             for a network in the search, and for ``per_text``.
         scatter: name of the scattergather process of these shards.
@@ -119,10 +119,11 @@ NNJM_DIRECTIONS = {
 """Joint models by name of the network, with their direction (``rnnsmt.nnjm.settings.DIRECTIONS``)."""
 
 LIST_NETWORKS: dict[str, tuple[str, ...]] = {"cslm": ("cslm",), "nnjm": tuple(NNJM_DIRECTIONS)}
-"""What rescores n-best lists beside LSTMs, with the names of its networks; each gives a feature of the lists."""
+"""Kinds of networks, besides LSTMs, that rescore n-best lists; each of their networks is one feature of the lists."""
 
 LIST_FEATURES = {f"{name}_lists": name for name in LIST_NETWORKS}
-"""Names in tables of what rescoring by these networks adds to a system: not the feature of the search."""
+"""Features that rescoring by these networks adds to a system, by their names in tables. They differ from the features
+of the search with the same networks."""
 
 BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGISTRY}
 

@@ -336,7 +336,7 @@ class Systems:
         added = {name: self.features(name) for name in systems if name not in self.lstms_alone}
         for name in self.rescored:
             if name in added:
-                # a CSLM on lists is another feature than one in the search
+                # rescoring with a CSLM is a different feature from a CSLM in the search
                 network = self.config["systems"][name]["network"]
                 on_lists = [feature for feature, other in LIST_FEATURES.items() if other == network]
                 added[name] += on_lists or [name.partition("+")[2]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rnnsmt.plan.config import kept_whole
-from rnnsmt.plan.corpora import corpora
+from rnnsmt.plan.corpora import corpora, files_of
 
 RUN = "results/systems/{system}/run{run}"
 """Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""
@@ -87,6 +87,10 @@ class Texts:
     def member(self, key: str, file: str) -> tuple[str, str]:
         """Return the archive that contains an unpacked file, and the path inside it."""
         return self._members[f"results/unpacked/{key}/{file}"]
+
+    def raw_files(self) -> list[str]:
+        """Return the files of all corpora as they were given or downloaded: one for each side, or one with both."""
+        return [path for corpus in self.corpora.values() for _, path in files_of(corpus)]
 
     def text(self, kind: str, name: str, lang: str) -> str:
         """Return the file of one side of a corpus."""

@@ -141,6 +141,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "demo": JobNeeds(Line(150), Line(10)),
         "fetch": JobNeeds(Line(100), Line(720)),
         "unpack": JobNeeds(Line(100), Line(15, 0.05)),
+        "separate": JobNeeds(Line(150), Line(15, 0.05)),
         "prepare_bitext": JobNeeds(text, Line(15, 0.1), growth=Growth("text", Line(1.39, 5.63), Power(4.1, 0.943))),
         "prepare_mono": JobNeeds(text, Line(15, 0.1)),
         "raw_reference": JobNeeds(Line(200), Line(30)),

@@ -47,16 +47,16 @@ def label(system: str) -> str:
     >>> label("cslm_rnn+lstm_ensemble")
     'CSLM + RNN + LSTM ensemble'
     >>> label("baseline+nnjm")
-    'Baseline + NNJM on lists'
+    'Baseline + NNJM on n-best lists'
     """
     searched, *rescoring = system.split("+")
-    added = [f"{_label(name)} on lists" if name in LIST_NETWORKS else _label(name) for name in rescoring]
+    added = [f"{_label(name)} on n-best lists" if name in LIST_NETWORKS else _label(name) for name in rescoring]
     return " + ".join([_label(searched), *added])
 
 
 def _label(name: str) -> str:
     if name in LIST_FEATURES:
-        return f"{_LABELS[LIST_FEATURES[name]]} on lists"
+        return f"{_LABELS[LIST_FEATURES[name]]} on n-best lists"
     parts = name.split("_")
     if parts[0] == "lstm":
         return " ".join(["LSTM", *parts[1:]])

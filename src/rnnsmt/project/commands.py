@@ -12,10 +12,10 @@ def init_options(parser: argparse.ArgumentParser) -> None:
     for name, text in (("bitext", "training text"), ("dev", "text for tuning"), ("test", "text for evaluation")):
         parser.add_argument(
             f"--{name}",
-            nargs=2,
-            metavar=("SOURCE", "TARGET"),
+            nargs="+",
+            metavar="FILE",
             action="append",
-            help=f"files of parallel {text}; may be repeated",
+            help=f"parallel {text}: source and target file, or one file with both sides; may be repeated",
         )
     parser.add_argument(
         "--mono",
@@ -42,7 +42,8 @@ def init(args: argparse.Namespace) -> None:
     """Set up a directory for a run: write config.yaml and a Snakemake profile.
 
     Without --demo and without files, config.yaml has placeholders for the names of the files. Every pair of files has
-    one segment per line, as the Moses format of OPUS. Existing files are not overwritten.
+    one segment per line. A file with both sides is a zip archive of OPUS, a TMX, a TSV, or the prefix of two files.
+    Existing files are not overwritten.
 
     Example:
 

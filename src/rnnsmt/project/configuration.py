@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.languages import code_mistake
-from rnnsmt.plan.corpora import language_of, similar_file
+from rnnsmt.plan.corpora import files_with_prefix, language_of, similar_file
 
 ROLES = ("bitext", "mono", "dev", "test")
 
@@ -37,7 +37,7 @@ corpora:
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """Files of one corpus: those of source and target, or that of the target alone for the role ``mono``."""
+    """Files of one corpus: those of source and target, or one with both; for the role ``mono``, that of the target."""
 
     role: str
     files: tuple[str, ...]
@@ -45,6 +45,8 @@ class CorpusFiles:
     @property
     def sides(self) -> tuple[str, ...]:
         """Return the sides of the files."""
+        if self.role != "mono" and len(self.files) == 1:
+            return ("file",)
         return ("source", "target")[-len(self.files) :]
 
 
@@ -79,7 +81,7 @@ def configuration(
         codes = _languages(languages, corpora) if corpora or languages else ("en", "fr")
         lines += [*_comments(blocks["languages"]), "languages:", f"  source: {codes[0]}", f"  target: {codes[1]}", ""]
         if corpora:
-            lines += [*_comments(blocks["data_dir"]), *_corpora(corpora, _comments(blocks["corpora"])), ""]
+            lines += [*_comments(blocks["data_dir"]), *_corpora(corpora, codes, _comments(blocks["corpora"])), ""]
         else:
             lines += [
                 *blocks["data_dir"].splitlines(),
@@ -130,13 +132,13 @@ def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) 
     return source, target
 
 
-def _corpora(corpora: Sequence[CorpusFiles], comments: Sequence[str]) -> list[str]:
+def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], comments: Sequence[str]) -> list[str]:
     """Return the lines of ``data_dir`` and ``corpora``."""
     if missing := [role for role in ("bitext", "dev", "test") if role not in [corpus.role for corpus in corpora]]:
         raise InputError(f"there is no corpus for {' and '.join(missing)}; add --{' and --'.join(missing)}")
     for corpus in corpora:
         for path in corpus.files:
-            if not Path(path).is_file():
+            if not Path(path).is_file() and (corpus.sides != ("file",) or not files_with_prefix(path, languages)):
                 near = similar_file(path)
                 raise InputError(f"--{corpus.role}: {path}: no such file{f'; did you mean {near}?' if near else ''}")
     folder = os.path.commonpath([_absolute(path).parent for corpus in corpora for path in corpus.files])
@@ -166,5 +168,13 @@ def _name(corpus: CorpusFiles, taken: set[str]) -> str:
 
 
 def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[CorpusFiles]:
-    """Return the corpora of the options ``--bitext``, ``--mono``, ``--dev`` and ``--test``, in this order."""
-    return [CorpusFiles(role, tuple(files)) for role in ROLES for files in options.get(role) or []]
+    """Return the corpora of the options ``--bitext``, ``--mono``, ``--dev`` and ``--test``, in this order.
+
+    Raises:
+        InputError: an option has more than two files.
+    """
+    given = [CorpusFiles(role, tuple(files)) for role in ROLES for files in options.get(role) or []]
+    for corpus in given:
+        if len(corpus.files) > 2:
+            raise InputError(f"--{corpus.role}: {len(corpus.files)} files; give one file with both sides, or two files")
+    return given

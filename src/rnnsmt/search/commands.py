@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.base.io import InputError, write_json, write_lines_or_stdout
+from rnnsmt.base.io import InputError, write_lines_or_stdout, write_report
 from rnnsmt.base.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 
@@ -97,8 +97,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
         limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
         began = time.process_time()
         model = load_model(first, every, folder, args.threads, args.device, args.cslm_precision)
-        loading = round(time.process_time() - began, 3)
-        load_seconds += loading
+        load_seconds += time.process_time() - began
         for text, sentences in enumerate(texts):
             for place, ini in inis.items():
                 task = place * len(texts) + text
@@ -107,7 +106,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
                 outputs = args.output[task], details[task], lists[task]
                 found.append(_translate(model, weights, sentences, options, *outputs, warn))
                 if reports[task] is not None:
-                    write_json(reports[task], {**found[-1], "load_cpu_seconds": loading, **limits})
+                    write_report(reports[task], {**found[-1], **limits})
         del model  # before the next one is loaded
     sums = {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
     return {**sums, "load_cpu_seconds": round(load_seconds, 3)}

@@ -4,7 +4,7 @@ import argparse
 from itertools import groupby, product
 from typing import TYPE_CHECKING
 
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.networks.options import (
     add_device,
@@ -235,7 +235,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         lines, stats = found[task]
         write_lines(output, lines)
         if report is not None:
-            write_json(report, stats)
+            write_report(report, stats)
     sums = [stats for _, stats in found.values()]
     return {name: round(sum(stats[name] for stats in sums), 4) for name in sums[0]}
 

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import replace
 from itertools import product
 
-from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
+from rnnsmt.base.io import InputError, read_lines, write_lines, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.base.stopping import Stop
@@ -239,6 +239,6 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
         write_lines(output, (texts[place] for texts, place in zip(lists.texts, best, strict=True)))
         found = {"sentences": len(best), "not the first of their list": sum(place > 0 for place in best)}
         if report is not None:
-            write_json(report, found)
+            write_report(report, found)
         sums = {name: sums[name] + number for name, number in found.items()}
     return dict(sums)

@@ -79,12 +79,12 @@ def test_function_words():
     assert all(len(set(words.split())) > 20 for words in FUNCTION_WORDS.values())
 
 
-@pytest.mark.parametrize(("name", "opener", "reader"), [("t.tsv", open, "cat"), ("t.gz", gzip.open, "zcat")])
-def test_a_table_is_refused(tmp_path, name, opener, reader):
+@pytest.mark.parametrize(("name", "opener"), [("t.tsv", open), ("t.gz", gzip.open)])
+def test_a_table_is_refused(tmp_path, name, opener):
     path = tmp_path / name
     with opener(path, "wt") as out:
         out.write("".join(f"line {i}\tligne {i}\n" for i in range(30)))
-    with pytest.raises(InputError, match=f"30 of the first 30 lines contain a tab.*{reader} {path} . cut -f1"):
+    with pytest.raises(InputError, match=r"30 of the first 30 lines contain a tab.*name it with file: in"):
         refuse_columns(str(path))
 
 

@@ -3,6 +3,7 @@
 import gzip
 import io
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,12 @@ FILES = {
 
 
 def archive(path: Path, mode: str) -> Path:
+    if mode == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+            out.writestr("training/", b"")
+            for name, content in FILES.items():
+                out.writestr(name, content)
+        return path
     with tarfile.open(path, mode) as out:
         folder = tarfile.TarInfo("training")
         folder.type = tarfile.DIRTYPE
@@ -34,7 +41,7 @@ def unpack(path: Path, member: str) -> tuple[int, Path]:
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [("a.tar", "w"), ("a.tgz", "w:gz"), ("a.tar.xz", "w:xz"), ("a.tbz", "w:bz2")]
+    ("name", "mode"), [("a.tar", "w"), ("a.tgz", "w:gz"), ("a.tar.xz", "w:xz"), ("a.tbz", "w:bz2"), ("a.any", "zip")]
 )
 @pytest.mark.parametrize("member", ["training/a.en", "training/a.fr", "b.fr.gz"])
 def test_every_file_of_every_kind(tmp_path, name, mode, member):
@@ -46,6 +53,7 @@ def test_every_file_of_every_kind(tmp_path, name, mode, member):
 def test_refusals(tmp_path, capsys):
     path = archive(tmp_path / "a.tgz", "w:gz")
     (tmp_path / "cut.tgz").write_bytes(path.read_bytes()[:-60])
+    (tmp_path / "cut.zip").write_bytes(archive(tmp_path / "a.zip", "zip").read_bytes()[:-60])
     (tmp_path / "text.tar").write_text("no archive\n" * 200)
     (tmp_path / "empty.tar").touch()
     for name, member, sentence in (
@@ -54,9 +62,13 @@ def test_refusals(tmp_path, capsys):
         ("a.tgz", "../a.en", "--member ../a.en: is outside the archive"),
         ("a.tgz", "/training/a.en", "--member /training/a.en: is outside the archive"),
         ("a.tgz", "zzz", "it has training, "),
-        ("cut.tgz", "b.fr.gz", "cut.tgz: not a tar archive, or damaged after"),
-        ("text.tar", "x", "text.tar: not a tar archive, or damaged after 0 file(s)"),
-        ("empty.tar", "x", "empty.tar: not a tar archive"),
+        ("a.zip", "training/a.eng", "no file training/a.eng in it; did you mean training/a.en?"),
+        ("a.zip", "training/", "training/ is a directory, not a file"),
+        ("a.zip", "../a.en", "--member ../a.en: is outside the archive"),
+        ("cut.zip", "b.fr.gz", "cut.zip: damaged (File is not a zip file)"),
+        ("cut.tgz", "b.fr.gz", "cut.tgz: not a tar or zip archive, or damaged after"),
+        ("text.tar", "x", "text.tar: not a tar or zip archive, or damaged after 0 file(s)"),
+        ("empty.tar", "x", "empty.tar: not a tar or zip archive"),
         ("none.tar", "x", "none.tar: no such file"),
     ):
         code, output = unpack(tmp_path / name, member)

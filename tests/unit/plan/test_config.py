@@ -204,6 +204,39 @@ MISTAKES = {
     "a name with a slash": (lambda c: c["corpora"][0].update(name="a/b"), ["corpora[0].name: 'a/b' does not match"]),
     "two of a name": (lambda c: c["corpora"][0].update(name="general"), ["corpora: 2 corpora are named general"]),
     "a missing side": (lambda c: c["corpora"][0].pop("source"), ["corpora[0] (harbour): source missing"]),
+    "neither sides nor a file": (
+        lambda c: (c["corpora"][0].pop("source"), c["corpora"][0].pop("target")),
+        ["corpora[0] (harbour): target missing; name the file of each side, or one file with both sides (file)"],
+    ),
+    "a file and its sides": (
+        lambda c: c["corpora"][0].update(file="a.tmx", columns=[2, 2]),
+        [
+            "corpora[0] (harbour): file contains both sides; remove source and target, or file",
+            "corpora[0] (harbour): columns: source and target are the same column",
+        ],
+    ),
+    "both sides of monolingual text": (
+        lambda c: c["corpora"].__setitem__(2, {"name": "gazette", "role": "mono", "file": "a.tsv"}),
+        ["corpora[2] (gazette): file is for text with both sides; name the file of a corpus of role mono with target"],
+    ),
+    "a download of the sides of a file": (
+        lambda c: c["corpora"].__setitem__(
+            0,
+            {
+                "name": "harbour",
+                "role": "bitext",
+                "file": "a.zip",
+                "download": {"target": {"url": "http://a/b", "sha256": None}},
+            },
+        ),
+        ["corpora[0] (harbour): download.target needs target; with file, write download: {file: ...}"],
+    ),
+    "a member of one side": (
+        lambda c: c["corpora"].__setitem__(
+            0, {"name": "harbour", "role": "bitext", "file": "a.zip", "members": {"source": "a"}}
+        ),
+        ["corpora[0].members: target missing"],
+    ),
     "a side too many": (lambda c: c["corpora"][2].update(source="x"), ["corpora[2] (gazette): a corpus of role mono"]),
     "keep on dev": (lambda c: c["corpora"][3].update(keep="all"), ["corpora[3] (harbour-dev): keep is for training"]),
     "no test set": (lambda c: c["corpora"].pop(), ["corpora: at least one corpus of role test is needed"]),
@@ -353,9 +386,9 @@ MISTAKES = {
         lambda c: c["systems"].update({"alone": {"network": "cslm"}}),
         ["systems.alone: cslm does not translate alone; add rescores, or use features: [cslm]"],
     ),
-    "joint models on lists without tuned weights": (
+    "rescoring with joint models without tuned weights": (
         lambda c: c["systems"]["baseline+nnjm"].update(weight="even"),
-        ["systems.baseline+nnjm: nnjm on lists needs weight: tuned, and no ensemble"],
+        ["systems.baseline+nnjm: rescoring with nnjm requires weight: tuned and no ensemble"],
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.plan.corpora import corpora_listed, language_warnings, missing_files, similar_file
+from rnnsmt.plan.corpora import corpora_listed, file_mistakes, files_of, language_warnings, missing_files, similar_file
 
 
 def corpora(data_dir: Path | None, source: str, target: str, name: str = "mine"):
@@ -73,3 +73,64 @@ def test_a_prepared_corpus_does_not_need_its_files(tmp_path, monkeypatch):
 def test_suffixes_that_contradict_the_languages(source, target, remedy):
     lines = list(language_warnings(corpora(None, source, target), {"source": "en", "target": "fr"}))
     assert lines == ([] if remedy is None else [f"corpora[0] (mine): {remedy}"])
+
+
+def one_file(tmp_path: Path | None, **entry):
+    entry = {"name": "mine", "role": "bitext"} | entry
+    languages = {"source": "en", "target": "fr"}
+    folder = None if tmp_path is None else str(tmp_path)
+    return corpora_listed({"corpora": [entry], "data_dir": folder, "languages": languages})[0]
+
+
+def test_both_sides_in_one_file(tmp_path):
+    """The sides are written to files of the run; the suffix of the file says nothing about languages."""
+    corpus = one_file(tmp_path, file="all.de.tsv", columns=[3, 1])
+    assert (corpus.source, corpus.target) == tuple(f"results/corpus/separated/mine.{lang}.gz" for lang in ("en", "fr"))
+    assert files_of(corpus) == [("file", f"{tmp_path}/all.de.tsv")]
+    assert corpus.file.options() == "--columns 3 1"
+    assert list(language_warnings([corpus], {"source": "en", "target": "fr"})) == []
+    (line,) = missing_files([corpus], str(tmp_path))
+    assert line == f"corpora[0] (mine): file: {tmp_path}/all.de.tsv does not exist; check the name and data_dir"
+    members = {"source": "a b.en", "target": "c.fr"}
+    assert one_file(None, file="x.zip", members=members).file.options() == "--members 'a b.en' c.fr"
+
+
+def test_a_prefix_as_moses_has_it(tmp_path):
+    """Of two files; a file of that name comes first, and one side alone is none."""
+    (tmp_path / "train.clean.en").touch()
+    assert one_file(tmp_path, file="train.clean").file is not None
+    (tmp_path / "train.clean.fr.xz").touch()
+    corpus = one_file(tmp_path, file="train.clean")
+    assert corpus.file is None
+    assert files_of(corpus) == [
+        ("source", f"{tmp_path}/train.clean.en"),
+        ("target", f"{tmp_path}/train.clean.fr.xz"),
+    ]
+    (tmp_path / "train.clean").touch()
+    assert one_file(tmp_path, file="train.clean").file is not None
+
+
+def test_a_prefix_as_mtdata_has_it(tmp_path):
+    for name in ("OPUS-books-v1-eng-fra.eng", "OPUS-books-v1-eng-fra.fra.gz"):
+        (tmp_path / name).touch()
+    corpus = one_file(tmp_path, file="OPUS-books-v1-eng-fra")
+    assert (corpus.source, corpus.target) == tuple(
+        f"{tmp_path}/OPUS-books-v1-eng-fra.{end}" for end in ("eng", "fra.gz")
+    )
+
+
+def test_a_downloaded_file_with_both_sides(tmp_path):
+    address = {"url": "https://example.org/en-fr.txt.zip", "sha256": None, "mirrors": ["https://example.com/x.zip"]}
+    corpus = one_file(tmp_path, file="en-fr.txt.zip", download={"file": address})
+    assert corpus.downloads == {corpus.file.path: address}
+    assert corpus.file.path.startswith("results/downloads/")
+    (tmp_path / "en-fr.txt.zip").touch()
+    assert one_file(tmp_path, file="en-fr.txt.zip", download={"file": address}).file.path.startswith(str(tmp_path))
+
+
+def test_one_text_for_training_and_test_in_one_file(tmp_path):
+    (tmp_path / "a.tsv").write_text("a\tb\n")
+    (tmp_path / "b.tsv").write_text("a\tb\n")
+    train, test = one_file(tmp_path, file="a.tsv"), one_file(tmp_path, file="b.tsv", role="test", name="t")
+    (line,) = file_mistakes([train, test])
+    assert "its file text is also that of mine (bitext)" in line

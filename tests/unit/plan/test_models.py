@@ -176,7 +176,7 @@ def test_networks_that_rescore_lists(trained_twice):
     assert systems.rescored_lists("baseline+nnjm", 2, "dev") == "results/systems/baseline/run2/dev.nnjm.1.nbest.gz"
     assert systems.lstm_models == []
     assert systems.table_features(["baseline+cslm"]) == "baseline+cslm=cslm_lists"
-    assert share_networks(["cslm"], ["cslm_lists"]) and label("cslm_lists") == "CSLM on lists"
+    assert share_networks(["cslm"], ["cslm_lists"]) and label("cslm_lists") == "CSLM on n-best lists"
 
 
 def test_features_for_the_table(settled):

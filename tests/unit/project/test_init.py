@@ -75,6 +75,31 @@ def test_own_files(tmp_path: Path) -> None:
     ]
 
 
+def test_files_with_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A zip archive and the prefix of two files; the languages are given."""
+    write(tmp_path, "en-de.txt.zip", "dev.en", "dev.de", "test.tsv")
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "init",
+        "run",
+        "--bitext",
+        "en-de.txt.zip",
+        "--dev",
+        "dev",
+        "--test",
+        "test.tsv",
+        "--languages",
+        "en",
+        "de",
+    ]
+    assert main(words) == 0
+    assert [(corpus["name"], corpus["role"], corpus["file"]) for corpus in settings(tmp_path / "run")["corpora"]] == [
+        ("en-de", "bitext", "en-de.txt.zip"),
+        ("dev", "dev", "dev"),
+        ("test", "test", "test.tsv"),
+    ]
+
+
 def test_placeholders(tmp_path: Path) -> None:
     assert main(["init", str(tmp_path), "--languages", "de", "fr"]) == 0
     found = settings(tmp_path)
@@ -98,6 +123,7 @@ def test_without_pytorch_the_baseline(
         (["--bitext", "train.en", "train.de"], "there is no corpus for dev and test; add --dev and --test"),
         (["--bitext", "a.txt", "b.txt"], "add --languages SOURCE TARGET"),
         (["--bitext", "train.en", "trian.de", "--dev", "dev.en", "dev.de", "--test", "t.en", "t.de"], "did you mean"),
+        (["--bitext", "train.en", "train.de", "dev.en"], "--bitext: 3 files; give one file with both sides, or two"),
         (["--languages", "eng", "de"], "--languages: eng is a three-letter code; did you mean en"),
     ],
 )

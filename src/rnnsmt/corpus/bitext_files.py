@@ -1,0 +1,384 @@
+"""Files with both sides of a bitext: zip archives as OPUS distributes them, translation memories (TMX), tables (TSV).
+
+The format is recognised by the first bytes. All of them are read as streams; the memory does not depend on the size of
+the file. A zip archive contains one text file for each side, ``Books.en-fr.en`` and ``Books.en-fr.fr``, or one TMX or
+TSV file. TMX is read by expat: nothing is fetched, and a document type with declarations of its own (entities, default
+attributes) is refused, since these can make a small file expand to any size.
+"""
+
+import html
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from xml.parsers import expat
+
+from rnnsmt.base.io import (
+    DAMAGED,
+    MAX_LINE_BYTES,
+    InputError,
+    bounded_lines,
+    damage,
+    open_text,
+    open_zip,
+    open_zip_member,
+)
+from rnnsmt.base.languages import TWO_LETTERS, language_suffix
+from rnnsmt.base.progress import say
+from rnnsmt.corpus.reading import LINE_BYTES, refuse_foreign
+
+Row = tuple[bytes | None, bytes | None]
+"""Raw segments of source and target; None for a segment that is too long."""
+
+CHUNK = 1 << 16
+"""Number of bytes that are parsed at once."""
+
+MAX_DEPTH = 100
+"""Maximum depth of elements in a TMX file; segments have a depth of 5 to 10."""
+
+MAX_NAMES = 1000
+"""Maximum number of different names of elements and attributes in a TMX file; expat keeps them in memory."""
+
+NATIVE_CODE = frozenset(["bpt", "ept", "ph", "it", "ut"])
+"""Elements of a segment that contain codes of a word processor, not text (TMX 1.4b, section 3.4)."""
+
+SHOWN = 5
+"""Number of names in a message."""
+
+_XML = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:\?xml|!DOCTYPE|tmx)\b", re.IGNORECASE)
+
+_BREAKS = re.compile("[\t\n\r]+")
+
+
+@dataclass(frozen=True)
+class BitextFile:
+    """A file with both sides of a bitext.
+
+    Attributes:
+        path: zip archive, TMX file or TSV file; TMX and TSV may be compressed with gzip, bzip2 or xz.
+        langs: codes of source and target.
+        columns: columns of source and target in a TSV file, from 1.
+        members: names of source and target in a zip archive; None: by their suffixes.
+    """
+
+    path: str
+    langs: tuple[str, str]
+    columns: tuple[int, int] = (1, 2)
+    members: tuple[str, str] | None = None
+
+
+def read_bitext(file: BitextFile, limit: int | None = LINE_BYTES) -> Iterator[Row]:
+    """Yield the raw segments of both sides of a file, in order.
+
+    Args:
+        file: the file.
+        limit: number of bytes above which a segment is returned as None; None: no segment is.
+
+    Raises:
+        InputError: the file is missing, damaged, or none of these formats; it has no pair of these languages; a segment
+            has more than ``MAX_LINE_BYTES`` bytes; the sides of a zip archive have different numbers of lines.
+    """
+    for row in _rows(file):
+        if limit is None:
+            yield row
+        else:
+            source, target = (None if side is not None and len(side) > limit else side for side in row)
+            yield source, target
+
+
+def _rows(file: BitextFile) -> Iterator[Row]:
+    """Yield the raw segments of both sides."""
+    with open_zip(file.path) as archive:
+        if archive is not None:
+            yield from _zip_rows(file, archive)
+            return
+    if file.members is not None:
+        raise InputError(f"{file.path}: is not a zip archive, but members are given; remove them or name the archive")
+    with open_text(file.path) as stream:
+        yield from _rows_of_stream(file, file.path, stream)
+
+
+def _rows_of_stream(file: BitextFile, name: str, stream: BufferedReader) -> Iterator[Row]:
+    """Yield the segments of a TMX or TSV file; ``name`` is its name in messages."""
+    start = _start(name, stream)
+    if _XML.match(start.decode("utf-16", "ignore").encode() if _is_utf16(start) else start):
+        yield from _tmx_rows(name, file.langs, stream)
+        return
+    refuse_foreign(name, start)
+    yield from _tsv_rows(name, file.columns, stream)
+
+
+def _start(name: str, stream: BufferedReader) -> bytes:
+    """Return the first bytes of a stream without consuming them."""
+    try:
+        return stream.peek(CHUNK)[:CHUNK]
+    except DAMAGED as error:
+        raise damage(name, 0, error) from None
+
+
+def _is_utf16(start: bytes) -> bool:
+    return start.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def _zip_rows(file: BitextFile, archive: zipfile.ZipFile) -> Iterator[Row]:
+    """Yield the segments of a zip archive."""
+    names = [member.filename for member in archive.infolist() if not member.is_dir()]
+    single = [name for name in names if Path(name).suffix.lower() in (".tmx", ".tsv")]
+    if file.members is None and len(single) == 1:
+        with open_zip_member(archive, file.path, single[0]) as stream:
+            yield from _rows_of_stream(file, f"{file.path}: {single[0]}", stream)
+        return
+    source, target = _members(file, names)
+    with open_zip_member(archive, file.path, source) as one, open_zip_member(archive, file.path, target) as other:
+        sides = [_member_lines(f"{file.path}: {name}", s) for name, s in ((source, one), (target, other))]
+        number = 0
+        while True:
+            row = [next(side, None) for side in sides]
+            if row[0] is None and row[1] is None:
+                return
+            if row[0] is None or row[1] is None:
+                shorter, longer = (source, target) if row[0] is None else (target, source)
+                raise InputError(
+                    f"{file.path}: {shorter} ends after line {number}, but {longer} has more lines; fetch it again"
+                )
+            number += 1
+            yield row[0], row[1]
+
+
+def _member_lines(name: str, stream: BufferedReader) -> Iterator[bytes]:
+    """Yield the lines of a text file in an archive."""
+    start = _start(name, stream)
+    if start.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")):
+        raise InputError(f"{name}: is compressed inside the archive; extract it with rnnsmt corpus unpack first")
+    refuse_foreign(name, start)
+    for number, line in enumerate(bounded_lines(stream, name, MAX_LINE_BYTES), 1):
+        if line is None:
+            raise InputError(f"{name}, line {number}: longer than {MAX_LINE_BYTES} bytes; is this a text file?")
+        yield line
+
+
+def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
+    """Return the names of source and target in an archive.
+
+    Raises:
+        InputError: a given name is not in the archive, or the suffixes do not select one pair of files.
+    """
+    shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    if file.members is not None:
+        for name in file.members:
+            if name not in names:
+                raise InputError(f"{file.path}: no file {name} in it; it has {shown or 'no files'}")
+        return file.members
+    stems: list[dict[str, str]] = [
+        {_without_language(name, lang): name for name in names if language_suffix(name) == lang} for lang in file.langs
+    ]
+    pairs = [(source, stems[1][stem]) for stem, source in stems[0].items() if stem in stems[1]]
+    if len(pairs) != 1:
+        source, target = file.langs
+        what = f"{len(pairs)} pairs" if pairs else "no pair"
+        raise InputError(
+            f"{file.path}: {what} of text files NAME.{source} and NAME.{target} in it; it has {shown or 'no files'}; "
+            "name the two files with members (--members)"
+        )
+    return pairs[0]
+
+
+def _without_language(name: str, lang: str) -> str:
+    """Return the name of a file without the last occurrence of the suffix of its language."""
+    parts = name.split(".")
+    for place in range(len(parts) - 1, 0, -1):
+        if TWO_LETTERS.get(parts[place].lower(), parts[place].lower()) == lang:
+            return ".".join([*parts[:place], "*", *parts[place + 1 :]])
+    return name
+
+
+def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> Iterator[Row]:
+    """Yield two columns of a table; a column that a line lacks is empty.
+
+    Raises:
+        InputError: most of the first lines lack a column, or a line is too long.
+    """
+    needed, lacking, first = max(columns), 0, 0
+    number = 0
+    for number, line in enumerate(bounded_lines(stream, name, MAX_LINE_BYTES), 1):
+        if line is None:
+            raise InputError(f"{name}, line {number}: longer than {MAX_LINE_BYTES} bytes; is this a table?")
+        cells = line.removesuffix(b"\r").split(b"\t")
+        if len(cells) < needed:
+            lacking, first = lacking + 1, first or number
+            if number <= 100 and lacking >= 10 and 2 * lacking > number:
+                raise _no_table(name, lacking, number, needed)
+            cells += [b""] * (needed - len(cells))
+        if number == 1:
+            cells = [cell.removeprefix(b"\xef\xbb\xbf") for cell in cells]
+        yield cells[columns[0] - 1], cells[columns[1] - 1]
+    if 2 * lacking > number:
+        raise _no_table(name, lacking, number, needed)
+    if lacking:
+        say(f"warning: {name}: {lacking:,} lines have fewer than {needed} columns, the first is line {first}")
+
+
+def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:
+    return InputError(
+        f"{name}: {lacking} of the first {lines} lines have fewer than {needed} columns separated by tabs; is this a "
+        "table with both sides (TSV), a TMX file or a zip archive?"
+    )
+
+
+def _tmx_rows(name: str, langs: tuple[str, str], stream: BufferedReader) -> Iterator[Row]:
+    """Yield the segments of a TMX file."""
+    reader = _TmxReader(name, langs)
+    while True:
+        try:
+            chunk = stream.read(CHUNK)
+        except DAMAGED as error:
+            raise damage(name, reader.line, error) from None
+        yield from reader.parse(chunk)
+        if not chunk:
+            break
+    reader.check_end()
+
+
+class _TmxReader:
+    """Parser of a TMX file (TMX 1.4b, and 1.1 with ``lang`` instead of ``xml:lang``).
+
+    Of every translation unit with both languages, the first variant of each gives a row. A variant in ``en-GB`` is of
+    the language ``en``.
+    """
+
+    def __init__(self, name: str, langs: tuple[str, str]) -> None:
+        self._name, self._langs = name, langs
+        self._rows: list[Row] = []
+        self._open: list[str] = []
+        self._names: set[str] = set()
+        self._unit: dict[str, str] = {}
+        self._lang = ""
+        self._text: list[str] | None = None
+        self._length = self._native = self._fed = 0
+        self._units = self._pairs = 0
+        self._seen: Counter[str] = Counter()
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartDoctypeDeclHandler = self._document_type
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.SkippedEntityHandler = self._entity
+
+    @property
+    def line(self) -> int:
+        """Number of the line that is parsed."""
+        return self._parser.CurrentLineNumber
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Convert errors of expat to sentences."""
+        try:
+            yield
+        except expat.ExpatError as error:
+            said = expat.ErrorString(error.code)
+            raise self._error(f"not well-formed XML ({said})", error.lineno) from None
+        except (ValueError, LookupError) as error:  # an encoding that Python does not know, or one of several bytes
+            raise self._error(f"its encoding cannot be read ({error}); convert it to UTF-8") from None
+
+    def _error(self, what: str, line: int | None = None) -> InputError:
+        return InputError(f"{self._name}, line {line or self.line}: {what}")
+
+    def parse(self, chunk: bytes) -> list[Row]:
+        """Parse the next bytes, or the end if there are none; return the rows that they complete.
+
+        Raises:
+            InputError: the file is not well-formed, or an item of it is larger than ``MAX_LINE_BYTES``.
+        """
+        self._rows = []
+        with self._errors():
+            self._parser.Parse(chunk, not chunk)
+        self._fed += len(chunk)
+        if self._fed - self._parser.CurrentByteIndex > MAX_LINE_BYTES:
+            raise self._error(f"an item of more than {MAX_LINE_BYTES} bytes; is this a TMX file?")
+        return self._rows
+
+    def check_end(self) -> None:
+        """Report the units without both languages.
+
+        Raises:
+            InputError: no unit has both.
+        """
+        if not self._pairs:
+            seen = ", ".join(lang for lang, _ in self._seen.most_common(SHOWN)) or "none"
+            raise InputError(
+                f"{self._name}: none of {self._units:,} translation units has {' and '.join(self._langs)}; its "
+                f"languages are {seen}"
+            )
+        if self._pairs < self._units:
+            say(
+                f"{self._name}: {self._units - self._pairs:,} of {self._units:,} translation units lack "
+                f"{' or '.join(self._langs)} and are left out"
+            )
+
+    def _document_type(self, _name: str, _system: str | None, _public: str | None, has_declarations: int) -> None:
+        if has_declarations:
+            raise self._error(
+                "the document type has declarations of its own (entities), which are not read; remove them"
+            )
+
+    def _start(self, element: str, attributes: Mapping[str, str]) -> None:
+        element = element.lower()
+        if not self._names and element != "tmx":
+            raise self._error("is XML, but not TMX; convert it to TMX, TSV or one text file for each side")
+        self._open.append(element)
+        self._names.update((element, *attributes))
+        if len(self._open) > MAX_DEPTH or len(self._names) > MAX_NAMES:
+            raise self._error("too many nested or different elements; is this a TMX file?")
+        if self._text is not None:
+            self._native += element in NATIVE_CODE
+        elif element == "tu":
+            self._unit = {}
+        elif element == "tuv":
+            code = (attributes.get("xml:lang") or attributes.get("lang") or "").lower().replace("_", "-")
+            primary = code.split("-")[0]
+            self._lang = TWO_LETTERS.get(primary, primary)[:20]
+            if len(self._seen) < MAX_NAMES:
+                self._seen[self._lang] += 1
+        elif element == "seg" and "tuv" in self._open:
+            self._text, self._length, self._native = [], 0, 0
+
+    def _end(self, element: str) -> None:
+        element = self._open.pop()
+        if self._text is not None and element in NATIVE_CODE:
+            self._native -= 1
+        elif element == "seg" and self._text is not None:
+            if self._lang in self._langs:
+                self._unit.setdefault(self._lang, "".join(self._text))
+            self._text = None
+        elif element == "tu":
+            self._units += 1
+            if self._langs[0] in self._unit and self._langs[1] in self._unit:
+                self._pairs += 1
+                source, target = (_one_line(self._unit[lang]) for lang in self._langs)
+                self._rows.append((source, target))
+            self._unit = {}
+
+    def _characters(self, text: str) -> None:
+        if self._text is None or self._native:
+            return
+        self._length += len(text)
+        if self._length > MAX_LINE_BYTES:
+            raise self._error(f"a segment of more than {MAX_LINE_BYTES} characters; split it")
+        self._text.append(text)
+
+    def _entity(self, name: str, is_parameter: bool) -> None:
+        """Replace an entity of the document type that is not read, if HTML has it: ``&eacute;``."""
+        text = html.unescape(f"&{name};")
+        if is_parameter or text.startswith("&"):
+            raise self._error(f"the entity {name[:20]} is not defined in the file; replace it by its character")
+        self._characters(text)
+
+
+def _one_line(text: str) -> bytes:
+    """Return a segment as one line."""
+    return _BREAKS.sub(" ", text).strip().encode("utf-8", "surrogatepass")

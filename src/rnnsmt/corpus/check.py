@@ -1,0 +1,304 @@
+"""Checks of all corpora of an experiment before a long run: languages, duplicates, test sentences in the training text.
+
+Dev and test sets are read first and kept in memory as an index of their sentences; training text is a stream.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import track
+from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
+from rnnsmt.corpus.reading import read_pairs, read_segments
+from rnnsmt.corpus.similarity import SentenceIndex, normalised_words, sentence_key
+from rnnsmt.corpus.text_checks import (
+    MAX_UNKNOWN,
+    MIN_VOCABULARY,
+    MIN_WORDS,
+    SAMPLE_LINES,
+    language_warnings,
+    refuse_columns,
+)
+from rnnsmt.plan.corpora import Corpus, files_of, is_prepared
+
+MAX_RATIO = 9.0
+"""Ratio of the numbers of words above which `rnnsmt corpus prepare` rejects a pair."""
+
+MAX_SHARE = 0.1
+"""Share of the pairs of a corpus that are repeated, empty, untranslated or of unequal length, from which it is told."""
+
+MAX_KNOWN = 0.02
+"""Share of the sentences of a dev or test set that the training text has, or nearly has, from which it is told."""
+
+FEW_LINES = 100
+"""Number of pairs below which a dev or test set is reported."""
+
+Row = Sequence[bytes | None]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A corpus to check.
+
+    Attributes:
+        name, role: as in the configuration.
+        paths: file of each side, or the file with both sides once.
+        rows: returns the raw segments of both sides, or of the target side of monolingual text.
+    """
+
+    name: str
+    role: str
+    paths: Sequence[str]
+    rows: Callable[[], Iterator[Row]]
+
+
+@dataclass
+class Findings:
+    """Figures and problems of one corpus."""
+
+    name: str
+    role: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Set:
+    """The sentences of a dev or test set.
+
+    Attributes:
+        keys: number of the pair by the key of a sentence, for each side.
+        indices: the sentences of each side.
+        equal, near: numbers of the pairs of which a sentence, or a near-duplicate of one, is in the training text.
+    """
+
+    findings: Findings
+    keys: tuple[dict[int, list[int]], dict[int, list[int]]] = field(default_factory=lambda: ({}, {}))
+    indices: tuple[SentenceIndex, SentenceIndex] = field(default_factory=lambda: (SentenceIndex(), SentenceIndex()))
+    equal: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    near: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    words: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+
+
+class CorpusCheck:
+    """The checks of all corpora, in the order of ``run``."""
+
+    def __init__(self, langs: tuple[str, str], max_lines: int = 0) -> None:
+        """Set the languages of source and target, and how many lines of a training corpus are read (0: all)."""
+        self._langs = langs
+        self._max_lines = max_lines
+        self._sets: list[_Set] = []
+        self._vocabularies: tuple[set[str], set[str]] = (set(), set())
+
+    def run(self, texts: Sequence[Text]) -> list[Findings]:
+        """Check all corpora; return what was found in the given order."""
+        found: dict[str, Findings] = {}
+        held_out = [text for text in texts if text.role in ("dev", "test")]
+        for text in (*held_out, *(text for text in texts if text not in held_out)):
+            findings = found[text.name] = Findings(text.name, text.role)
+            try:
+                self._read(text, findings)
+            except InputError as error:
+                findings.errors.append(str(error))
+        for one in self._sets:
+            self._report_overlap(one)
+        return [found[text.name] for text in texts]
+
+    def _read(self, text: Text, findings: Findings) -> None:
+        """Read a corpus once; count and report what is wrong with it."""
+        langs = self._langs if text.role != "mono" else self._langs[1:]
+        sides = range(2 - len(langs), 2)
+        reader = _Reader(len(langs))
+        one = _Set(findings) if text.role in ("dev", "test") else None
+        for number, row in enumerate(track(text.rows(), f"checking {text.name}")):
+            if one is None and self._max_lines and number >= self._max_lines:
+                findings.figures["only_first_lines"] = number
+                break
+            for side, words in zip(sides, reader.words_of(row), strict=True):
+                if words is None:
+                    continue
+                key = sentence_key(words)
+                if one is not None:
+                    self._compare(one, side, key, words)
+                    one.keys[side].setdefault(key, []).append(len(one.indices[side]))
+                    one.indices[side].add(words)
+                    one.words[side].extend(words)
+                else:
+                    self._vocabularies[side].update(words)
+                    for held_out in self._sets:
+                        _search(held_out, side, key, words)
+        if one is not None:
+            self._sets.append(one)
+        findings.figures.update(reader.figures())
+        findings.warnings += reader.warnings(text.role)
+        findings.warnings += _language_warnings(text, reader, langs)
+
+    def _compare(self, one: _Set, side: int, key: int, words: list[str]) -> None:
+        """Compare a sentence of a dev or test set with the sets before it."""
+        for other in self._sets:
+            if key in other.keys[side]:
+                name = f"in_{other.findings.name}"
+                one.findings.figures[name] = one.findings.figures.get(name, 0) + 1
+
+    def _report_overlap(self, one: _Set) -> None:
+        """Report how much of a dev or test set is in the training text, and words that are not."""
+        findings = one.findings
+        for side, name in enumerate(("source", "target")):
+            total = max(1, len(one.indices[side]))
+            equal, near = len(one.equal[side]), len(one.near[side] - one.equal[side])
+            findings.figures[f"{name}_in_training"] = equal
+            findings.figures[f"{name}_near_training"] = near
+            if equal + near > MAX_KNOWN * total:
+                findings.warnings.append(
+                    f"{equal:,} of {total:,} {name} sentences are also in the training text, and {near:,} have a "
+                    "near-duplicate there; they are easier to translate than new text"
+                )
+            words, vocabulary = one.words[side], self._vocabularies[side]
+            unknown = sum(word not in vocabulary for word in words)
+            if len(words) >= MIN_WORDS and len(vocabulary) >= MIN_VOCABULARY and unknown > MAX_UNKNOWN * len(words):
+                findings.warnings.append(
+                    f"{100 * unknown / len(words):.0f} % of the {name} words do not occur in the training text; are "
+                    "source and target swapped, or is this another language?"
+                )
+        for figure, count in findings.figures.items():
+            if figure.startswith("in_"):
+                findings.warnings.append(f"{count:,} of its sentences are also in {figure.removeprefix('in_')}")
+
+
+def _search(one: _Set, side: int, key: int, words: list[str]) -> None:
+    """Look for a training sentence in a dev or test set."""
+    one.equal[side].update(one.keys[side].get(key, ()))
+    one.near[side].update(number for number, similarity in one.indices[side].similar(words) if similarity < 1)
+
+
+class _Reader:
+    """Counts over the pairs of a corpus."""
+
+    def __init__(self, sides: int) -> None:
+        self.samples: list[list[str]] = [[] for _ in range(sides)]
+        self._lines = self._empty = self._foreign = self._long = self._ratio = self._same = self._repeated = 0
+        self._words = [0] * sides
+        self._seen: set[int] = set()
+
+    def words_of(self, row: Row) -> list[list[str] | None]:
+        """Count a pair; return the normalised words of each side, None where there is no text."""
+        self._lines += 1
+        words: list[list[str] | None] = []
+        for side, raw in enumerate(row):
+            text = None
+            if raw is None:
+                self._long += 1
+            else:
+                try:
+                    text = raw.decode("utf-8").strip()
+                except UnicodeDecodeError:
+                    self._foreign += 1
+            words.append(normalised_words(text) if text else None)
+            self._words[side] += len(words[-1] or ())
+            if text and len(self.samples[side]) < SAMPLE_LINES:
+                self.samples[side].append(" ".join(normalised_words(text)))
+        self._empty += any(raw is not None and not raw.strip() for raw in row)
+        if all(words):
+            lengths = [len(side or ()) for side in words]
+            self._ratio += max(lengths) > MAX_RATIO * min(lengths)
+            self._same += len(row) == 2 and words[0] == words[1] and lengths[0] > 1
+            key = hash(tuple(row))
+            self._repeated += key in self._seen
+            self._seen.add(key)
+        return words
+
+    def figures(self) -> dict[str, object]:
+        """Return the counts by name."""
+        return {
+            "lines": self._lines,
+            "words_per_line": [round(words / max(1, self._lines), 1) for words in self._words],
+            "empty": self._empty,
+            "not_utf8": self._foreign,
+            "endless": self._long,
+            "unequal_length": self._ratio,
+            "untranslated": self._same,
+            "repeated": self._repeated,
+        }
+
+    def warnings(self, role: str) -> Iterator[str]:
+        """Yield what should be inspected."""
+        lines = max(1, self._lines)
+        if not self._lines:
+            yield "has no lines"
+        for count, what, share in (
+            (self._foreign, "are not UTF-8; convert the file, e.g. with iconv -f ISO-8859-1 -t UTF-8", 0.0),
+            (self._long, "have more than 65,536 bytes", 0.0),
+            (self._empty, "have an empty side", 0.0 if role in ("dev", "test") else MAX_SHARE),
+            (self._ratio, f"have sides whose lengths differ by more than a factor of {MAX_RATIO:g}", MAX_SHARE),
+            (self._same, "have the same text on both sides", MAX_SHARE),
+            (self._repeated, "are repetitions of an earlier line", MAX_SHARE),
+        ):
+            if count > share * lines:
+                yield f"{count:,} of {lines:,} lines ({100 * count / lines:.1f} %) {what}"
+        if role in ("dev", "test") and 0 < self._lines < FEW_LINES:
+            yield f"{self._lines} lines are a small set; its scores are unreliable"
+
+
+def text_of(corpus: Corpus, langs: tuple[str, str]) -> Text:
+    """Return a corpus of a configuration as a text to check."""
+
+    def rows() -> Iterator[Row]:
+        if corpus.file is not None:
+            file = BitextFile(corpus.file.path, langs, corpus.file.columns or (1, 2), corpus.file.members)
+            yield from read_bitext(file)
+            return
+        for _, path in files_of(corpus):
+            refuse_columns(path)
+        if corpus.source is None:
+            yield from ((segment,) for segment in read_segments(corpus.target))
+        else:
+            yield from read_pairs(corpus.source, corpus.target)
+
+    return Text(corpus.name, corpus.role, [path for _, path in files_of(corpus)], rows)
+
+
+def first_warnings(corpora: Iterable[Corpus], langs: tuple[str, str]) -> Iterator[str]:
+    """Yield what the first lines of corpora say about their languages: a few milliseconds, before a run.
+
+    Corpora that are not there yet, or prepared already, are skipped.
+    """
+    for corpus in corpora:
+        text = text_of(corpus, langs)
+        if is_prepared(corpus) or not all(Path(path).is_file() for path in text.paths):
+            continue
+        reader = _Reader(2 if corpus.is_bitext else 1)
+        try:
+            for row in islice(text.rows(), SAMPLE_LINES):
+                reader.words_of(row)
+        except InputError as error:
+            yield str(error)
+            continue
+        yield from _language_warnings(text, reader, langs if corpus.is_bitext else langs[1:])
+
+
+def _language_warnings(text: Text, reader: _Reader, langs: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about the languages of the first lines of a text."""
+    paths = text.paths if len(text.paths) == len(langs) else [f"{text.paths[0]} ({lang})" for lang in langs]
+    yield from language_warnings(paths, langs, reader.samples)
+
+
+def lines_of(found: Sequence[Findings]) -> Iterator[str]:
+    """Yield the report as text: one line of figures for every corpus, and one for each of its problems."""
+    for findings in found:
+        figures = findings.figures
+        shown = [
+            f"{figures['lines']:,} lines" if "lines" in figures else "not read",
+            *(["only the first ones were read"] if "only_first_lines" in figures else []),
+            *([f"{' and '.join(map(str, figures['words_per_line']))} words per line"] if "lines" in figures else []),
+            *(f"{name.replace('_', ' ')}: {count:,}" for name, count in figures.items() if isinstance(count, int)
+              and count and name not in ("lines", "only_first_lines")),
+        ]  # fmt: skip
+        yield f"{findings.name} ({findings.role}): {', '.join(shown)}"
+        yield from (f"  error: {line}" for line in findings.errors)
+        yield from (f"  warning: {line}" for line in findings.warnings)
+    problems = sum(len(findings.errors) + len(findings.warnings) for findings in found)
+    yield f"{problems} problem{'s' * (problems != 1)} found" if problems else "no problems found"

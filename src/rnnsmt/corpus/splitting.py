@@ -1,0 +1,246 @@
+"""Split of one bitext into training, dev and test text that have no sentence in common, on either side.
+
+Dev and test pairs are drawn at random from those whose source and target sentences occur in one pair only and that are
+not similar to each other. A training pair is left out if it is similar to a dev or test pair on either side; see
+``rnnsmt.corpus.similarity``. The bitext is read three times; memory is 25 bytes per pair and the dev and test text.
+"""
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rnnsmt.base.io import InputError, atomic_binary
+from rnnsmt.base.progress import track
+from rnnsmt.corpus.bitext_files import Row
+from rnnsmt.corpus.similarity import SentenceIndex, normalised_words, sentence_key
+
+MAX_WORDS = 80
+"""Maximum number of words of a dev or test sentence, that of training sentences in `rnnsmt corpus prepare`."""
+
+SPARE = 4
+"""Number of pairs drawn for every one that is needed; the others replace those that are similar to each other."""
+
+PARTS = ("train", "dev", "test")
+
+FILES = {"train": "train.{}.gz", "dev": "dev.{}", "test": "test.{}"}
+"""Names of the files of every part."""
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """Sizes of the parts and rules for pairs.
+
+    Attributes:
+        dev, test: number of pairs.
+        similarity: similarity from which a training pair is a near-duplicate.
+        min_words: minimum number of words of a dev or test sentence.
+        unique: leave out training pairs that occurred before.
+        seed: seed of the random choice.
+    """
+
+    dev: int
+    test: int
+    similarity: float
+    min_words: int
+    unique: bool
+    seed: int
+
+
+@dataclass
+class Split:
+    """Result of a split.
+
+    Attributes:
+        sizes: number of pairs by part.
+        unusable: pairs that are in no part, by reason.
+        repeated: training pairs left out since they occurred before.
+        near: training pairs left out since they are similar to a dev or test pair, by the sides that are.
+    """
+
+    sizes: Counter[str] = field(default_factory=Counter)
+    unusable: Counter[str] = field(default_factory=Counter)
+    repeated: int = 0
+    near: Counter[str] = field(default_factory=Counter)
+
+    def report(self) -> dict[str, object]:
+        """Return the numbers of pairs for JSON."""
+        return {
+            "pairs": {part: self.sizes[part] for part in PARTS},
+            "unusable": dict(sorted(self.unusable.items())),
+            "repeated": self.repeated,
+            "near_duplicates": {side: self.near[side] for side in ("source", "target", "both")},
+        }
+
+
+def split_bitext(
+    rows: Callable[[], Iterator[Row]], langs: tuple[str, str], folder: Path, options: SplitOptions, name: str
+) -> Split:
+    """Write the parts of a bitext to the files ``FILES`` of a directory.
+
+    Args:
+        rows: returns the pairs of raw segments, the same in every call.
+        langs: codes of source and target, for the names of the files.
+        folder: the directory.
+        options: sizes and rules.
+        name: the bitext, for messages.
+
+    Raises:
+        InputError: too few pairs can be dev or test pairs, or no training pair is left.
+    """
+    split = Split()
+    places = _draw(_read_keys(rows(), split, options.min_words), options, name)
+    wanted = set(places.drawn.tolist())
+    texts = {number: row for number, row in enumerate(track(rows(), "drawing")) if number in wanted}
+    indices = [SentenceIndex(options.similarity) for _ in langs]
+    chosen = _choose([(int(number), texts[int(number)]) for number in places.drawn], indices, options)
+    if len(chosen) < options.dev + options.test:
+        raise InputError(
+            f"{name}: only {len(chosen):,} of the pairs drawn are not similar to each other, {options.dev:,} dev and "
+            f"{options.test:,} test pairs are asked for; ask for fewer, or raise --similarity"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        files = {
+            part: [stack.enter_context(atomic_binary(folder / FILES[part].format(lang))) for lang in langs]
+            for part in PARTS
+        }
+        for number, row in enumerate(track(rows(), "splitting")):
+            part = chosen.get(number, "train")
+            if places.excluded[number] or (part == "train" and len(chosen) and _is_near(row, indices, split)):
+                continue
+            split.sizes[part] += 1
+            for file, side in zip(files[part], row, strict=True):
+                file.write((side or b"").removesuffix(b"\r") + b"\n")
+        split.repeated = places.repeated
+        if not split.sizes["train"]:
+            raise InputError(f"{name}: no pair is left for training; ask for fewer dev and test pairs")
+    return split
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """What the first reading finds: arrays with one value per pair."""
+
+    sentences: list[np.ndarray]
+    """Keys of the normalised sentences of each side."""
+    raw: np.ndarray
+    """Keys of the pairs as they are."""
+    usable: np.ndarray
+    fitting: np.ndarray
+    """Whether the pair is long enough and short enough for dev and test."""
+
+
+def _read_keys(rows: Iterator[Row], split: Split, min_words: int) -> _Keys:
+    """Read all pairs once."""
+    sentences, raw = [array("Q"), array("Q")], array("Q")
+    usable, fitting = bytearray(), bytearray()
+    for row in track(rows, "reading"):
+        texts = _decoded(row, split)
+        words = [normalised_words(text) for text in texts] if texts else [[""], [""]]
+        for keys, side in zip(sentences, words, strict=True):
+            keys.append(sentence_key(side))
+        both = b"\n".join(side or b"" for side in row)
+        raw.append(int.from_bytes(hashlib.blake2b(both, digest_size=8).digest(), "little"))
+        usable.append(texts is not None)
+        fitting.append(texts is not None and all(min_words <= len(side) <= MAX_WORDS for side in words))
+    return _Keys(
+        [np.frombuffer(keys, np.uint64) if keys else np.zeros(0, np.uint64) for keys in sentences],
+        np.frombuffer(raw, np.uint64) if raw else np.zeros(0, np.uint64),
+        np.frombuffer(usable, bool),
+        np.frombuffer(fitting, bool),
+    )
+
+
+def _decoded(row: Row, split: Split) -> list[str] | None:
+    """Return both sides of a pair as text, or None if it cannot be used; the reason is counted."""
+    reason = ""
+    if row[0] is None or row[1] is None:
+        reason = "endless line"
+    elif not row[0].strip() or not row[1].strip():
+        reason = "empty"
+    else:
+        try:
+            return [side.decode("utf-8") for side in row if side is not None]
+        except UnicodeDecodeError:
+            reason = "not UTF-8"
+    split.unusable[reason] += 1
+    return None
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Numbers of pairs, from 0: drawn ones in random order; whether a pair is in no part; how many were repeated."""
+
+    drawn: np.ndarray
+    excluded: np.ndarray
+    repeated: int
+
+
+def _draw(keys: _Keys, options: SplitOptions, name: str) -> _Places:
+    """Draw pairs for dev and test, in random order.
+
+    Raises:
+        InputError: there are too few.
+    """
+    usable = np.flatnonzero(keys.usable)
+    source, target = (side[usable] for side in keys.sentences)
+    pairs = source * np.uint64(0x9E3779B97F4A7C15) + target  # of equal pairs the same; chance collisions are harmless
+    _, first = np.unique(pairs, return_index=True)
+    single = np.zeros(len(keys.usable), bool)
+    alone = np.ones(len(first), bool)
+    for side in (source, target):
+        _, inverse, counts = np.unique(side[first], return_inverse=True, return_counts=True)
+        alone &= counts[inverse] == 1
+    # A repeated pair is not drawn either: its copies would be near-duplicates in the training text.
+    _, copies = np.unique(pairs, return_counts=True)
+    single[usable[first[alone & (copies == 1)]]] = True
+    excluded = ~keys.usable
+    repeated = 0
+    if options.unique:
+        _, first_raw = np.unique(keys.raw, return_index=True)
+        again = np.ones(len(keys.raw), bool)
+        again[first_raw] = False
+        repeated = int((again & ~excluded).sum())
+        excluded = excluded | again
+    candidates = np.flatnonzero(single & keys.fitting & ~excluded)
+    needed = options.dev + options.test
+    if len(candidates) < needed:
+        raise InputError(
+            f"{name}: {len(candidates):,} of {len(keys.usable):,} pairs can be dev or test pairs (both sentences occur "
+            f"once and have {options.min_words} to {MAX_WORDS} words), {needed:,} are asked for; ask for fewer"
+        )
+    drawn = np.random.default_rng(options.seed).permutation(candidates)[: SPARE * needed]
+    return _Places(drawn, excluded, repeated)
+
+
+def _choose(drawn: list[tuple[int, Row]], indices: list[SentenceIndex], options: SplitOptions) -> dict[int, str]:
+    """Return the part of every pair that is chosen for dev or test: those not similar to an earlier one."""
+    chosen: dict[int, str] = {}
+    for number, row in drawn:
+        if len(chosen) == options.test + options.dev:
+            break
+        words = _words(row)
+        if any(index.similar(side) for index, side in zip(indices, words, strict=True)):
+            continue
+        for index, side in zip(indices, words, strict=True):
+            index.add(side)
+        chosen[number] = "test" if len(chosen) < options.test else "dev"
+    return chosen
+
+
+def _words(row: Row) -> list[list[str]]:
+    return [normalised_words((side or b"").decode("utf-8")) for side in row]
+
+
+def _is_near(row: Row, indices: list[SentenceIndex], split: Split) -> bool:
+    """Return whether a training pair is similar to a dev or test pair on either side; it is counted then."""
+    near = [bool(index.similar(side)) for index, side in zip(indices, _words(row), strict=True)]
+    if any(near):
+        split.near["both" if all(near) else "source" if near[0] else "target"] += 1
+    return any(near)

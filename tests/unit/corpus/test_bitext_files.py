@@ -1,0 +1,306 @@
+"""Files with both sides: zip archives, TMX, TSV; and what is refused."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import random
+import time
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.base.io import InputError
+from rnnsmt.cli import main
+from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
+
+PAIRS = [(f"The {n} boats are red.", f"Les {n} bateaux « sont » rouges.") for n in range(300)]
+ROWS = [(source.encode(), target.encode()) for source, target in PAIRS]
+
+
+def tmx(pairs=PAIRS, head='<!DOCTYPE tmx SYSTEM "tmx14.dtd">', langs=("en", "fr"), attribute="xml:lang") -> str:
+    units = "".join(
+        "<tu><prop type='x'>p</prop>"
+        + "".join(f"<tuv {attribute}='{lang}'><seg>{text}</seg></tuv>" for lang, text in zip(langs, pair, strict=True))
+        + "</tu>\n"
+        for pair in pairs
+    )
+    return f"<?xml version='1.0'?>\n{head}\n<tmx version='1.4'><header/><body>\n{units}</body></tmx>\n"
+
+
+def tsv(pairs=PAIRS) -> str:
+    return "".join(f"{source}\t{target}\n" for source, target in pairs)
+
+
+def side(number: int) -> str:
+    return "".join(f"{pair[number]}\n" for pair in PAIRS)
+
+
+def zipped(members: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+        archive.writestr("all/", b"")
+    return out.getvalue()
+
+
+OPUS = {
+    "README": "read",
+    "LICENSE": "free",
+    "Books.en-fr.en": side(0),
+    "Books.en-fr.fr": side(1),
+    "Books.en-fr.xml": "",
+}
+
+
+def rows(path: Path, content: bytes | str, limit: int | None = None, **settings) -> list:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return list(read_bitext(BitextFile(str(path), ("en", "fr"), **settings), limit))
+
+
+@pytest.mark.parametrize(
+    ("content", "settings"),
+    [
+        (zipped(OPUS), {}),
+        (zipped(OPUS, zipfile.ZIP_STORED), {}),
+        (zipped(OPUS, zipfile.ZIP_BZIP2), {}),
+        (zipped({"a/train.eng.txt": side(0), "a/train.fra.txt": side(1)}), {}),
+        (zipped({"a.1": side(0), "b.2": side(1), "c.en": "", "c.fr": ""}), {"members": ("a.1", "b.2")}),
+        (zipped({"README": "r", "en-fr.tmx": tmx()}), {}),
+        (zipped({"pairs.tsv": tsv()}), {}),
+        (tmx(), {}),
+        (tmx(head=""), {}),
+        (tmx(langs=("en-GB", "FR_ca")), {}),
+        (tmx(langs=("eng", "FRA"), attribute="lang"), {}),
+        (tmx(langs=("fr", "en"), pairs=[pair[::-1] for pair in PAIRS]), {}),
+        ("\ufeff" + tmx(), {}),
+        (tmx().replace("version='1.0'", "version='1.0' encoding='UTF-16'").encode("utf-16"), {}),
+        (gzip.compress(tmx().encode()), {}),
+        (tsv(), {}),
+        ("\ufeff" + tsv(), {}),
+        (tsv().replace("\n", "\r\n"), {}),
+        (tsv().removesuffix("\n"), {}),
+        (gzip.compress(tsv().encode()), {}),
+        (bz2.compress(tsv().encode()), {}),
+        (lzma.compress(tsv().encode()), {}),
+        ("".join(f"http://x\t{target}\t0.9\t{source}\n" for source, target in PAIRS), {"columns": (4, 2)}),
+    ],
+)
+def test_formats(tmp_path: Path, content: bytes | str, settings: dict) -> None:
+    """The format is known by the content, whatever the name."""
+    assert rows(tmp_path / "corpus", content, **settings) == ROWS
+
+
+def test_segments_of_a_tmx(tmp_path: Path) -> None:
+    """Codes are removed, text in highlighting stays, a segment is one line, further variants do not count."""
+    body = (
+        "<tu><tuv xml:lang='en'><seg>a <bpt i='1'>&lt;b></bpt><hi>b\n\t c</hi><ept i='1'>&lt;/b></ept> &amp;"
+        "<![CDATA[<d>]]> <ph>x<sub>s</sub></ph>e &eacute;</seg></tuv><tuv xml:lang='fr'><seg> z </seg></tuv>"
+        "<tuv xml:lang='fr-CA'><seg>second</seg></tuv><tuv xml:lang='de'><seg>w</seg></tuv></tu>"
+        "<tu><tuv xml:lang='en'><seg>without the other</seg></tuv></tu>"
+    )
+    content = f"<!DOCTYPE tmx SYSTEM 'tmx14.dtd'><tmx><body>{body}</body></tmx>"
+    assert rows(tmp_path / "t", content) == [("a b  c &<d> e é".encode(), b"z")]
+
+
+def test_long_segments(tmp_path: Path) -> None:
+    """They are None, as over-long lines, so that the other side keeps its place."""
+    pairs = [("a", "b"), ("x" * 50, "b"), ("a", "y" * 50), ("c", "d")]
+    expected = [(b"a", b"b"), (None, b"b"), (b"a", None), (b"c", b"d")]
+    sides = {"t.en": "".join(f"{pair[0]}\n" for pair in pairs), "t.fr": "".join(f"{pair[1]}\n" for pair in pairs)}
+    for content in (tmx(pairs), tsv(pairs), zipped(sides)):
+        assert rows(tmp_path / "t", content, limit=20) == expected
+
+
+def test_lines_that_lack_a_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A few are empty on the other side, which cleaning rejects; a file of them is no table."""
+    assert rows(tmp_path / "t", "a\tb\nlone\nc\td\n") == [(b"a", b"b"), (b"lone", b""), (b"c", b"d")]
+    assert "t: 1 lines have fewer than 2 columns, the first is line 2" in capsys.readouterr().err
+    for content in ("one\n" * 500, "one\n"):
+        with pytest.raises(InputError, match="have fewer than 2 columns separated by tabs; is this a table"):
+            rows(tmp_path / "t", content)
+
+
+ENTITIES = "".join(f"<!ENTITY {b} '{f'&{a};' * 10}'>" for a, b in ["ab", "bc", "cd", "de", "ef", "fi"])
+LAUGHS = (
+    f"<!DOCTYPE tmx [<!ENTITY a 'ha'>{ENTITIES}]>"
+    "<tmx><body><tu><tuv xml:lang='en'><seg>&i;</seg></tuv></tu></body></tmx>"
+)
+EXTERNAL = "<!DOCTYPE tmx [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><tmx><body><tu><seg>&e;</seg></tu></body></tmx>"
+DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></tmx>"
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "message"),
+    [
+        (LAUGHS, {}, "line 1: the document type has declarations of its own (entities)"),
+        (EXTERNAL, {}, "line 1: the document type has declarations of its own (entities)"),
+        (DEFAULTS, {}, "line 1: the document type has declarations of its own (entities)"),
+        (tmx([("&e;", "b")]), {}, "line 4: the entity e is not defined in the file"),
+        (tmx([("&e;", "b")], head=""), {}, "line 4: not well-formed XML (undefined entity)"),
+        (tmx()[:-20], {}, "not well-formed XML (no element found)"),
+        (tmx().replace("</seg>", "</sag>", 1), {}, "line 4: not well-formed XML (mismatched tag)"),
+        (tmx([("\x00", "b")]), {}, "line 4: not well-formed XML (not well-formed (invalid token))"),
+        (tmx([("é", "b")]).encode("latin-1"), {}, "line 4: not well-formed XML"),
+        (tmx().replace("'1.0'", "'1.0' encoding='x-none'"), {}, "unknown encoding"),
+        (tmx().replace("'1.0'", "'1.0' encoding='shift_jis'"), {}, "its encoding cannot be read"),
+        (tmx(langs=("de", "es")), {}, "none of 300 translation units has en and fr; its languages are de, es"),
+        (tmx([]), {}, "none of 0 translation units has en and fr; its languages are none"),
+        ("<tmx>" + "<a>" * 200, {}, "too many nested or different elements"),
+        ("<tmx>" + "".join(f"<a{n}/>" for n in range(2000)), {}, "too many nested or different elements"),
+        ("<?xml version='1.0'?><html><body/></html>", {}, "is XML, but not TMX"),
+        (gzip.compress(tmx().encode())[:-40], {}, "damaged"),
+        (tsv(), {"members": ("a", "b")}, "is not a zip archive, but members are given"),
+        ("a\tb\n" + "x" * (1 << 24) + "x\n", {}, "line 2: longer than 16777216 bytes"),
+        ("".join(f"{line}\n" for line in side(0)).encode("utf-16"), {}, "is UTF-16 or UTF-32, not UTF-8"),
+        (zipped({"a.en": "1\n2\n3\n", "a.fr": "1\n"}), {}, "a.fr ends after line 1, but a.en has more lines"),
+        (zipped({"a.en": "1\n", "b.fr": "1\n"}), {}, "no pair of text files NAME.en and NAME.fr in it; it has"),
+        (zipped({f"{n}.{c}": "1\n" for n in "ab" for c in ("en", "fr")}), {}, "2 pairs of text files NAME.en and"),
+        (zipped({}), {}, "no pair of text files NAME.en and NAME.fr in it"),
+        (zipped(OPUS), {"members": ("a", "b")}, "no file a in it; it has"),
+        (zipped(OPUS, zipfile.ZIP_LZMA), {}, "Books.en-fr.en has a compression that cannot be read"),
+        (zipped({"a.en": gzip.compress(b"1\n"), "a.fr": "1\n"}), {}, "a.en: is compressed inside the archive"),
+        (zipped(OPUS)[:-10], {}, "damaged"),
+        (b"PK\x03\x04" + bytes(60), {}, "damaged"),
+        (b"", {}, None),
+    ],
+)
+def test_refusals(tmp_path: Path, content: bytes | str, settings: dict, message: str | None) -> None:
+    if message is None:
+        assert rows(tmp_path / "t", content, **settings) == []
+        return
+    with pytest.raises(InputError) as error:
+        rows(tmp_path / "t", content, **settings)
+    assert message in str(error.value)
+    assert str(tmp_path / "t") in str(error.value)
+
+
+def test_encrypted_and_damaged_members(tmp_path: Path) -> None:
+    content = bytearray(zipped(OPUS, zipfile.ZIP_STORED))
+    place = content.index(b"The 7 boats")
+    content[place] ^= 1
+    with pytest.raises(InputError, match=r"damaged after line .*Bad CRC-32"):
+        rows(tmp_path / "t", bytes(content))
+    content = bytearray(zipped({"a.en": "1\n", "a.fr": "1\n"}))
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # general purpose flag in the central directory
+    content[content.index(b"PK\x03\x04") + 6] |= 1
+    with pytest.raises(InputError, match=r"a\.en is encrypted; unpack it"):
+        rows(tmp_path / "t", bytes(content))
+
+
+def test_small_files_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnnsmt.base.io.ALWAYS_UNPACKED", 1 << 20)
+    line = "x" * 1000 + "\n"
+    for content in (
+        zipped({"a.en": line * 9000, "a.fr": line * 9000}),
+        gzip.compress((line[:-1] + "\t" + line).encode() * 5000),
+        gzip.compress(tmx([("x" * 1000, "y" * 1000)] * 5000).encode()),
+    ):
+        with pytest.raises(InputError, match="unpacks to more than 100 times its size"):
+            rows(tmp_path / "t", content)
+
+
+@pytest.mark.parametrize("start", ["<tmx><!--", "<tmx x='", "<tmx><body><tu><tuv xml:lang='en'><seg>", "<tmx><?"])
+def test_an_endless_item_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str) -> None:
+    monkeypatch.setattr("rnnsmt.corpus.bitext_files.MAX_LINE_BYTES", 1 << 20)
+    path = tmp_path / "t"
+    path.write_bytes(start.encode() + b"x" * (1 << 25))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="more than 1048576"):
+        list(read_bitext(BitextFile(str(path), ("en", "fr"))))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20
+
+
+def test_a_long_file_is_a_stream(tmp_path: Path) -> None:
+    """No more pairs in memory than a chunk of bytes holds."""
+    path = tmp_path / "t.gz"
+    with gzip.open(path, "wt", 1) as out:
+        head, body, tail = tmx([("a", "b")]).partition("<tu>")
+        out.write(head)
+        for number in range(12_000):
+            out.write(
+                f"<tu><tuv xml:lang='en'><seg>boat {number}</seg></tuv><tuv xml:lang='fr'><seg>b</seg></tuv></tu>"
+            )
+        out.write("</body></tmx>")
+    assert body and tail
+    tracemalloc.start()
+    count = sum(1 for _ in read_bitext(BitextFile(str(path), ("en", "fr"))))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 12_000
+    assert peak < 2 << 20
+
+
+@pytest.mark.parametrize("content", [tmx(PAIRS[:20]).encode(), tsv(PAIRS[:20]).encode(), zipped(OPUS)])
+def test_damage_ends_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    """Bytes exchanged, cut and repeated at random: rows or a sentence, in a bounded time."""
+    source = random.Random(3)
+    begin = time.process_time()
+    for _ in range(300):
+        damaged = bytearray(content)
+        for _ in range(source.randint(1, 8)):
+            place = source.randrange(len(damaged))
+            match source.randrange(3):
+                case 0:
+                    damaged[place] = source.randrange(256)
+                case 1:
+                    del damaged[place : place + source.randrange(1, 40)]
+                case _:
+                    damaged[place:place] = damaged[place : place + 40] * source.randrange(1, 5)
+        try:
+            rows(tmp_path / "t", bytes(damaged))
+        except InputError as error:
+            assert "\n" not in str(error)
+    assert time.process_time() - begin < 30
+
+
+def test_prepare_and_separate(tmp_path: Path) -> None:
+    """`prepare --bitext` gives what `separate` and `prepare` give one after the other."""
+    path = tmp_path / "en-fr.txt.zip"
+    path.write_bytes(zipped(OPUS))
+    languages = ["--source-lang", "en", "--target-lang", "fr"]
+
+    def outputs(name: str) -> list[str]:
+        return ["--output-source", str(tmp_path / f"{name}.en"), "--output-target", str(tmp_path / f"{name}.fr")]
+
+    assert main(["corpus", "separate", "--bitext", str(path), *languages, *outputs("raw")]) == 0
+    assert (tmp_path / "raw.en").read_text() == side(0)
+    report = ["--report", str(tmp_path / "r.json")]
+    sides = ["--source", str(tmp_path / "raw.en"), "--target", str(tmp_path / "raw.fr")]
+    assert main(["corpus", "prepare", *sides, *languages, *outputs("two"), *report]) == 0
+    assert main(["corpus", "prepare", "--bitext", str(path), *languages, *outputs("one"), *report]) == 0
+    for code in ("en", "fr"):
+        assert (tmp_path / f"one.{code}").read_bytes() == (tmp_path / f"two.{code}").read_bytes()
+    about = json.loads((tmp_path / "r.json").read_text())
+    assert [entry["path"] for entry in about["inputs"]] == [str(path)]
+    assert (about["lines"], about["kept"]) == (300, 300)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bitext", "t", "--source", "s"], "--bitext contains both sides: remove --source and --target"),
+        (["--bitext", "t", "--columns", "2", "2"], "source and target are the same column, 2"),
+        (["--bitext", "t", "--members", "a", "a"], "source and target are the same member, a"),
+        (["--bitext", "t", "--target-lang", "en"], "source and target are the same language, en"),
+        (["--bitext", "t", "--target-lang", "english"], "--target-lang english is not a language code"),
+    ],
+)
+def test_refused_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:
+    outputs = [
+        "--output-source",
+        f"{tmp_path}/o.en",
+        "--output-target",
+        f"{tmp_path}/o.fr",
+        "--report",
+        f"{tmp_path}/r",
+    ]
+    assert main(["corpus", "prepare", *options, *outputs]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

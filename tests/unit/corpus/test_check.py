@@ -1,0 +1,189 @@
+"""The checks of all corpora before a run."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.corpus.check import first_warnings
+from rnnsmt.corpus.text_checks import FUNCTION_WORDS
+from rnnsmt.plan.corpora import corpora_listed
+
+NOUNS = [a + b + c for a in ("ba", "ko", "tu") for b in ("ri", "ne", "lo", "sa") for c in ("m", "d", "x")]
+
+
+def text(lang: str, lines: int, seed: int) -> list[str]:
+    """Function words of a language, and nouns, at random."""
+    source = random.Random(f"{lang}{seed}")
+    words = FUNCTION_WORDS[lang].split()
+    return [
+        " ".join(source.choice(words if n % 2 else [lang + noun for noun in NOUNS]) for n in range(14))
+        for _ in range(lines)
+    ]
+
+
+@pytest.fixture
+def corpora(tmp_path: Path) -> Path:
+    """A sound training text, dev text and test text."""
+    for name, lines, seed in (("train", 1500, 1), ("dev", 120, 2), ("test", 130, 3)):
+        for lang in ("en", "fr"):
+            (tmp_path / f"{name}.{lang}").write_text("".join(f"{line}\n" for line in text(lang, lines, seed)))
+    return tmp_path
+
+
+def check(folder: Path, capsys: pytest.CaptureFixture[str], *options: str, **files: tuple[str, str]) -> list[dict]:
+    """Return the findings of `corpus check --json`; the exit status agrees with them."""
+    files = {"train": ("train.en", "train.fr"), "dev": ("dev.en", "dev.fr"), "test": ("test.en", "test.fr")} | files
+    roles = {"train": "bitext", "dev": "dev", "test": "test"}
+    entries = [f"{name}={roles[name]}={folder / one}={folder / other}" for name, (one, other) in files.items()]
+    try:
+        status = main(["corpus", "check", "--json", "--corpus", *entries, *options])
+    except SystemExit as stopped:
+        status = stopped.code
+    found = json.loads(capsys.readouterr().out)
+    assert status == (3 if any(one["warnings"] or one["errors"] for one in found) else 0)
+    return found
+
+
+def test_sound_corpora(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = check(corpora, capsys)
+    assert [(one["name"], one["role"], one["figures"]["lines"]) for one in found] == [
+        ("train", "bitext", 1500), ("dev", "dev", 120), ("test", "test", 130),
+    ]  # fmt: skip
+    assert [one["warnings"] + one["errors"] for one in found] == [[], [], []]
+    (train, *_) = check(corpora, capsys, "--max-lines", "200")
+    assert (
+        train["figures"]["only_first_lines"] == train["figures"]["lines"] - 1 == 200 or train["figures"]["lines"] == 200
+    )
+
+
+def test_swapped_sides_and_another_language(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train, dev, _ = check(corpora, capsys, train=("train.fr", "train.en"))
+    assert "source and target look swapped" in train["warnings"][0]
+    (corpora / "train.de").write_text("".join(f"{line}\n" for line in text("de", 1500, 1)))
+    train, dev, _ = check(corpora, capsys, train=("train.en", "train.de"))
+    assert "train.de: looks like de, but the language of this side is fr" in train["warnings"][0]
+    assert dev["warnings"] == []
+
+
+def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Equal but for case and punctuation, and nearly equal; and dev sentences in the test set."""
+    known = (corpora / "test.en").read_text().splitlines()
+    near = [line.split() for line in known[10:15]]
+    for words in near:
+        words[7] = "another"
+    lines = (corpora / "train.en").read_text().splitlines()
+    lines[100:110] = [f"{line.upper()}!" for line in known[:10]]
+    lines[200:205] = [" ".join(words) for words in near]
+    (corpora / "train.en").write_text("".join(f"{line}\n" for line in lines))
+    dev = (corpora / "dev.fr").read_text().splitlines()
+    test = (corpora / "test.fr").read_text().splitlines()
+    (corpora / "test.fr").write_text("".join(f"{line}\n" for line in dev[:2] + test[2:]))
+    train, dev, test = check(corpora, capsys)
+    assert (train["warnings"], dev["warnings"]) == ([], [])
+    assert (test["figures"]["source_in_training"], test["figures"]["source_near_training"]) == (10, 5)
+    assert (test["figures"]["target_in_training"], test["figures"]["in_dev"]) == (0, 2)
+    assert test["warnings"] == [
+        "10 of 130 source sentences are also in the training text, and 5 have a near-duplicate there; they are easier "
+        "to translate than new text",
+        "2 of its sentences are also in dev",
+    ]
+
+
+def test_lines_that_are_wrong(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (corpora / "train.en").read_bytes().splitlines()
+    lines[:200] = lines[200:201] * 200
+    lines[300:303] = [b"\xe9t\xe9"] * 3
+    (corpora / "train.en").write_bytes(b"\n".join(lines) + b"\n")
+    target = (corpora / "train.fr").read_bytes().splitlines()
+    target[:200] = target[200:201] * 200
+    target[400:600] = [b"le"] * 200
+    target[600:800] = lines[600:800]
+    target[800:1000] = [b""] * 200
+    (corpora / "train.fr").write_bytes(b"\n".join(target) + b"\n")
+    (corpora / "dev.en").write_bytes(b"\n" + (corpora / "dev.en").read_bytes().split(b"\n", 1)[1])
+    train, dev, _ = check(corpora, capsys)
+    assert train["figures"] | {"lines": 1500, "not_utf8": 3, "empty": 200, "unequal_length": 200, "untranslated": 200,
+                               "repeated": 200} == train["figures"]  # fmt: skip
+    assert [line.split(") ")[1][:25] for line in train["warnings"]] == [
+        "are not UTF-8; convert th", "have an empty side", "have sides whose lengths ", "have the same text on bot",
+        "are repetitions of an ear",
+    ]  # fmt: skip
+    assert dev["warnings"] == ["1 of 120 lines (0.8 %) have an empty side"]
+
+
+def test_files_that_cannot_be_read(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are errors of the report; the others are read all the same."""
+    (corpora / "train.fr").write_text("only one\n")
+    train, dev, test = check(corpora, capsys, test=("none.en", "test.fr"))
+    assert "train.fr has 1 lines, but" in train["errors"][0]
+    assert "none.en: no such file" in test["errors"][0]
+    assert (dev["errors"], dev["figures"]["lines"]) == ([], 120)
+
+
+def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The corpora of a configuration: a table, monolingual text; the report as text."""
+    pairs = zip(*((corpora / f"train.{lang}").read_text().splitlines() for lang in ("fr", "en")), strict=True)
+    (corpora / "train.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
+    (corpora / "mine.yaml").write_text(
+        "corpora:\n"
+        "  - {name: mine, role: bitext, file: train.tsv, columns: [2, 1]}\n"
+        "  - {name: more, role: mono, target: train.fr}\n"
+        "  - {name: later, role: bitext, file: x.zip, download: {file: {url: 'ftp://x/x.zip', sha256: null}}}\n"
+        "  - {name: tune, role: dev, source: dev.fr, target: dev.en}\n"
+    )
+    options = ["--config", str(corpora / "mine.yaml"), "--data-dir", str(corpora)]
+    with pytest.raises(SystemExit) as stopped:
+        main(["corpus", "check", *options])
+    assert stopped.value.code == 3
+    said = capsys.readouterr()
+    assert "later: not checked; the workflow downloads it" in said.err
+    lines = said.out.splitlines()
+    assert lines[0] == "mine (bitext): 1,500 lines, 14.0 and 14.0 words per line"
+    assert lines[1] == "more (mono): 1,500 lines, 14.0 words per line"
+    assert lines[2].startswith("tune (dev): 120 lines")
+    assert lines[3].startswith("  warning: source and target look swapped")
+    assert lines[-1] == "1 problem found"
+    with pytest.raises(SystemExit):  # as de: the function words of French are found
+        main(["corpus", "check", *options, "--target-lang", "de", "--max-lines", "500"])
+    assert "(de): looks like fr, but the language of this side is de" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give --config, or --corpus for every corpus"),
+        (["--corpus", "a=train=b=c"], "--corpus a=train=b=c: must be NAME=ROLE=SOURCE=TARGET"),
+        (["--corpus", "a=mono=b=c"], "--corpus a=mono=b=c: must be"),
+        (["--config", "none.yaml"], "none.yaml: no such file"),
+        (["--config", "list.yaml"], "list.yaml: has no list of corpora"),
+        (["--config", "entry.yaml"], "entry.yaml: corpora is not a list of corpora with name, role and files"),
+        (["--config", "broken.yaml"], "broken.yaml, line 2: not valid YAML"),
+        (["--corpus", "a=dev=b=c", "--source-lang", "english"], "source language: english is not a language code"),
+    ],
+)
+def test_refusals(tmp_path, monkeypatch, capsys, options, message) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("list.yaml").write_text("[1, 2]\n")
+    Path("entry.yaml").write_text("corpora: [1, {name: x}]\n")
+    Path("broken.yaml").write_text("corpora: [\n")
+    assert main(["corpus", "check", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_first_seconds_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Swapped sides are told before any job; a corpus that is missing or prepared is not read."""
+    monkeypatch.chdir(corpora)
+    entries = [
+        {"name": "mine", "role": "bitext", "source": "train.fr", "target": "train.en"},
+        {"name": "gone", "role": "dev", "source": "none.en", "target": "dev.fr"},
+        {"name": "more", "role": "mono", "target": "train.fr"},
+    ]
+    listed = corpora_listed({"corpora": entries, "data_dir": None})
+    (line,) = first_warnings(listed, ("en", "fr"))
+    assert line.startswith("source and target look swapped: train.fr looks like fr and train.en like en")
+    Path("results/corpus/tokenized").mkdir(parents=True)
+    Path("results/corpus/tokenized/mine.report.json").touch()
+    assert list(first_warnings(listed, ("en", "fr"))) == []

@@ -1,0 +1,158 @@
+"""One bitext in three parts that have no sentence in common; similarity of sentences."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsmt.cli import main
+from rnnsmt.corpus.similarity import SentenceIndex, normalised_words, sentence_key, trigrams
+
+WORDS = [f"w{c}{d}" for c in "abcdefghij" for d in "klmnopqrst"]
+
+
+def sentence(source: random.Random, length: int = 12) -> list[str]:
+    return [source.choice(WORDS) for _ in range(length)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The 7 boats, are red!", "the 8 BOATS are red"),
+        ("ﬁn de l’été", "fin de l'été"),
+        ("café", "cafe\u0301"),
+        ("東京です。", "東 京 で す"),
+    ],
+)
+def test_equal_sentences(one: str, other: str) -> None:
+    assert normalised_words(one) == normalised_words(other)
+    assert sentence_key(normalised_words(one)) == sentence_key(normalised_words(other))
+
+
+def test_sentences_without_words() -> None:
+    assert normalised_words(" ... ") == ["..."] != normalised_words("!")
+    assert trigrams(["a"]) == {("", "a", "")}
+
+
+@given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9), min_size=1, max_size=12), st.floats(0.05, 1))
+def test_an_index_finds_what_a_comparison_with_all_finds(sentences: list[list[str]], threshold: float) -> None:
+    asked, *known = sentences
+    index = SentenceIndex(threshold)
+    for words in known:
+        index.add(words)
+    a = trigrams(asked)
+    exact = [(n, len(a & b) / len(a | b)) for n, b in enumerate(map(trigrams, known))]
+    assert sorted(index.similar(asked)) == [(n, value) for n, value in exact if value >= threshold]
+
+
+def bitext(folder: Path, pairs: int = 400) -> list[tuple[str, str]]:
+    """Random pairs, some repeated, some that share a side, some that differ in one word, some that are unusable."""
+    source = random.Random(5)
+    rows = [(sentence(source), sentence(source)) for _ in range(pairs)]
+    rows += [source.choice(rows) for _ in range(40)]
+    rows += [(source.choice(rows)[0], sentence(source)) for _ in range(40)]
+    rows += [(sentence(source), source.choice(rows)[1]) for _ in range(40)]
+    for _ in range(200):
+        one, other = (list(side) for side in source.choice(rows))
+        one[5] = other[6] = "changed"
+        rows.append((one, other))
+    source.shuffle(rows)
+    lines = [(" ".join(one).capitalize() + ".", " ".join(other)) for one, other in rows]
+    for number, side in enumerate(("en", "fr")):
+        text = "".join(f"{line[number]}\n" for line in lines).encode()
+        (folder / f"all.{side}").write_bytes(text + (b"\xff\n\n" if side == "en" else b"bad\nempty\n"))
+    return lines
+
+
+def split(folder: Path, *options: str, output: str = "out") -> int:
+    files = ["--source", str(folder / "all.en"), "--target", str(folder / "all.fr")]
+    outputs = ["--output-dir", str(folder / output), "--report", str(folder / "report.json")]
+    return main(["corpus", "split", *files, "--dev", "30", "--test", "40", *outputs, *options])
+
+
+def parts(folder: Path, output: str = "out") -> dict[str, list[tuple[str, ...]]]:
+    def lines(name: str, lang: str) -> list[str]:
+        path = folder / output / f"{name}.{lang}"
+        raw = path.read_bytes() if path.exists() else gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes())
+        return raw.decode().splitlines()
+
+    return {name: list(zip(lines(name, "en"), lines(name, "fr"), strict=True)) for name in ("train", "dev", "test")}
+
+
+def test_no_sentence_is_in_two_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = bitext(tmp_path)
+    assert split(tmp_path) == 0
+    found = parts(tmp_path)
+    assert (len(found["dev"]), len(found["test"])) == (30, 40)
+    assert set().union(*found.values()) <= set(rows)
+    for side in (0, 1):
+        keys = {name: {tuple(normalised_words(row[side])) for row in rows} for name, rows in found.items()}
+        assert not keys["train"] & keys["dev"] and not keys["train"] & keys["test"] and not keys["dev"] & keys["test"]
+        held_out = [trigrams(words) for name in ("dev", "test") for words in keys[name]]
+        for words in keys["train"]:
+            a = trigrams(words)
+            assert all(len(a & b) < 0.5 * len(a | b) for b in held_out)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["pairs"] == {name: len(rows) for name, rows in found.items()}
+    assert report["unusable"] == {"empty": 1, "not UTF-8": 1}
+    near = report["near_duplicates"]
+    assert near["both"] >= 5
+    assert len(rows) == sum(report["pairs"].values()) + sum(near.values())
+    said = capsys.readouterr()
+    assert "  - {name: train, role: bitext, source: train.en.gz, target: train.fr.gz}\n" in said.out
+    assert f"near-duplicates of dev and test: {sum(near.values())}, empty: 1, not UTF-8: 1" in said.err
+
+
+def test_seeds_and_repetitions(tmp_path: Path) -> None:
+    """The same seed gives the same files, another one others; repeated pairs stay in the training text, or do not."""
+    rows = bitext(tmp_path)
+    for output, options in (("a", []), ("b", []), ("c", ["--seed", "2"]), ("d", ["--unique"])):
+        assert split(tmp_path, *options, output=output) == 0
+    a, b, c, d = (parts(tmp_path, output) for output in "abcd")
+    assert a == b
+    assert set(a["test"]).isdisjoint(a["dev"])
+    assert set(c["test"]) != set(a["test"])
+    assert len(set(a["train"])) < len(a["train"])
+    assert len(set(d["train"])) == len(d["train"])
+    assert json.loads((tmp_path / "report.json").read_text())["repeated"] == len(rows) - len(set(rows))
+
+
+def test_pairs_of_one_file(tmp_path: Path) -> None:
+    rows = bitext(tmp_path)
+    (tmp_path / "all.tsv").write_text("".join(f"{target}\t{source}\n" for source, target in rows))
+    options = ["--dev", "30", "--test", "40", "--output-dir", str(tmp_path / "tsv")]
+    assert main(["corpus", "split", "--bitext", str(tmp_path / "all.tsv"), "--columns", "2", "1", *options]) == 0
+    assert split(tmp_path) == 0
+    assert parts(tmp_path, "tsv")["test"] == parts(tmp_path)["test"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--dev", "5000"],
+            "pairs can be dev or test pairs (both sentences occur once and have 3 to 80 words), 5,040 are",
+        ),
+        (["--min-words", "30"], "0 of 722 pairs can be dev or test pairs"),
+        (["--similarity", "0"], "--similarity 0.0: must be above 0 and at most 1"),
+        (["--bitext", "x"], "give --source and --target, or --bitext with both sides"),
+        (["--target-lang", "en"], "source and target are the same language, en"),
+    ],
+)
+def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:
+    bitext(tmp_path)
+    assert split(tmp_path, *options) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_variants_of_one_sentence_are_no_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for lang in ("en", "fr"):
+        lines = [f"this is one sentence of a long list, with the only word {word} in it\n" for word in WORDS]
+        (tmp_path / f"all.{lang}").write_text("".join(lines))
+    assert split(tmp_path) == 2
+    assert "only 1 of the pairs drawn are not similar to each other, 30 dev and 40 test" in capsys.readouterr().err
