@@ -29,25 +29,20 @@ setup: $(VENV)/ready
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'rnnsmt needs Python 3.11 or newer, this is ' + sys.version.split()[0] + '; name another one: make setup PYTHON=python3.12')"
-	@command -v c++ > /dev/null || { echo "kenlm is built from source: install a C++ compiler first (Debian: apt install build-essential)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	@# kenlm comes as source: it is compiled while the others are unpacked and Python compiles their bytecode
-	grep -v '^kenlm=' requirements.lock > $(VENV)/wheels.txt
-	rm -rf $(VENV)/built
-	CFLAGS="$$CFLAGS -g0" CXXFLAGS="$$CXXFLAGS -g0" $(BIN)/python -m pip wheel --quiet --no-deps \
-	  --wheel-dir $(VENV)/built $$(grep '^kenlm=' requirements.lock) & kenlm=$$!; trap "kill $$kenlm" INT TERM; \
-	$(BIN)/python -m pip install --quiet --no-compile --requirement $(VENV)/wheels.txt || { kill $$kenlm; exit 1; }; \
-	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing)/' $(VENV)/lib; wait $$kenlm
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(VENV)/built/*.whl --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --only-binary :all: --no-binary connection_pool --requirement requirements.lock
+	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing)/' $(VENV)/lib
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
+	@command -v c++ > /dev/null || { echo "the tests compare with kenlm, which is built from source: install a C++ compiler first (Debian: apt install build-essential)" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks setup.py
+	$(BIN)/ruff check src tests benchmarks setup.py
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -59,8 +54,8 @@ docs: $(VENV)/ready
 	@echo "the pages are in site/index.html"
 
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks setup.py
+	$(BIN)/ruff check --fix src tests benchmarks setup.py
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:

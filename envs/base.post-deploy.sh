@@ -1,4 +1,8 @@
 #!/usr/bin/env bash
-# Snakemake runs this once in a new environment. The workflow says where its checkout is.
+# Snakemake runs this once in a new environment. The workflow says where its checkout is, if it has one.
 set -euo pipefail
-python -m pip install --no-deps --editable "${RNNSMT_CHECKOUT:?is set by the rules of rnnsmt}"
+if [ -n "${RNNSMT_CHECKOUT:-}" ]; then
+    python -m pip install --no-deps --editable "$RNNSMT_CHECKOUT"
+else
+    python -m pip install --no-deps rnnsmt==0.1.0
+fi

@@ -29,8 +29,14 @@ from rnnsmt.stages import CHAPTERS, SHORT, STAGES
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 """Messages of torch for memory that cannot be allocated, which it does not raise as ``MemoryError``."""
 
+EXTRAS = {"torch": "networks", "matplotlib": "figures", "sklearn": "figures"}
+"""Modules that a plain installation lacks, with the extra of the package that installs them."""
+
 MESSAGE = 2000
 """Maximum length of an error message in characters; the middle of a longer one is cut out."""
+
+PASSES_ON = ("project", "run")
+"""The command whose options are not parsed here: they are those of another program, in ``args.passed``."""
 
 EXIT_STATUS = """\
 exit status:
@@ -50,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser(words, short)
     if unknown := _unknown_command(words):
         parser.error(unknown)
-    args = parser.parse_args(words)
+    passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
+    args = parser.parse_args(words[: len(words) - len(passed)])
+    args.passed = passed
     if "run" not in args:
         args.help_of.print_help()
         return 2
@@ -66,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except BrokenPipeError:
         raise
-    except (InputError, OSError, MemoryError, RuntimeError) as error:
+    except (InputError, OSError, MemoryError, RuntimeError, ModuleNotFoundError) as error:
         sentence = _sentence(error)
         if sentence is None:
             raise
@@ -80,7 +88,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _sentence(error: Exception) -> str | None:
     """Return the message for an error that is not a bug, one line of at most ``MESSAGE`` characters; None: a bug."""
     text = str(error)
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(text)):
+    if isinstance(error, ModuleNotFoundError):
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRAS:
+            return None
+        text = f"the Python module {module} is not installed; pip install 'rnnsmt[{EXTRAS[module]}]'"
+    elif isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(text)):
         text = "not enough memory; use a machine with more memory, or smaller limits"
     elif isinstance(error, OSError) and error.filename is None and error.errno is None:
         return None

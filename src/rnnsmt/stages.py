@@ -38,6 +38,7 @@ CHAPTERS: dict[str, str] = {
     "translation": "translation of raw text with a tuned system",
     "moses": "files and programs of Moses",
     "monitoring": "progress and resource usage of a workflow run",
+    "project": "set-up of a directory, and the workflow in it",
 }
 
 ALIGNMENT = 3
@@ -165,9 +166,15 @@ STAGES: dict[str, dict[str, Stage]] = {
         "status": Stage(1, "print the progress of a run and its failed jobs"),
         "usage": Stage(1, "print the time, memory and disk space used by a run"),
     },
+    "project": {
+        "init": Stage(1, "set up a directory for a run: configuration and profile"),
+        "run": Stage(1, "run the workflow in a directory, with the options of Snakemake"),
+    },
 }
 
 SHORT = {
+    "init": ("project", "init"),
+    "run": ("project", "run"),
     "translate": ("translation", "translate"),
     "pack": ("translation", "pack"),
     "status": ("monitoring", "status"),

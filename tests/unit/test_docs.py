@@ -11,7 +11,7 @@ from string import Template
 import pytest
 import yaml
 
-from rnnsmt.cli import _parser
+from rnnsmt.cli import PASSES_ON, _parser
 from rnnsmt.plan.config import check
 from rnnsmt.stages import SHORT, STAGES
 
@@ -67,6 +67,8 @@ def test_commands_are_those_of_the_program(page):
             assert chapter in STAGES, words
             continue
         assert stage in STAGES[chapter], words
+        if (chapter, stage) == PASSES_ON:
+            continue
         unknown = {word.split("=")[0] for word in words if word.startswith("--")} - options(chapter, stage)
         assert not unknown, words
 

@@ -83,6 +83,7 @@ def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
             (folder / "example.py").write_text(block)
             script += "python example.py\n"
     script = re.sub(r"data_dir=(/where/the/files/are|DIR)", f"data_dir={folder}/data", script)
+    script = re.sub(r"\brnnsmt run\b", "rnnsmt run --dry-run", script)
     home = os.environ.get("MOSES_HOME") or str(install(folder / "moses"))
     environment = os.environ | {
         "ROOT": str(ROOT),

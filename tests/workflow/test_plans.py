@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rnnsmt import __version__
 from rnnsmt.stages import STAGES
 from snakemake_logger_plugin_rnnsmt.command_line import mistakes
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
@@ -237,7 +238,7 @@ def test_the_package_of_another_checkout_is_refused(workflow, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     done = Workflow(workflow.folder, copy_of_checkout(other)).call("--dry-run", PYTHONPATH=str(ROOT / "src"))
     assert done.returncode != 0
-    assert f"has that of {ROOT / 'src/rnnsmt'}, but these rules need the one of {other}" in done.stdout
+    assert f"has the package of {ROOT / 'src/rnnsmt'}, but these rules need the one of {other}" in done.stdout
     assert "make setup" in done.stdout
 
 
@@ -263,18 +264,20 @@ def test_a_printed_command_can_be_pasted(workflow):
 
 
 def test_environments_are_those_of_the_package():
-    """envs/*.yaml ask pip for what pyproject.toml's extras say."""
+    """envs/*.yaml ask pip for what pyproject.toml says; Snakemake is not in the environments of its rules."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = {
         name: yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"] for name in ("base", "torch")
     }
-    assert asked["base"][-1]["pip"] == project["dependencies"]
-    assert asked["torch"][-1]["pip"] == project["dependencies"] + project["optional-dependencies"]["networks"]
+    of_rules = [line for line in project["dependencies"] if not line.startswith("snakemake>")]
+    extras = project["optional-dependencies"]
+    assert asked["base"][-1]["pip"] == of_rules + extras["figures"]
+    assert asked["torch"][-1]["pip"] == of_rules + extras["figures"] + extras["networks"]
     assert asked["base"][:-1] == asked["torch"][:-1]
 
 
 @pytest.mark.parametrize("name", ["base", "torch"])
-def test_environments_have_the_package_of_the_checkout(tmp_path, name):
+def test_environments_have_the_package(tmp_path, name):
     """Snakemake runs a script in them once, which is told where the checkout is."""
     (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (tmp_path / "python").chmod(0o755)
@@ -283,7 +286,8 @@ def test_environments_have_the_package_of_the_checkout(tmp_path, name):
     told = environment | {"RNNSMT_CHECKOUT": "/it's $(here)"}
     done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", "--editable", "/it's $(here)"]
-    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", f"rnnsmt=={__version__}"]
 
 
 def test_stages_know_how_much_memory_they_have():

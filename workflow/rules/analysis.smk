@@ -11,6 +11,8 @@ PICTURES += ["mert"] * bool(systems.compared) + ["scores-rnn"] * HAS_RNN
 PICTURES += [f"bleu-curves-{name}" for name in texts.test if systems.lstms]
 PICTURES += ["sentence-vectors"] if systems.lstms and config["seq2seq"]["sentences"] else []
 MAPS = ["words", "phrases"] if SHOWN else []
+if not HAS_FIGURES:
+    PICTURES, MAPS = [], []
 EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN else []
 COMPARISONS = [
     f"results/analysis/{system}.vs.{other}/{name}.json"

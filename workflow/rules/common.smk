@@ -4,34 +4,46 @@ import re
 import shlex
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
+from snakemake.sourcecache import LocalSourceFile
 from snakemake.utils import update_config
 
+# Version of the package whose stages these rules call.
+VERSION = "0.1.0"
+
 # Rules call the stages as `rnnsmt`, which lies beside the Python that runs Snakemake; with --sdm conda the environment of
-# the rule comes before it on PATH. What a checkout computes must be its own package.
+# the rule comes before it on PATH. ROOT is the directory of this workflow, None for a module that is hosted elsewhere.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
-CHECKOUT = Path(str(workflow.current_basedir), "../..").resolve()
+ROOT = None
+if isinstance(workflow.current_basedir, LocalSourceFile):
+    ROOT = Path(str(workflow.current_basedir), "../..").resolve()
 try:
-    import rnnsmt
+    from rnnsmt.base.io import InputError
+    from rnnsmt.plan.pipeline import check_package, checkout
 except ImportError:
-    rnnsmt = None
-if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).resolve().parents[2] != CHECKOUT):
-    found = f"that of {Path(rnnsmt.__file__).parent}" if rnnsmt else "no package rnnsmt"
     raise WorkflowError(
-        f"{sys.executable} has {found}, but these rules need the one of {CHECKOUT}: "
-        f"run `make setup` there and call its .venv/bin/snakemake, or `pip install -e` it into this environment"
+        f"{sys.executable} has no package rnnsmt, or an older one; these rules need {VERSION}: "
+        + (f"pip install -e {ROOT}" if ROOT and (ROOT / "src").is_dir() else f"pip install rnnsmt=={VERSION}")
     )
-os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh installs
+
+try:
+    check_package(ROOT, VERSION)
+except InputError as error:
+    raise WorkflowError(f"{sys.executable}: {error}")
+
+# What envs/*.post-deploy.sh installs: a checkout, or else the package of this version.
+if source := ROOT if ROOT and (ROOT / "src").is_dir() else checkout():
+    os.environ.update(RNNSMT_CHECKOUT=str(source))
 
 from rnnsmt.align import PASSES_OF
-from rnnsmt.base.io import InputError
 from rnnsmt.corpus.check import first_warnings
 from rnnsmt.monitoring.network_settings import setting_mistakes
-from rnnsmt.monitoring.run_lock import enter
+from rnnsmt.monitoring.run_lock import enter, executes
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.config import amount_kept, check, is_embedded, parts_of_moses, settle
@@ -75,12 +87,31 @@ systems = Systems(config)
 if mistakes := list(setting_mistakes(systems)):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 
+# With --sdm conda, the environments of the rules have what this Python may lack.
+has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
+if (
+    (systems.networks or systems.lstm_models)
+    and find_spec("torch") is None
+    and not has_environments
+    and workflow.is_main_process
+    and executes(sys.argv)
+):
+    raise WorkflowError(
+        f"{', '.join(systems.networks or systems.lstms)}: these networks need PyTorch, which {sys.executable} does not "
+        "have: pip install 'rnnsmt[networks]', or run the systems without networks: --config 'compare=[baseline]'"
+    )
+
+# Without matplotlib and scikit-learn, the report has no pictures.
+HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
+
 if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
     # Files of a module may be made by rules of the workflow that uses it.
-    if Path(str(workflow.main_snakefile)).resolve().is_relative_to(CHECKOUT):
+    if ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT):
         warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
     warnings += first_warnings(texts.corpora.values(), (texts.source, texts.target))
+    if not HAS_FIGURES:
+        warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     for line in warnings:
         logger.warning(f"warning: {line}")
 

@@ -8,14 +8,13 @@ system's model. The baseline's translation is a derivation of that model as well
 pairs.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_byte_lines, words_of
@@ -165,20 +164,20 @@ def exchanged_pairs(
         for who, pairs in (("baseline", both[0] - both[1]), ("system", both[1] - both[0]))
         for pair in pairs.elements()
     ]
-    frame = pd.DataFrame(rows, columns=["sentence", "who", "source", "extracted", "source words", "gain"])
     groups: dict[str, list[dict[str, Any]]] = {}
-    for kind, firsts in (("extracted", COUNTS), ("source words", PAIR_LENGTHS)):
-        names = [
-            band(value, firsts) if value >= 0 else "unknown word" if source in unknown else unlisted
-            for value, source in zip(frame[kind], frame["source"], strict=True)
-        ]
+    extracted = [float(row[3]) for row in rows]
+    lengths = [float(row[4]) for row in rows]
+    for kind, firsts, values in (("extracted", COUNTS, extracted), ("source words", PAIR_LENGTHS, lengths)):
+        parts: dict[str, list[Any]] = defaultdict(list)
+        for row, value in zip(rows, values, strict=True):
+            name = band(value, firsts) if value >= 0 else "unknown word" if row[2] in unknown else unlisted
+            parts[name].append(row)
         groups[kind] = []
         for name in dict.fromkeys([*(band(first, firsts) for first in firsts), "unknown word", unlisted]):
-            part = frame[[other == name for other in names]]
-            if len(part):
-                of_system = part[part["who"] == "system"].drop_duplicates("sentence")
-                of_both = [int((part["who"] == who).sum()) for who in ("baseline", "system")]
-                gain = float(of_system["gain"].mean()) if len(of_system) else None
+            if part := parts.get(name):
+                of_system = {sentence: gain for sentence, who, *_, gain in part if who == "system"}
+                of_both = [sum(row[1] == who for row in part) for who in ("baseline", "system")]
+                gain = float(np.mean(list(of_system.values()))) if of_system else None
                 groups[kind].append({"group": name, "pairs": of_both, "sentences": len(of_system), "mean gain": gain})
     return groups
 

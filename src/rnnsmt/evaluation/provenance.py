@@ -12,6 +12,7 @@ from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, sha256
 from rnnsmt.evaluation.scores import Scores
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.plan.pipeline import checkout
 from rnnsmt.stages import STAGES
 
 FORMAT = "rnnsmt-provenance-1"
@@ -157,8 +158,8 @@ def software() -> dict[str, Any]:
 
 def _checkout() -> dict[str, Any]:
     """Return the git commit of the checkout of this package, and whether tracked files were modified."""
-    root = Path(__file__).resolve().parents[3]
-    if not (root / ".git").exists():
+    root = checkout()
+    if root is None or not (root / ".git").exists():
         return {"commit": None, "modified": None}
     try:
         commit = _git(root, "rev-parse", "HEAD")

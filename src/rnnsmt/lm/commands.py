@@ -110,7 +110,7 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
 
 
 def perplexity(args: argparse.Namespace) -> dict[str, object]:
-    r"""Compute the perplexity of a text under a language model with KenLM.
+    r"""Compute the perplexity of a text under a language model.
 
     The output (JSON) contains the numbers of sentences, words and unknown words, and the perplexity including unknown
     words (as ``<unk>``) and excluding them. ``</s>`` is predicted and counted on every line.
@@ -120,9 +120,9 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt lm perplexity --lm try/lm.arpa.gz --input results/corpus/joined/truecased/dev.fr.gz \
             --output try/perplexity.json
     """
-    from rnnsmt.lm.queries import load_kenlm, measure
+    from rnnsmt.lm.queries import load_queries, measure
 
-    model = load_kenlm(args.lm)
+    model = load_queries(args.lm)
     lines = chain.from_iterable(map(read_lines, args.input))
     result = measure(model, track(lines, "measuring"), ", ".join(args.input))
     write_json(args.output, {"lm_order": model.order, **result.as_dict()})

@@ -1,18 +1,190 @@
-"""Queries with KenLM: loading of models without output, and the perplexity of a text."""
+"""Queries of n-gram models for whole texts: log10 probabilities of lines and words, and the perplexity of a text.
+
+KenLM computes them where its Python module is installed, otherwise the automaton of the decoder does. Both give the
+same numbers to the last bit: the automaton has KenLM's log10 probabilities in single precision and adds them in KenLM's
+order.
+"""
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from rnnsmt.base.io import InputError, open_binary, read_byte_lines, read_line_blocks
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import find, hash_bytes
+from rnnsmt.lm.arpa import read_arpa
+from rnnsmt.lm.automaton import Automaton, build_automaton, lm_slot
 
 _COUNT = re.compile(rb"ngram +\d{1,3} *= *\d{1,15}")
 
 LOG2_10 = 3.321928094887362
+
+BATCH = 10_000
+"""Number of lines of a batch of ``measure``."""
+
+
+class Queries(Protocol):
+    """An n-gram model for queries. Lines are tokenised and in UTF-8; every line begins with ``<s>``.
+
+    Attributes:
+        order: maximum n-gram length.
+    """
+
+    order: int
+
+    def line_scores(self, lines: Sequence[bytes]) -> list[float]:
+        """Return the log10 probability of every line with ``</s>``, a sum in single precision."""
+
+    def word_scores(self, lines: Sequence[bytes]) -> Iterator[tuple[float, bool]]:
+        """Yield the log10 probability of every word and of ``</s>`` of every line, and whether it is unknown."""
+
+
+def load_queries(path: str | Path) -> Queries:
+    """Load an ARPA file (plain, .gz, .bz2, .xz), or a binary file of KenLM if its Python module is installed.
+
+    Raises:
+        InputError: the file is missing, damaged or not a language model.
+    """
+    if find_spec("kenlm") is None:
+        return AutomatonQueries(build_automaton(read_arpa(path), str(path), unit=1.0))
+    return KenLmQueries(load_kenlm(path))
+
+
+class KenLmQueries:
+    """``Queries`` of a ``kenlm.Model``."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.order: int = model.order
+
+    def line_scores(self, lines: Sequence[bytes]) -> list[float]:
+        """Return the log10 probability of every line."""
+        return list(map(self._model.score, lines))
+
+    def word_scores(self, lines: Sequence[bytes]) -> Iterator[tuple[float, bool]]:
+        """Yield log10 probability and whether the word is unknown."""
+        for line in lines:
+            for log10, _, is_oov in self._model.full_scores(line):
+                yield log10, is_oov
+
+
+class AutomatonQueries:
+    """``Queries`` of an automaton whose unit is log10."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        self._automaton = automaton
+        self.order = automaton.order
+
+    def line_scores(self, lines: Sequence[bytes]) -> list[float]:
+        """Return the log10 probability of every line."""
+        sums: list[float] = self._score(lines)[0].tolist()
+        return sums
+
+    def word_scores(self, lines: Sequence[bytes]) -> Iterator[tuple[float, bool]]:
+        """Yield log10 probability and whether the word is unknown."""
+        _, probs, unknown = self._score(lines)
+        return zip(probs.tolist(), unknown.tolist(), strict=True)
+
+    def _score(self, lines: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the sums of the lines, float32, and of their events log10 probabilities, float32, and OOV, bool."""
+        lm = self._automaton
+        data = np.frombuffer(b"".join(lines), np.uint8)
+        ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)))
+        # a line of n bytes has at most (n + 1) / 2 words
+        sums, most = np.zeros(len(lines), np.float32), len(data) // 2 + 2 * len(lines)
+        probs, unknown, backoffs = np.zeros(most, np.float32), np.zeros(most, np.bool_), np.zeros(lm.order, np.float32)
+        ids = np.array([lm.start, lm.unk, lm.end])
+        count = score_lines(lm.arrays, lm.words.table, ids, data, ends, backoffs, sums, probs, unknown)
+        return sums, probs[:count], unknown[:count]
+
+
+@kernel()
+def log10_query(lm, state, word, backoffs):
+    """Return the log10 probability (float32) of a word in a state, and the next state.
+
+    Args:
+        lm: ``LmArrays`` with log10 values.
+        state, word: ids.
+        backoffs: float32 [order], work space.
+    """
+    mask = lm.rows.shape[0] - 1
+    count = 0
+    total, after = np.float32(0.0), np.int32(-1)
+    while state != 0:
+        key, slot = lm_slot(state, word, mask)
+        while True:
+            row = lm.rows[slot]
+            if row.key == key:
+                total, after = row.prob, row.next
+                break
+            if row.key == -1:
+                break
+            slot = (slot + 1) & mask
+        if after >= 0:
+            break
+        context = lm.states[state]
+        backoffs[count] = context.backoff
+        count += 1
+        state = context.link
+    if after < 0:
+        unigram = lm.unigrams[word]
+        total, after = unigram.prob, unigram.next
+    # KenLM adds the back-off weights to the probability, that of the shortest context first
+    for k in range(count - 1, -1, -1):
+        total += backoffs[k]
+    return total, after
+
+
+@kernel()
+def score_lines(lm, words, ids, data, ends, backoffs, sums, probs, unknown):
+    """Score the words of lines and ``</s>``; return the number of both together.
+
+    Args:
+        lm: ``LmArrays`` with log10 values.
+        words: ``InternTable`` of the vocabulary.
+        ids: int64 [3], start state, ``<unk>`` and ``</s>``.
+        data: uint8, the lines, concatenated.
+        ends: int64 [lines], end of each line in ``data``.
+        backoffs: float32 [order], work space.
+        sums: float32 [lines], filled with the sum of every line.
+        probs: float32 [n], filled with the log10 probability of every word and ``</s>``.
+        unknown: bool [n], filled with whether a word is unknown.
+    """
+    count = 0
+    at = np.int64(0)
+    for line in range(ends.shape[0]):
+        end = ends[line]
+        state = np.int32(ids[0])
+        total = np.float32(0.0)
+        while True:
+            # white space as in Python's bytes.split, which KenLM's Python module calls
+            while at < end and (data[at] == 32 or 9 <= data[at] <= 13):
+                at += 1
+            begin = at
+            while at < end and not (data[at] == 32 or 9 <= data[at] <= 13):
+                at += 1
+            is_end = at == begin
+            word = ids[2]
+            if not is_end:
+                word = find(words, data, begin, at, hash_bytes(data, begin, at))
+                if word < 0:
+                    word = ids[1]
+            prob, state = log10_query(lm, state, word, backoffs)
+            total += prob
+            probs[count] = prob
+            unknown[count] = word == ids[1]
+            count += 1
+            if is_end:
+                break
+        sums[line] = total
+    return count
 
 
 def load_kenlm(path: str | Path) -> Any:
@@ -91,11 +263,11 @@ class Perplexity:
         return {**asdict(self), "oov_rate": self.oov / max(self.words, 1)}
 
 
-def measure(model: Any, lines: Iterable[str], name: str) -> Perplexity:
-    """Compute the perplexity of tokenised lines under a KenLM model; lines without words count as ``</s>`` only.
+def measure(model: Queries, lines: Iterable[str], name: str) -> Perplexity:
+    """Compute the perplexity of tokenised lines; lines without words count as ``</s>`` only.
 
     Args:
-        model: a ``kenlm.Model``.
+        model: the language model.
         lines: the text.
         name: name of the text in the error message.
 
@@ -104,9 +276,10 @@ def measure(model: Any, lines: Iterable[str], name: str) -> Perplexity:
     """
     sentences = words = oov = 0
     total = unknown = 0.0
-    for line in lines:
-        sentences += 1
-        for log10, _, is_oov in model.full_scores(line):
+    rest = iter(lines)
+    while batch := [line.encode() for line in islice(rest, BATCH)]:
+        sentences += len(batch)
+        for log10, is_oov in model.word_scores(batch):
             words += 1
             total += log10
             if is_oov:
@@ -114,7 +287,7 @@ def measure(model: Any, lines: Iterable[str], name: str) -> Perplexity:
                 unknown += log10
     if not sentences:
         raise InputError(f"{name}: no lines; perplexity needs text")
-    events = words  # full_scores yields the words and </s>
+    events = words  # word_scores yields the words and </s>
     words -= sentences
     return Perplexity(
         sentences,

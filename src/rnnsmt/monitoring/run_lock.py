@@ -54,7 +54,7 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
         InputError: Slurm jobs of a dead run are still in the queue.
     """
     runs = (folder / RUNS).resolve()
-    if runs in _kept or any(_is_no_run(argument) for argument in arguments):
+    if runs in _kept or not executes(arguments):
         return False
     try:
         runs.mkdir(parents=True, exist_ok=True)
@@ -76,6 +76,11 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
 def runs_alive(folder: Path) -> bool:
     """Return whether a run is alive, as far as this machine can tell; ``folder`` is Snakemake's ``.snakemake``."""
     return any(not _is_dead(path) for path in (folder / RUNS).glob("*.json"))
+
+
+def executes(arguments: Sequence[str]) -> bool:
+    """Return whether a call of Snakemake executes jobs as a run of its own, by its command line."""
+    return not any(_is_no_run(argument) for argument in arguments)
 
 
 def _is_no_run(argument: str) -> bool:

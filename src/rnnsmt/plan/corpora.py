@@ -264,7 +264,7 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
     for number, corpus in enumerate(corpora):
         if corpus.file is not None:
             continue
-        codes = {side: _code_of(path) or languages[side] for side, path in files_of(corpus)}
+        codes = {side: language_of(path) or languages[side] for side, path in files_of(corpus)}
         wrong = [f"{side} {Path(path).name}" for side, path in files_of(corpus) if codes[side] != languages[side]]
         if not wrong:
             continue
@@ -282,7 +282,7 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
         )
 
 
-def _code_of(path: str) -> str | None:
+def language_of(path: str) -> str | None:
     """Return the two-letter code of the language that the suffix of a file says; None if it says none."""
     code = language_suffix(path)
     return code if code in CODES else None

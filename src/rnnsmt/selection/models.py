@@ -20,14 +20,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from rnnsmt.base.io import InputError, read_byte_lines, read_lines, scratch_folder, write_lines
 from rnnsmt.base.progress import track
 from rnnsmt.lm.estimation import estimate
-from rnnsmt.lm.queries import LOG2_10, load_kenlm
+from rnnsmt.lm.queries import LOG2_10, Queries, load_queries
 from rnnsmt.lm.text import frequent_words, refuse_reserved
 
 
@@ -182,11 +182,11 @@ GENERAL_TEXT, HELD_OUT = "general.gz", "held-out.gz"
 
 @dataclass(frozen=True)
 class SideModels:
-    """Models of one language: KenLM models, and the training lines of ``general``."""
+    """Models of one language, and the training lines of ``general``."""
 
-    in_domain: Any
-    general: Any
-    general2: Any
+    in_domain: Queries
+    general: Queries
+    general2: Queries
     seen: frozenset[str]
 
     @classmethod
@@ -196,15 +196,20 @@ class SideModels:
         Raises:
             InputError: a file is missing or damaged.
         """
-        in_domain, general, general2 = (load_kenlm(folder / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
+        in_domain, general, general2 = (load_queries(folder / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
         return cls(in_domain, general, general2, frozenset(read_lines(folder / GENERAL_TEXT)))
 
-    def difference(self, line: str) -> float:
-        """Return H_in - H_gen of a line in bits per word, counting ``</s>``."""
-        text = line.encode()
-        general = self.general2 if line in self.seen else self.general
-        # KenLM returns log10 probabilities, whose negatives are cross-entropies
-        return LOG2_10 * (general.score(text) - self.in_domain.score(text)) / (len(text.split()) + 1)
+    def differences(self, lines: Sequence[str]) -> list[float]:
+        """Return H_in - H_gen of lines in bits per word, counting ``</s>``."""
+        texts = [line.encode() for line in lines]
+        is_seen = [line in self.seen for line in lines]
+        general = iter(self.general.line_scores([text for text, seen in zip(texts, is_seen, strict=True) if not seen]))
+        general2 = iter(self.general2.line_scores([text for text, seen in zip(texts, is_seen, strict=True) if seen]))
+        # log10 probabilities, whose negatives are cross-entropies
+        return [
+            LOG2_10 * (next(general2 if seen else general) - in_domain) / (len(text.split()) + 1)
+            for text, seen, in_domain in zip(texts, is_seen, self.in_domain.line_scores(texts), strict=True)
+        ]
 
 
 class CrossEntropyDifference:
@@ -215,4 +220,6 @@ class CrossEntropyDifference:
 
     def __call__(self, rows: Sequence[tuple[str, ...]]) -> list[float]:
         """Return the score of each row: the sum of the differences of its sides."""
-        return [sum(side.difference(line) for side, line in zip(self._sides, row, strict=True)) for row in rows]
+        texts = list(zip(*rows, strict=True)) or [()] * len(self._sides)
+        scores = [side.differences(lines) for side, lines in zip(self._sides, texts, strict=True)]
+        return [sum(row) for row in zip(*scores, strict=True)]

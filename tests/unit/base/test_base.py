@@ -174,7 +174,9 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
     with pytest.raises(SystemExit) as stopped:
         main([*words, "--help"])
     assert stopped.value.code == 0
-    if words[1] in ("describe", "status", "usage") and words[0] != "translation":  # everything of them has a default
+    if (
+        words[1] in ("describe", "status", "usage", "run") and words[0] != "translation"
+    ):  # everything of them has a default
         assert main(words) == (0 if words[1] == "describe" else 2)
         return
     with pytest.raises(SystemExit) as stopped:
@@ -379,6 +381,25 @@ def test_too_little_memory_is_a_sentence(tmp_path, capsys, monkeypatch, error):
     monkeypatch.setattr("rnnsmt.corpus.commands.join", fail)
     assert main(["corpus", "join", "--input", "in", "--output", str(tmp_path / "out")]) == 2
     assert "join: error: not enough memory; use a machine with more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"), [("torch", "networks"), ("matplotlib.figure", "figures"), ("nothere", "")]
+)
+def test_a_missing_module_is_a_sentence(tmp_path, capsys, monkeypatch, module, extra):
+    """With the extra of the package that has it; any other missing module is a bug."""
+
+    def fail(_args):
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    monkeypatch.setattr("rnnsmt.corpus.commands.join", fail)
+    command = ["corpus", "join", "--input", "in", "--output", str(tmp_path / "out")]
+    if not extra:
+        with pytest.raises(ModuleNotFoundError):
+            main(command)
+        return
+    assert main(command) == 2
+    assert f"is not installed; pip install 'rnnsmt[{extra}]'" in capsys.readouterr().err
 
 
 def stage(*words: object, **streams: object) -> "subprocess.Popen[str]":

@@ -13,7 +13,7 @@ from rnnsmt.lm.arpa import read_arpa
 from rnnsmt.lm.automaton import build_automaton
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.interpolation import best_weights, interpolate, mix, score_last
-from rnnsmt.lm.queries import load_kenlm, measure
+from rnnsmt.lm.queries import load_queries, measure
 
 
 class Slow:
@@ -83,7 +83,7 @@ def test_equals_the_slow_version(tmp_path: Path, orders: tuple[int, int], prune:
     for path, printed in zip(
         [*paths, output], [*str(report["perplexities"]).split("/"), report["perplexity"]], strict=True
     ):
-        found = measure(load_kenlm(path), dev.read_text().splitlines(), "dev")
+        found = measure(load_queries(path), dev.read_text().splitlines(), "dev")
         assert found.perplexity == pytest.approx(float(str(printed)), rel=1e-4)
 
 

@@ -1,0 +1,57 @@
+"""The directory of the workflow: Snakefile, config.yaml, rules, schemas, conda environments and profiles.
+
+There is one copy of these files, at the top level of the repository. An editable installation uses it there. The build
+of a wheel (``setup.py``) copies it into the package, with the same layout, because the files refer to each other by
+relative paths.
+"""
+
+from pathlib import Path
+
+import rnnsmt
+from rnnsmt.base.io import InputError
+
+PACKAGE = Path(rnnsmt.__file__).resolve().parent
+
+IN_WHEEL = PACKAGE / "pipeline"
+"""Directory of the workflow in a package that was installed from a wheel."""
+
+
+def checkout() -> Path | None:
+    """Return the checkout that contains this package; None if the package was installed from a wheel."""
+    root = PACKAGE.parents[1]
+    return root if not IN_WHEEL.is_dir() and (root / "Snakefile").is_file() else None
+
+
+def pipeline_directory() -> Path:
+    """Return the directory with Snakefile, config.yaml, workflow/, envs/ and profiles/.
+
+    Raises:
+        InputError: the package was installed without them.
+    """
+    directory = checkout() or IN_WHEEL
+    if not directory.is_dir():
+        raise InputError(f"{PACKAGE} has no workflow; install a wheel of rnnsmt, or `pip install -e` a checkout")
+    return directory
+
+
+def check_package(rules: Path | None, version: str) -> None:
+    """Check that rules call the stages of the package that they were written for.
+
+    Args:
+        rules: directory of the workflow that the rules belong to; None: it is not on this machine (a hosted module).
+        version: version of the package that the rules need.
+
+    Raises:
+        InputError: this package has another version, or is that of another checkout.
+    """
+    own = checkout()
+    if own is not None and rules is not None and (rules / "src").is_dir() and own != rules:
+        raise InputError(
+            f"this Python has the package of {PACKAGE}, but these rules need the one of {rules}: "
+            "run `make setup` there and call its .venv/bin/snakemake, or `pip install -e` it into this environment"
+        )
+    if rnnsmt.__version__ != version:
+        raise InputError(
+            f"this Python has rnnsmt {rnnsmt.__version__}, but these rules need {version}: "
+            f"pip install rnnsmt=={version}"
+        )

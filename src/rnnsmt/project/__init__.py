@@ -1,0 +1,1 @@
+"""Directories of runs: their configuration and profile (``rnnsmt init``), and the workflow in them (``rnnsmt run``)."""

@@ -1,0 +1,78 @@
+"""The commands that set up the directory of a run and run the workflow in it."""
+
+import argparse
+from pathlib import Path
+
+
+def init_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="directory of the run, created if it does not exist"
+    )
+    parser.add_argument("--demo", action="store_true", help="use the embedded English-French corpus")
+    for name, text in (("bitext", "training text"), ("dev", "text for tuning"), ("test", "text for evaluation")):
+        parser.add_argument(
+            f"--{name}",
+            nargs="+",
+            metavar="FILE",
+            action="append",
+            help=f"parallel {text}: source and target file, or one file with both sides; may be repeated",
+        )
+    parser.add_argument(
+        "--mono",
+        nargs=1,
+        metavar="TARGET",
+        action="append",
+        help="file of target-side text for the LMs; may be repeated",
+    )
+    parser.add_argument(
+        "--languages",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="ISO 639-1 codes (default: the suffixes of the files)",
+    )
+    parser.add_argument(
+        "--profile",
+        choices=["default", "slurm", "slurm-small"],
+        default="default",
+        help="Snakemake profile that is copied to DIR/profiles/default",
+    )
+
+
+def init(args: argparse.Namespace) -> None:
+    """Set up a directory for a run: write config.yaml and a Snakemake profile.
+
+    Without --demo and without files, config.yaml has placeholders for the names of the files. Every pair of files has
+    one segment per line. A file with both sides is a zip archive of OPUS, a TMX, a TSV, or the prefix of two files.
+    Existing files are not overwritten.
+
+    Example:
+
+        rnnsmt init demo --demo
+
+    then, in this directory:
+
+        rnnsmt run --cores 2
+    """
+    from rnnsmt.project.setup import set_up
+
+    print("\n".join(set_up(args)))
+
+
+def run_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "rnnsmt run [SNAKEMAKE OPTION ...]"
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run the workflow in the current directory, or in that of --directory, and print Table 1.
+
+    All options are those of Snakemake (`snakemake --help`); --cores is required. Unless they are given, --snakefile is
+    the workflow of this package, --configfile is config.yaml of the directory, and --workflow-profile is its
+    profiles/default.
+
+    Example, in a directory that `rnnsmt init` has set up:
+
+        rnnsmt run --cores 2
+    """
+    from rnnsmt.project.running import run_workflow
+
+    run_workflow(args.passed)

@@ -1,0 +1,88 @@
+"""Snakemake with the workflow of this package.
+
+Snakemake runs in this process, so that signals, the terminal and the exit status are those of ``snakemake``.
+"""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from rnnsmt.base.io import InputError
+from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.project.setup import CONFIG, PROFILE
+
+TABLE = "results/table1.md"
+
+
+def run_workflow(arguments: Sequence[str]) -> None:
+    """Run Snakemake; print the table if the run has written it.
+
+    Args:
+        arguments: options and targets for Snakemake.
+
+    Raises:
+        InputError: Snakemake is not installed, or there is no configuration.
+        SystemExit: with the exit status of Snakemake.
+    """
+    if find_spec("snakemake") is None:
+        raise InputError("Snakemake is not installed; pip install snakemake")
+    directory = _options(arguments).directory
+    table = Path.cwd() / directory / TABLE
+    before = _changed(table)
+    sys.argv = ["snakemake", *command_line(arguments)]  # the rules and the logger read it
+    try:
+        import_module("snakemake.cli").main()
+    except SystemExit as end:
+        if end.code in (0, None) and _changed(table) != before:
+            with table.open(encoding="utf-8") as lines:
+                sys.stdout.write("\n")
+                shutil.copyfileobj(lines, sys.stdout)
+            sys.stdout.flush()
+        raise
+
+
+def command_line(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments for Snakemake, with what belongs to the directory of the run.
+
+    Raises:
+        InputError: there is no configuration in the directory, and none is given.
+    """
+    options = _options(arguments)
+    added = [] if options.snakefile else ["--snakefile", str(pipeline_directory() / "Snakefile")]
+    if not options.configfile:
+        config = Path(options.directory, CONFIG)
+        if not config.is_file():
+            raise InputError(
+                f"{config}: no such file; set up a directory with `rnnsmt init DIR` and call `rnnsmt run` there, "
+                "or add --directory DIR or --configfile FILE"
+            )
+        added.append(f"--configfile={config}")  # as one word, which takes no target that follows
+    profile = Path(options.directory, PROFILE).parent
+    if not options.workflow_profile and profile.is_dir():
+        added += ["--workflow-profile", str(profile)]
+    return [*added, *arguments]
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return those options of Snakemake that name files of the run."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--snakefile", "-s")
+    parser.add_argument("--configfile", "--configfiles", nargs="+")
+    parser.add_argument("--directory", "-d", default=".")
+    parser.add_argument("--workflow-profile")
+    with suppress(argparse.ArgumentError):  # Snakemake reports it
+        return parser.parse_known_args(list(arguments))[0]
+    return parser.parse_args([])
+
+
+def _changed(path: Path) -> int | None:
+    """Return when a file was changed, in nanoseconds; None if it does not exist."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None

@@ -1,0 +1,104 @@
+"""Queries of texts: KenLM and the automaton give the same bits."""
+
+import lzma
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import kenlm
+import numpy as np
+import pytest
+
+from rnnsmt.base.io import InputError
+from rnnsmt.cli import main
+from rnnsmt.lm import queries
+from rnnsmt.lm.queries import AutomatonQueries, KenLmQueries, Queries, load_queries, measure
+
+from ..search.twin import TARGET, arpa_text
+
+BLANKS = [" ", "  ", "\t", "\v", "\f", "\r", " \t "]
+
+
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], tuple[Queries, Queries]]:
+    """Load a model with KenLM, and as where KenLM is not installed."""
+
+    def load(path: Path) -> tuple[Queries, Queries]:
+        reference = load_queries(path)
+        with monkeypatch.context() as patch:
+            patch.setattr(queries, "find_spec", lambda name: None)
+            own = load_queries(path)
+        assert isinstance(reference, KenLmQueries)
+        assert isinstance(own, AutomatonQueries)
+        return reference, own
+
+    return load
+
+
+def assert_same_bits(reference: Queries, own: Queries, lines: list[bytes]) -> None:
+    """Lines, words and perplexity; no tolerance."""
+    assert own.order == reference.order
+    assert own.line_scores(lines) == reference.line_scores(lines)
+    assert list(own.word_scores(lines)) == list(reference.word_scores(lines))
+    texts = [line.decode() for line in lines]
+    assert measure(own, texts, "own") == measure(reference, texts, "reference")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_models(tmp_path: Path, both: Callable, seed: int) -> None:
+    """With unknown words, several blanks, empty lines, and the reserved words as words."""
+    rng = random.Random(seed)
+    path = tmp_path / "lm.arpa"
+    path.write_text(arpa_text(rng, TARGET, order=2 + seed % 5))
+    words = [*TARGET, "oov", "inconnu\u00a0", "\u2003", "<unk>", "</s>"]
+    lines = ["", " ", "\t"]
+    for _ in range(300):
+        lines.append(rng.choice(BLANKS).join(rng.choices(words, k=rng.randint(0, 12))) + rng.choice(["", *BLANKS]))
+    assert_same_bits(*both(path), [line.encode() for line in lines])
+
+
+def test_a_model_of_order_5(moses_fixture: Path, tmp_path: Path, both: Callable) -> None:
+    """A model that lmplz estimated, on real text."""
+    path = tmp_path / "lm.arpa"
+    path.write_bytes(lzma.decompress((moses_fixture / "lm.arpa.xz").read_bytes()))
+    lines = (moses_fixture / "search" / "moses.cube.1best").read_bytes().splitlines()
+    assert len(lines) > 900
+    assert_same_bits(*both(path), lines)
+
+
+def test_the_sum_is_that_of_single_precision(tmp_path: Path, both: Callable) -> None:
+    """As KenLM's: a long line shows the order and the width of the additions."""
+    path = tmp_path / "lm.arpa"
+    path.write_text(arpa_text(random.Random(1), TARGET, order=3))
+    line = " ".join(random.Random(2).choices(TARGET, k=5000)).encode()
+    _, own = both(path)
+    (found,) = own.line_scores([line])
+    words = [log10 for log10, _ in own.word_scores([line])]
+    assert found == kenlm.Model(str(path)).score(line)
+    assert found == np.float32(found) != sum(words)
+
+
+def test_no_lines(tmp_path: Path, both: Callable) -> None:
+    path = tmp_path / "lm.arpa"
+    path.write_text(arpa_text(random.Random(1), TARGET, order=3))
+    for model in both(path):
+        assert model.line_scores([]) == list(model.word_scores([])) == []
+        with pytest.raises(InputError, match="no lines"):
+            measure(model, [], "text")
+
+
+def test_the_command_without_kenlm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its output file is the same; a binary model is refused with a remedy."""
+    (tmp_path / "lm.arpa").write_text(arpa_text(random.Random(3), TARGET, order=3))
+    (tmp_path / "text").write_text(" ".join(TARGET) + "\n")
+    command = ["lm", "perplexity", "--lm", str(tmp_path / "lm.arpa"), "--input", str(tmp_path / "text"), "--output"]
+    assert main([*command, str(tmp_path / "kenlm.json")]) == 0
+    monkeypatch.setattr(queries, "find_spec", lambda name: None)
+    monkeypatch.setattr(queries, "load_kenlm", None)
+    assert main([*command, str(tmp_path / "own.json")]) == 0
+    assert (tmp_path / "own.json").read_bytes() == (tmp_path / "kenlm.json").read_bytes()
+    (tmp_path / "lm.arpa").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\x00")
+    assert main([*command, str(tmp_path / "own.json")]) == 2
+    assert "is a binary KenLM file; give the ARPA text file it was built from" in capsys.readouterr().err

@@ -1,0 +1,103 @@
+"""`rnnsmt run`: what it adds to the command line of Snakemake, and the table it prints."""
+
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.project.running import command_line
+
+SNAKEFILE = ["--snakefile", str(pipeline_directory() / "Snakefile")]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, set up."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", ".", "--demo"]) == 0
+    return tmp_path
+
+
+@pytest.fixture
+def snakemake(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Replace Snakemake by a function whose result is its exit status."""
+
+    def replace(action: Callable[[], object]) -> None:
+        def run() -> None:
+            raise SystemExit(action())
+
+        monkeypatch.setattr(sys, "argv", ["rnnsmt"])
+        monkeypatch.setitem(sys.modules, "snakemake.cli", types.SimpleNamespace(main=run))
+
+    return replace
+
+
+def test_what_is_added(directory: Path) -> None:
+    profile = ["--workflow-profile", "profiles/default"]
+    assert command_line(["--cores", "2", "results/table2.md"]) == [
+        *SNAKEFILE, "--configfile=config.yaml", *profile, "--cores", "2", "results/table2.md",
+    ]  # fmt: skip
+    assert command_line(["--configfile", "a.yaml", "b.yaml"]) == [
+        *SNAKEFILE,
+        *profile,
+        "--configfile",
+        "a.yaml",
+        "b.yaml",
+    ]
+    given = ["-s", "mine", "--workflow-profile", "none", "target"]
+    assert command_line(given) == ["--configfile=config.yaml", *given]
+
+
+def test_another_directory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    added = command_line(["--directory", str(directory)])
+    assert f"--configfile={directory / 'config.yaml'}" in added
+    assert str(directory / "profiles/default") in added
+
+
+def test_a_directory_that_is_not_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--cores", "2"]) == 2
+    assert "config.yaml: no such file; set up a directory with `rnnsmt init DIR`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_table_of_a_run_that_succeeds(
+    directory: Path, snakemake: Callable, capsys: pytest.CaptureFixture[str], status: int
+) -> None:
+    def run() -> int:
+        assert sys.argv[1:3] == SNAKEFILE
+        assert sys.argv[-3:] == ["--cores", "2", "--help-me"]
+        (directory / "results").mkdir()
+        (directory / "results/table1.md").write_text("| System | BLEU |\n")
+        return status
+
+    snakemake(run)
+    with pytest.raises(SystemExit) as end:
+        main(["run", "--cores", "2", "--help-me"])
+    assert end.value.code == status
+    assert capsys.readouterr().out.endswith("| System | BLEU |\n") == (status == 0)
+
+
+def test_no_table_if_the_run_has_not_written_it(
+    directory: Path, snakemake: Callable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "results").mkdir()
+    (directory / "results/table1.md").write_text("| System | BLEU |\n")
+    snakemake(lambda: 0)
+    with pytest.raises(SystemExit):
+        main(["run", "-n"])
+    assert "System" not in capsys.readouterr().out
+
+
+def test_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["run", "--help"])
+    assert end.value.code == 0
+    assert "All options are those of Snakemake" in capsys.readouterr().out

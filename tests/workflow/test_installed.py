@@ -1,0 +1,205 @@
+"""The package as a wheel: the workflow in it, in directories without a checkout."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import rnnsmt
+from tests.workflow.conftest import ROOT, SMALL, copy_of_checkout
+
+COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|cpp|c89|c99|ld|as|nvcc)(-[\d.]+)?")
+"""Names of the programs of a compiler."""
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    """A wheel of this checkout, built without network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy_of_checkout(folder / "source")
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "source")
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
+    subprocess.run([*command, "--wheel-dir", str(folder), str(folder / "source")], check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, tmp_path_factory) -> Path:
+    """A directory with the files of the wheel, to be found before the package of this checkout."""
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def call(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess:
+    """Run the package of the wheel in a directory."""
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_wheel_has_the_workflow_of_the_checkout(installed):
+    """Every file, in the same places, and nothing else."""
+
+    def files(root: Path) -> dict[str, bytes]:
+        names = ["Snakefile", "config.yaml", "workflow", "envs", "profiles"]
+        paths = [path for name in names for path in (root / name, *(root / name).rglob("*")) if path.is_file()]
+        return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+    there = files(installed / "rnnsmt/pipeline")
+    assert there == files(ROOT)
+    assert len(there) == sum(path.is_file() for path in (installed / "rnnsmt/pipeline").rglob("*"))
+
+
+def test_a_source_distribution_has_it_too(tmp_path):
+    """What `python -m build` makes first."""
+    copy_of_checkout(tmp_path)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    subprocess.run([sys.executable, "setup.py", "-q", "sdist", "--formats=tar"], cwd=tmp_path, check=True)
+    (archive,) = (tmp_path / "dist").glob("*.tar")
+    names = subprocess.run(["tar", "tf", str(archive)], capture_output=True, text=True, check=True).stdout.splitlines()
+    inside = {name.partition("/")[2] for name in names}
+    assert {"Snakefile", "config.yaml", "workflow/Snakefile", "workflow/rules/align.smk", "setup.py"} <= inside
+    assert {"profiles/default/config.yaml", "envs/base.post-deploy.sh", "src/rnnsmt/demo/lexicon/nouns.tsv"} <= inside
+
+
+def test_a_plan_in_an_empty_directory(installed, plan, tmp_path):
+    """The jobs are those of a checkout, the rules those of the wheel; nothing leads to the checkout."""
+    done = call(installed, tmp_path, "-m", "rnnsmt", "init", "demo", "--demo")
+    assert done.returncode == 0, done.stderr
+    done = call(installed, tmp_path / "demo", "-m", "rnnsmt", "run", "--cores", "2", "--dry-run", "--printshellcmds")
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert re.search(rf"^total +{plan.total()}$", said, re.M)
+    assert str(ROOT) not in said.replace(sys.executable, "")
+    script = "from rnnsmt.project.running import command_line; print(*command_line([]))"
+    assert str(installed / "rnnsmt/pipeline/Snakefile") in call(installed, tmp_path / "demo", "-c", script).stdout
+    assert sorted(path.name for path in (tmp_path / "demo").iterdir() if path.name[0] != ".") == [
+        "config.yaml",
+        "profiles",
+    ]
+
+
+def test_a_wheel_beside_a_checkout_has_its_version(installed, workflow, tmp_path_factory):
+    """Rules of a checkout call a package of the same version, and refuse any other."""
+    done = workflow.call("--dry-run", PYTHONPATH=str(installed))
+    assert done.returncode == 0, done.stdout
+    other = tmp_path_factory.mktemp("other")
+    shutil.copytree(installed, other, dirs_exist_ok=True)
+    package = other / "rnnsmt/__init__.py"
+    package.write_text(package.read_text().replace(f'"{rnnsmt.__version__}"', '"9.9.9"'))
+    done = workflow.call("--dry-run", PYTHONPATH=str(other))
+    assert done.returncode != 0
+    assert f"has rnnsmt 9.9.9, but these rules need {rnnsmt.__version__}: pip install" in done.stdout
+
+
+def test_one_version():
+    """The package, the rules that call it, and the environments of the rules."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    rules = re.search(r'^VERSION = "(.*)"$', (ROOT / "workflow/rules/common.smk").read_text(), re.M)
+    scripts = [re.search(r"rnnsmt==(\S+)", path.read_text()) for path in (ROOT / "envs").glob("*.sh")]
+    assert len(scripts) == 2
+    assert {project["version"], rules[1], *(script[1] for script in scripts)} == {rnnsmt.__version__}
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text()).get("version") in (None, rnnsmt.__version__)
+
+
+NO_TORCH = """
+import runpy, sys
+from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *about: None if name == "torch" else find(name, *about)
+sys.argv = ["snakemake", *sys.argv[1:]]
+runpy.run_module("snakemake", run_name="__main__")
+"""
+
+
+def test_networks_need_pytorch(workflow):
+    """Said before the first job runs; a plan is made without it, and so is what has no network."""
+    baseline = ["--until", "demo", "--config", "demo={scale: 0.02}", "compare=[baseline]"]
+    for options, refused, runs in (([], True, False), (["-n"], False, False), (baseline, False, True)):
+        command = [sys.executable, "-c", NO_TORCH, *workflow.options(*options)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode != 0) == refused, done.stderr
+        assert ("these networks need PyTorch" in done.stderr + done.stdout) == refused
+        assert (workflow.folder / "results").exists() == runs
+
+
+MISSING = """
+import sys
+
+class Missing:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in {names}:
+            raise ModuleNotFoundError(f"No module named {{name}}", name=name)
+
+sys.meta_path.insert(0, Missing)
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {names} else find(name, package)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("compare", "missing"),
+    [
+        (["baseline", "rnn"], ["kenlm"]),
+        (["baseline"], ["kenlm", "torch", "matplotlib", "sklearn", "scipy", "pandas"]),
+    ],
+    ids=["all", "base"],
+)
+def test_a_run_in_a_new_environment(wheel, tmp_path, compare, missing):
+    """No checkout, no compiler: the packages of this environment, the wheel, and two commands; Table 1 is printed.
+
+    A plain installation has neither PyTorch nor what pictures need; `rnnsmt init` has written what runs without.
+    """
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for place in ("/usr/bin", "/bin"):
+        for program in Path(place).iterdir():
+            if not COMPILERS.fullmatch(program.name) and not (programs / program.name).is_symlink():
+                (programs / program.name).symlink_to(program)
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
+    } | {"PATH": f"{tmp_path / 'venv/bin'}:{programs}", "OMP_NUM_THREADS": "1"}
+    assert shutil.which("cc", path=environment["PATH"]) is None
+    assert shutil.which("c++", path=environment["PATH"]) is None
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    python = str(tmp_path / "venv/bin/python")
+    get = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    purelib = Path(subprocess.run(get, env=environment, capture_output=True, text=True, check=True).stdout.strip())
+    (purelib / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")  # without the .pth files that are there
+    (purelib / "missing.pth").write_text("import missing_modules\n")
+    (purelib / "missing_modules.py").write_text(MISSING.format(names=missing))
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    small = {name: value for name, value in SMALL.items() if name not in ("systems", "compare")}
+    small |= {"compare": compare} if "torch" not in missing else {}
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(small))
+    script = (
+        "rnnsmt init demo --demo && cd demo && "
+        f"rnnsmt run --cores 2 --show-failed-logs --configfile config.yaml {tmp_path}/small.yaml && rnnsmt status"
+    )
+    done = subprocess.run(
+        ["bash", "-euc", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = (tmp_path / "demo/results/table1.md").read_text()
+    assert re.findall(r"^\| (Baseline|RNN) +\|", table, re.M) == ["Baseline", "RNN"][: len(compare)]
+    figures = (tmp_path / "demo/results/figures/mert.svg").exists()
+    assert figures == ("pictures are left out" not in done.stderr) == ("matplotlib" not in missing)
+    assert table in done.stdout
+    assert re.match(r"finished: (\d+) of \1 jobs done", done.stdout.split(table)[1].strip())
