@@ -213,9 +213,9 @@ def try_decoder(decoder: Path, lm_order: int) -> None:
 
 
 FILLED_MEMORY = {"MALLOC_PERTURB_": "85"}
-"""Environment of a decoder with a joint model. NPLM (as of 2015) skips the second hidden layer if the memory that it has
-been given is 0 where the number of hidden units will be stored, before it reads the network; with this variable the C
-library of GNU fills memory."""
+"""Environment of a decoder with a joint model. NPLM (as of 2015) skips the second hidden layer if the memory where the
+number of hidden units will be stored happens to be 0 before the network is read; with this variable, glibc fills
+memory with another value."""
 
 JOINT_SCORE = -0.75
 """Score of the word that ``try_joint_model`` has translated; a third of it is due to the biases of each layer."""
@@ -252,8 +252,8 @@ def try_joint_model(decoder: Path) -> None:
         )
     if abs(float(found[1]) - JOINT_SCORE) > 1e-3:
         raise InputError(
-            f"{decoder}: its {BILINGUAL} gives a word {found[1]} instead of {JOINT_SCORE}, as if it had no biases or one "
-            "hidden layer; build Moses with NPLM 0.3 and without tcmalloc (docs/moses.md)"
+            f"{decoder}: its {BILINGUAL} gives a word {found[1]} instead of {JOINT_SCORE}, as if it had no biases or "
+            "one hidden layer; build Moses with NPLM 0.3 and without tcmalloc (docs/moses.md)"
         )
 
 
