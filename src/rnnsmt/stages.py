@@ -113,6 +113,8 @@ STAGES: dict[str, dict[str, Stage]] = {
         "train": Stage(1, "train the network on a bitext with links"),
         "perplexity": Stage(1, "compute the perplexity of a bitext, and that of a CSLM"),
         "rescore": Stage(1, "add the scores of networks of several directions to n-best lists"),
+        "export-nplm": Stage(1, "write a network in the files of Moses' BilingualNPLM"),
+        "import-nplm": Stage(1, "read a network from the files of Moses' BilingualNPLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),

@@ -231,3 +231,68 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
         }
         entries += add_to_nbest([scorers[path] for path in models], texts[n], nbest, output, links)
     return {"translations": entries, "phrase pairs": len(links)}
+
+
+def export_nplm_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `nnjm train`")
+    parser.add_argument(
+        "--output-dir",
+        required=True,
+        metavar="DIR",
+        help="output directory: model.nplm (NPLM 0.3, text), vocab.source, vocab.target, info",
+    )
+
+
+def export_nplm(args: argparse.Namespace) -> dict[str, object]:
+    r"""Write a joint model in the files of Moses' feature BilingualNPLM.
+
+    The network must be self-normalised, because Moses does not normalise, and of direction direct. `moses ini --nplm`
+    writes the moses.ini. Moses needs to be built with --with-nplm (NPLM 0.3).
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt nnjm export-nplm --model try/nnjm.pt --output-dir try/nplm
+    """
+    need_torch()
+
+    from rnnsmt.nnjm.model import load_model
+    from rnnsmt.nnjm.nplm import write_nplm
+
+    trained = load_model(args.model)
+    write_nplm(trained, args.output_dir, args.model)
+    return {"target words": len(trained.vocabulary), "source words": len(trained.source_vocabulary)}
+
+
+def import_nplm_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--nplm",
+        required=True,
+        metavar="FILE",
+        help="network in the text format of NPLM; info, vocab.source and vocab.target are beside it",
+    )
+    parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the model")
+
+
+def import_nplm(args: argparse.Namespace) -> dict[str, object]:
+    r"""Read a joint model from the files of Moses' feature BilingualNPLM, and write a model file of `nnjm train`.
+
+    The directory is that of `nnjm export-nplm`, or that in which the scripts of Moses (scripts/training/bilingual-lm)
+    have trained. Networks with two hidden layers, tanh or rectifier, are supported. All words outside the vocabulary
+    have the probability of <unk>.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt nnjm import-nplm --nplm try/nplm/model.nplm --output-model try/imported.pt
+    """
+    need_torch()
+
+    from pathlib import Path
+
+    from rnnsmt.moses.nplm_file import INFO, SOURCE, TARGET, read_info
+    from rnnsmt.nnjm.model import save_model
+    from rnnsmt.nnjm.nplm import read_nplm
+
+    source, target, info = (Path(args.nplm).with_name(name) for name in (SOURCE, TARGET, INFO))
+    trained = read_nplm(args.nplm, (source, target), read_info(info))
+    save_model(args.output_model, trained)
+    return {"target words": len(trained.vocabulary), "source words": len(trained.source_vocabulary)}

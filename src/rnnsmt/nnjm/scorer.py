@@ -14,14 +14,19 @@ from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores, check_ids
 from rnnsmt.cslm.perplexity import perplexities
 from rnnsmt.cslm.text import Ids
 from rnnsmt.cslm.text_scores import word_scores
+from rnnsmt.moses.nplm_file import BilingualSizes
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.vocabulary import NULL, UNK
 from rnnsmt.nnjm.affiliation import windows_at
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.model import TrainedNnjm, load_model
+from rnnsmt.nnjm.nplm import read_nplm
 
 BLOCK = 50_000
 """Number of target words that are scored together."""
+
+LOWEST = -100.0
+"""Lowest score of a word in Moses."""
 
 
 class JointScorer(NGramScorer):
@@ -36,7 +41,10 @@ class JointScorer(NGramScorer):
 
     def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
         """Read the model file."""
-        trained = load_model(path, device)
+        return self._described(load_model(path, device))
+
+    def _described(self, trained: TrainedNnjm) -> TrainedNnjm:
+        """Set the attributes of a network, and return it."""
         sizes: Any = trained.model.sizes
         self.order, self.window, self.width = sizes.order, sizes.window, 2 * sizes.window + 1
         self.direction = trained.direction
@@ -107,6 +115,37 @@ class JointScorer(NGramScorer):
         inside = (places >= 0) & (places < len(source))
         falls[np.nonzero(inside)[0], places[inside]] = (scores[-1][:, None] - scores[:-1].T)[inside]
         return scores[-1], falls
+
+
+class NplmScorer(JointScorer):
+    """The probabilities of a joint model in the files of Moses' ``BilingualNPLM``, as Moses computes them."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        vocabularies: tuple[str | Path, str | Path],
+        sizes: BilingualSizes,
+        device: str = "auto",
+        threads: int = 1,
+    ) -> None:
+        """Read the files, see ``NGramScorer.__init__``.
+
+        Args:
+            path: the network.
+            vocabularies: the source and the target vocabulary.
+            sizes: the sizes of its n-grams.
+            device, threads: as in ``NGramScorer.__init__``.
+        """
+        self._files = vocabularies, sizes
+        super().__init__(path, device, threads, normalize=False)
+
+    def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
+        """Read the files."""
+        return self._described(read_nplm(path, *self._files, device))
+
+    def _checked(self, scores: Scores, words: Ids) -> Scores:
+        """Return the scores of words, none of them below ``LOWEST``."""
+        return np.maximum(super()._checked(scores, words), np.float32(LOWEST))
 
 
 def perplexity_report(

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from rnnsmt.moses.ini import BILINGUAL
 from rnnsmt.translation.system import System
 
 MOST_BYTES = 1_000_000
@@ -58,6 +59,6 @@ def features(system: System) -> list[str]:
             found.append(f"{order}-gram language model" if order else "n-gram language model")
         elif feature.kind == "CSLM":
             found.append("continuous-space language model, queried in the search")
-        elif feature.kind == "NNJM":
+        elif feature.kind in ("NNJM", BILINGUAL):
             found.append("neural network joint model, queried in the search")
     return found

@@ -177,7 +177,6 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, folder: str | None) -> 
         "--reference": content_hash(*args.reference),
     }
     for feature in ini.features:
-        if "path" in feature.options:
-            path = ini.located(feature, Path(folder) if folder else None)
-            found[f"file of {feature.name}"] = file_hash(path)
+        if files := ini.located_files(feature, Path(folder) if folder else None):
+            found[f"file of {feature.name}"] = " ".join(map(file_hash, files.values()))
     return found | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import NEURAL_MODELS
+from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS
 from rnnsmt.plan import features, systems
 from rnnsmt.plan.config import check
 from rnnsmt.plan.features import BY_NAME, FEATURES, REGISTRY, SystemFeature, features_of, known_features, networks_of
@@ -32,7 +32,7 @@ def test_the_registry():
     assert FEATURES == ("rnn", "cslm", "wp"), "the paper's order"
 
 
-@pytest.mark.parametrize("kind", NEURAL_MODELS)
+@pytest.mark.parametrize("kind", [kind for kind in NEURAL_MODELS if kind != BILINGUAL])
 def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     """Weight and settings."""
     feature = BY_NAME[kind.lower()]
@@ -40,6 +40,12 @@ def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.pt"}})
     assert ini.weights[f"{kind}0"] == [feature.weight]
     assert feature.ini_settings == tuple(NEURAL_MODELS[kind].choices)
+
+
+def test_the_joint_model_of_moses_begins_with_the_weight_of_ours(tmp_path):
+    options = {"name": "NNJM0", "path": "model.nplm"}
+    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={BILINGUAL: options})
+    assert ini.weights["NNJM0"] == [BY_NAME["nnjm"].weight]
 
 
 def test_scorers_are_columns_like_that_of_the_rnn(settled):
