@@ -99,5 +99,5 @@ class StateFolder:
             old, new = saved.get(name, "not there"), self.fingerprint.get(name, "not there")
             if old != new:
                 short = max(len(str(old)), len(new)) <= LONGEST_VALUE
-                changed.append(f"{name} (was {old}, is {new})" if short else name)
+                changed.append(f"{name} (was {old}, is {new})" if short else str(name))
         return changed

@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from rnnsmt.base.io import (
     DAMAGED,
+    DamagedError,
     InputError,
     atomic_path,
     check_output,
@@ -295,8 +296,9 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
         except (tarfile.TarError, *DAMAGED) as error:
             if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
                 raise
+            reason = error.__cause__ if isinstance(error, DamagedError) else error
             raise InputError(
-                f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
+                f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({reason}); fetch it again"
             ) from None
         if size is None:
             near = difflib.get_close_matches(wanted, seen, 1)

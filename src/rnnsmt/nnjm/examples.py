@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import growing_array, read_array
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.io import InputError
 from rnnsmt.cslm.text import contexts_at
 from rnnsmt.networks.id_directory import (
     IdFormat,
     Sequences,
     check_vocabulary,
     open_id_directory,
+    write_about,
     write_id_directory,
 )
 from rnnsmt.networks.vocabulary import NULL, Vocabulary
@@ -179,7 +180,7 @@ def prepare_examples(
         unknown = sum(word.decode() not in vocabularies[side].index for word in (given, predicted)[side])
         figures[f"distinct unknown {name} words"] = unknown
     fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
-    write_json(directory / FORMAT.json, {**about, **figures, "fingerprint": fingerprint})
+    write_about(directory, FORMAT, {**about, **figures, "fingerprint": fingerprint})
     return figures
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import growing_array, read_array
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.id_directory import write_id_directory
+from rnnsmt.networks.id_directory import write_about, write_id_directory
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.phrases.table import read_phrase_lines
 from rnnsmt.rnn.pairs import COUNTS, FIRST_FOLD, FORMAT, HELD_OUT, LAST_FOLD, SIDES
@@ -68,7 +68,7 @@ def prepare_pairs(
         vocabulary.write(directory / f"vocab.{name}.txt")
         stats[f"{name} vocabulary"] = vocabulary.hash()
     hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
-    write_json(directory / FORMAT.json, stats)
+    write_about(directory, FORMAT, stats)
     return {name: value for name, value in stats.items() if name not in hidden}
 
 

@@ -354,6 +354,8 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     changed.clear_finished("state.json")
     with pytest.raises(InputError, match=r"changed: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
         changed.check(before.fingerprint)
+    with pytest.raises(InputError, match="text, 3; "):
+        changed.check({3: "x" * 64})  # a forged state may have anything as a name
     before.finish()
     before.clear_finished("state.json")
     assert (tmp_path / "state.json").exists()
