@@ -134,9 +134,10 @@ STAGES: dict[str, dict[str, Stage]] = {
         "rerank": Stage(1, "select the best hypothesis of every n-best list"),
     },
     "evaluation": {
-        "bleu": Stage(4, "score one output: BLEU, sacreBLEU and chrF"),
-        "score": Stage(3, "detokenise and score the output of all runs of a system"),
-        "table": Stage(8, "make Table 1 from the score files of all runs"),
+        "bleu": Stage(5, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
+        "score": Stage(4, "detokenise and score the output of all runs of a system"),
+        "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
+        "table": Stage(9, "make Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
         "provenance": Stage(5, "record the files, seeds and weights behind Table 1"),
     },
