@@ -43,8 +43,8 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
 
     --url is tried first, then the mirrors in the given order. After a broken connection, a timeout or a temporary
     server error, the same address is tried again after increasing pauses. An incomplete download is kept in FILE.part,
-    and the same command resumes it; FILE is only written once it is complete. If FILE exists and has the expected
-    SHA-256, nothing is downloaded.
+    and the same command resumes it; FILE is written only when the download is complete. If FILE exists and has the
+    expected SHA-256, nothing is downloaded.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -213,7 +213,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     wrongly encoded if more than 3 % of its lines, and more than three, are not valid UTF-8.
 
     --no-normalize --no-tokenize passes tokenised corpora through unchanged except for whitespace, control characters
-    and cleaning. Text for the original Moses must not contain an unescaped "|"; do not use --no-escape for it.
+    and cleaning. Do not use --no-escape for text that Moses will read: such text must not contain an unescaped "|".
 
     Example, in the directory of a run of the embedded corpus:
 

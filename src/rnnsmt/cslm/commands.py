@@ -35,7 +35,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the layers and the number of parameters of a CSLM, without building it.
 
-    Also prints the training settings of the preset. torch is not needed.
+    The training settings of the preset are printed as well. torch is not needed.
 
     Example, in the directory of a run of the embedded corpus:
 

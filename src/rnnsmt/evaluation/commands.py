@@ -197,7 +197,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
     parser.add_argument("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
     parser.add_argument(
-        "--output-contrasts", metavar="FILE", help="output file: differences made by each feature of each system (TSV)"
+        "--output-contrasts", metavar="FILE", help="output file: gain of each feature in each system (TSV)"
     )
     parser.add_argument(
         "--output-json", metavar="FILE", help="output file: table, contrasts and descriptions of the columns (JSON)"
@@ -245,7 +245,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
-    r"""Make Table 1 from the score files of all runs: one row per system and test set, and what each feature adds.
+    r"""Make Table 1 from the score files of all runs: one row per system and test set, and the gain of each feature.
 
     Systems are listed in the order of their score files. TSV and JSON contain all numbers; Markdown and the
     self-contained HTML page contain the main results. Every system is tested against the baseline and against every

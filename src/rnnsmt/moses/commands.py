@@ -117,8 +117,8 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
     r"""Add features of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    A decoder cannot compute such features (type Rescored) and does not accept the ini. The other weights are not
-    changed. With weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
+    A decoder cannot compute such features (type Rescored) and rejects the ini. The other weights are not changed. With
+    weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
 
     Example, in the directory of a run of the embedded corpus:
 

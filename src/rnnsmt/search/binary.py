@@ -1,4 +1,4 @@
-"""Binary form of a model, ``model.binary`` beside its phrase table, shared by all processes of a machine.
+"""Binary form of a model, ``model.binary`` in the directory of its phrase table, shared by all processes of a machine.
 
 The file holds the flat arrays that result from reading the tables and LMs as text. It is memory-mapped: a process
 starts at once, and all processes share the pages in physical memory.

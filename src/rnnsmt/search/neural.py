@@ -77,7 +77,7 @@ class NeuralFeature(ABC):
 
         Args:
             name: name of the feature in the ini.
-            width: number of inputs of the network beside the word, the length of a context.
+            width: number of inputs of the network without the predicted word, the length of a context.
             padding: all inputs of context 0.
         """
         self.name, self._width, self._padding = name, width, padding

@@ -29,7 +29,8 @@ class JointText(NamedTuple):
         words: ``int32`` [words of all target phrases], word classes.
         targets: ``int64`` [target phrases + 1]; the words of phrase t are targets[t]..targets[t + 1] - 1 in ``words``.
         target_of: ``int32`` [pairs], target phrase of every pair.
-        places: ``int8`` [target words of all pairs], the position in the source phrase that a target word hangs on.
+        places: ``int8`` [target words of all pairs], the position in the source phrase with which a target word is
+            affiliated.
         pairs: ``int64`` [pairs + 1]; the target words of pair p are pairs[p]..pairs[p + 1] - 1 in ``places``.
         windows: ``int32`` [source words of all sentences, each with ``</s>``], number of the window around a word.
         sentences: ``int64`` [sentences + 1]; the words of sentence s are sentences[s]..sentences[s + 1] - 1 in

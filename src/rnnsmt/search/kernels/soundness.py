@@ -120,7 +120,7 @@ def _word_counts(table):
 
 @kernel(**INNER)
 def _affiliations_fault(model):
-    """Return whether a target word hangs on no source word of its pair, or a pair has another number of words."""
+    """Return whether a target word has no affiliation in its pair, or a pair has a wrong number of words."""
     bounds, places = model.bounds, model.places
     if bounds[0] != 0 or bounds[bounds.shape[0] - 1] != places.shape[0]:
         return True
