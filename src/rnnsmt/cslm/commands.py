@@ -222,7 +222,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     number = len(args.nbest)
     if len(args.output) != number or len(args.model) not in (1, number):
-        raise InputError(f"{number} --nbest: give as many --output, and one --model or as many")
+        raise InputError(f"{number} --nbest need {number} --output, and one --model or {number}")
     need_torch()
 
     from rnnsmt.cslm.ngram_scorer import NGramScorer

@@ -346,7 +346,9 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search.model import load_model
 
     if len(args.baseline) != len(args.system):
-        raise InputError(f"{len(args.baseline)} --baseline and {len(args.system)} --system: give as many runs of both")
+        raise InputError(
+            f"{len(args.baseline)} --baseline and {len(args.system)} --system: give the same number of runs for both"
+        )
     if (args.details and not args.source) or (args.ini and not args.details):
         raise InputError("--ini needs --details, and --details need --source")
     if any(len(args.baseline) % number for number in args.trainings):

@@ -113,7 +113,7 @@ def measure(model: Any, lines: Iterable[str], name: str) -> Perplexity:
                 oov += 1
                 unknown += log10
     if not sentences:
-        raise InputError(f"{name}: no lines; perplexity needs text")
+        raise InputError(f"{name}: contains no lines; the perplexity of an empty text is undefined")
     events = words  # full_scores yields the words and </s>
     words -= sentences
     return Perplexity(

@@ -125,7 +125,7 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
     """
     if len(args.ini) != len(args.output):
-        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give as many of each")
+        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give the same number of each")
     if not all(name.isidentifier() for name in args.name) or not math.isfinite(args.weight):
         names = " ".join(args.name)
         raise InputError(f"--name {names} --weight {args.weight}: a name like LSTM0 and a finite weight are needed")

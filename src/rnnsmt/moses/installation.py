@@ -119,7 +119,9 @@ class Installation:
         """
         found = self.find(name)
         if found is None:
-            raise InputError(f"{self.home}: has no program {name} in {', '.join(FOLDERS[:-1])}; nor is it on PATH")
+            raise InputError(
+                f"{self.home}: has no program {name} in {', '.join(FOLDERS[:-1])}, and it is not on PATH either"
+            )
         return found
 
     def giza(self) -> tuple[str, Path] | None:

@@ -70,9 +70,9 @@ class Examples:
         path = opened.path / "affiliations.npy"
         affiliated = read_array(path, np.int32, 1, FORMAT.remedy, mapped=True)
         if len(affiliated) != len(sides[1].words) or affiliated.min() < 0:
-            raise InputError(f"{path}: not the affiliations of these sentences; {FORMAT.remedy}")
+            raise InputError(f"{path}: does not match the sentences; {FORMAT.remedy}")
         if (np.maximum.reduceat(affiliated, sides[1].offsets[:-1]) >= np.diff(sides[0].offsets)).any():
-            raise InputError(f"{path}: points behind the end of a sentence; {FORMAT.remedy}")
+            raise InputError(f"{path}: contains a position beyond the end of a sentence; {FORMAT.remedy}")
         unknown = int(opened.stats.get("distinct unknown target words", 0))
         direction = str(opened.stats.get("direction"))
         if direction not in DIRECTIONS:

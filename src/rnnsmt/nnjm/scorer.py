@@ -123,7 +123,10 @@ def perplexity_report(
         ("target", scorer.vocabulary, examples.target_vocabulary),
     ):
         if of_model.hash() != of_text.hash():
-            raise InputError(f"{directory}: its {side} vocabulary is not that of {model}; prepare it with that one")
+            raise InputError(
+                f"{directory}: its {side} vocabulary is not that of {model}; prepare the bitext with "
+                "the vocabulary of the model"
+            )
     if scorer.direction != examples.direction:
         raise InputError(f"{directory}: has direction {examples.direction}, but {model} predicts {scorer.direction}")
     words = np.array(examples.target.words)

@@ -194,7 +194,7 @@ def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, re
     if code == kernels.REFUSED:
         refuse_line(line, path, number, None, reordering=reordering)
     raise InputError(
-        f"{path}, line {number}: does not have the {columns} score columns that the moses.ini says; "
+        f"{path}, line {number}: does not have the {columns} score columns that the moses.ini specifies; "
         "create the table again or correct the moses.ini"
     )
 

@@ -307,7 +307,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--feature {args.feature}: must be a name like LSTM0")
     number = len(args.nbest)
     if len(args.output) != number:
-        raise InputError(f"{number} --nbest but {len(args.output)} --output; give as many of each")
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; give the same number of each")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
         raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
     need_torch()

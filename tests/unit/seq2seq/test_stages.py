@@ -292,7 +292,10 @@ def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None
             "--source {0}/two.sentences {0}/two.sentences {0}/two.sentences",
             "--source and --model: give one, or one for",
         ),
-        ("--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b", "line 2: sentence 0 after 1; sort the list"),
+        (
+            "--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b",
+            "line 2: sentence 0 follows sentence 1; sort the list",
+        ),
         ("--feature LM0", "has LM0= already"),
     ],
 )

@@ -4,7 +4,7 @@ Rows of ``Store.contexts`` are [window, target words before, the oldest first], 
 rows of two kinds:
 
 * with a window: what the network reads; entries have such a row in their key.
-* with the window ``NO_WINDOW``: what hypotheses remember, their last target words. ``next`` of an entry is such a row.
+* with the window ``NO_WINDOW``: the states of hypotheses, their last target words. ``next`` of an entry is such a row.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ _NONE = -1
 
 
 class JointText(NamedTuple):
-    """A text and its phrase pairs as a joint model sees them.
+    """A text and its phrase pairs in the form that a joint model reads.
 
     Attributes:
         words: ``int32`` [words of all target phrases], word classes.

@@ -53,10 +53,10 @@ DATA, SOURCES, TARGETS, PAIRS, AFFILIATIONS, REORDERING, LMS, LM_WORDS = range(8
 
 PAIR_FAULTS = (
     "",
-    "source phrases that are not in order",
-    "a target phrase that is not there",
-    "a score that is not the logarithm of a number",
-    "a phrase table that is not there",
+    "source phrases that are not sorted",
+    "the number of a target phrase that does not exist",
+    "a score that is not a logarithm",
+    "the number of a phrase table that does not exist",
 )
 """Faults of the part ``PAIRS``."""
 
