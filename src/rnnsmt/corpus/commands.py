@@ -379,11 +379,12 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 def check(args: argparse.Namespace) -> None:
     """Check corpora before a run: languages, swapped sides, repetitions, test sentences in the training text, encoding.
 
-    For every corpus, the report has the number of lines, of empty lines, of lines that are not UTF-8, of pairs of very
-    different lengths, with the same text on both sides and repeated ones, and warnings: the language of a side by its
-    function words; source and target swapped; sentences of dev and test that are also in the training text (compared
-    without case, punctuation and the values of digits) or have a near-duplicate there (half of the word trigrams of
-    both are common); words of dev and test that the training text lacks.
+    For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
+    pairs that have very different lengths, have the same text on both sides, or are repeated. It warns if the function
+    words of a side are those of another language; if source and target are swapped; if sentences of dev and test are
+    also in the training text (compared without case, punctuation and the values of digits) or have a near-duplicate
+    there (half of the word trigrams of both are common); and of words of dev and test that are missing in the training
+    text.
 
     The exit status is 0 if there are no warnings, 3 if there are some, 2 for invalid options.
 

@@ -118,7 +118,7 @@ def test_auto_says_where_a_gpu_is_missing(tmp_path, monkeypatch, capsys, environ
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert str(devices.set_up_device("auto", 1)) == "the CPU, products of float32 factors"
     error = capsys.readouterr().err
-    assert error.startswith("--device auto: uses the CPU: torch finds no GPU although") == bool(said)
+    assert error.startswith("--device auto: the CPU is used, because torch finds no GPU although") == bool(said)
     assert said in error
     devices.set_up_device("cpu", 1)
     assert not capsys.readouterr().err

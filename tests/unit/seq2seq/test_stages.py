@@ -331,7 +331,7 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
     ("line", "said"),
     [
         ("2 ||| u ||| LM0= -3 ||| -1", "line 1: sentence 2 of 2"),
-        ("x ||| u ||| LM0= -3 ||| -1", "line 1: not number ||| text"),
+        ("x ||| u ||| LM0= -3 ||| -1", "line 1: is not of the form `number ||| text"),
         ("0 ||| u ||| LSTM0= -3 ||| -1", "has LSTM0= already"),
         ("0 ||| u", "line 1"),
         ("", "n-best list"),
