@@ -277,11 +277,11 @@ def test_damaged_files(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--output tok.en", "--output tok.en: is also --source; give every output a name of its own"),
+        ("--output tok.en", "--output tok.en: is also --source; give every output a different name"),
         ("--output ./sel/../tok.fr", "is also --target"),
         ("--state-dir O1", "--output O1: is also --state-dir"),
-        ("--output .", "give it the name of a file"),
-        ("--output folder", "folder: is a directory; an output needs the name of a file"),
+        ("--output .", "'.' is not a file name; an output needs the path of a file"),
+        ("--output folder", "folder: is a directory; an output needs the path of a file"),
         ("--output tc.en/O1", "tc.en/O1: tc.en is a file, not a directory"),
         ("--output tc.en/new/O1", "tc.en/new/O1: "),
         ("--output pipe", "pipe: is not a regular file and cannot be replaced"),

@@ -536,10 +536,10 @@ def check_output(path: str | Path) -> Path:
     """
     path = Path(path)
     if not path.name:
-        raise InputError(f"an output is called '{path}'; give it the name of a file")
+        raise InputError(f"'{path}' is not a file name; an output needs the path of a file")
     try:
         if path.is_dir():
-            raise InputError(f"{path}: is a directory; an output needs the name of a file")
+            raise InputError(f"{path}: is a directory; an output needs the path of a file")
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: is not a regular file and cannot be replaced; choose another output")
         _check_parents(path)

@@ -68,7 +68,10 @@ class StateFolder:
         """Remove the state (files that match ``patterns``) of a finished job with other settings."""
         if not self._finished.exists() or not (changed := self._changed(read_json(self._finished))):
             return
-        say(f"{self.path}: the finished run in it had other settings, starting over; changed: {', '.join(changed)}")
+        say(
+            f"{self.path}: the finished run in this directory had other settings; starting over; changed: "
+            f"{', '.join(changed)}"
+        )
         for pattern in patterns:
             for path in self.path.glob(pattern):
                 path.unlink()

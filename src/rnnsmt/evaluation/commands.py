@@ -244,7 +244,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
     parser.add_argument("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
     parser.add_argument(
-        "--output-contrasts", metavar="FILE", help="output file: differences made by each feature of each system (TSV)"
+        "--output-contrasts", metavar="FILE", help="output file: gain of each feature in each system (TSV)"
     )
     parser.add_argument(
         "--output-json", metavar="FILE", help="output file: table, contrasts and descriptions of the columns (JSON)"
@@ -292,7 +292,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
-    r"""Make Table 1 from the score files of all runs: one row per system and test set, and what each feature adds.
+    r"""Make Table 1 from the score files of all runs: one row per system and test set, and the gain of each feature.
 
     Systems are listed in the order of their score files. TSV and JSON contain all numbers; Markdown and the
     self-contained HTML page contain the main results. Every system is tested against the baseline and against every
@@ -393,7 +393,9 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search.model import load_model
 
     if len(args.baseline) != len(args.system):
-        raise InputError(f"{len(args.baseline)} --baseline and {len(args.system)} --system: give as many runs of both")
+        raise InputError(
+            f"{len(args.baseline)} --baseline and {len(args.system)} --system: give the same number of runs for both"
+        )
     if (args.details and not args.source) or (args.ini and not args.details):
         raise InputError("--ini needs --details, and --details need --source")
     if any(len(args.baseline) % number for number in args.trainings):

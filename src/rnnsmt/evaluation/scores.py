@@ -137,7 +137,9 @@ def _read_report(path: str | None) -> dict[str, Any] | None:
         return None
     report = read_json(path)
     if not isinstance(report, dict):
-        raise InputError(f"{path}: not a decoder's report (a JSON map); make it with `rnnsmt search decode --report`")
+        raise InputError(
+            f"{path}: is not a report of the decoder (a JSON object); create it with `rnnsmt search decode --report`"
+        )
     return {name: value for name, value in report.items() if "seconds" not in name}
 
 
@@ -208,7 +210,7 @@ def read_score(path: str | Path) -> Score:
     tokenized = _field(path, value, "tokenized", dict)
     sacre = value.get("sacrebleu")
     if sacre is not None and not isinstance(sacre, dict):
-        raise InputError(f"{path}: `sacrebleu` is neither null nor a map; create the file again")
+        raise InputError(f"{path}: `sacrebleu` is neither null nor an object; create the file again")
     decode = value.get("decode")
     segments = _field(path, value, "segments", int)
     summed = _integers(path, tokenized, "statistics", SIZE)
@@ -357,7 +359,7 @@ def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
     """
     known = {test_set for _, test_set in scores}
     if name in known:
-        raise InputError(f"--joint {name}: a test set has this name already; choose another")
+        raise InputError(f"--joint {name}: there is already a test set with this name; choose another name")
     if len(parts) < 2 or len(set(parts)) < len(parts):
         raise InputError(f"--joint {name}={'+'.join(parts)}: two or more different test sets are needed")
     for part in parts:

@@ -126,15 +126,15 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
     r"""Add features of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    A decoder cannot compute such features (type Rescored) and does not accept the ini. The other weights are not
-    changed. With weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
+    A decoder cannot compute such features (type Rescored) and rejects the ini. The other weights are not changed. With
+    weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
 
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
     """
     if len(args.ini) != len(args.output):
-        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give as many of each")
+        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give the same number of each")
     if not all(name.isidentifier() for name in args.name) or not math.isfinite(args.weight):
         names = " ".join(args.name)
         raise InputError(f"--name {names} --weight {args.weight}: a name like LSTM0 and a finite weight are needed")

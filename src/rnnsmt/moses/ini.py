@@ -276,8 +276,9 @@ class MosesIni:
         wanted = [[str(number), "T", str(number)] for number in range(count)]
         if count and sorted(steps) != sorted(wanted):
             raise InputError(
-                f"{self._place('mapping')}: [mapping] {', '.join(' '.join(line) for line in lines)[:60]}: this decoder "
-                f"uses every phrase table by itself, which is {', '.join(' '.join(line) for line in wanted)}"
+                f"{self._place('mapping')}: [mapping] {', '.join(' '.join(line) for line in lines)[:60]}: this "
+                "decoder supports only mappings in which every phrase table is an alternative of its own; use "
+                f"{', '.join(' '.join(line) for line in wanted)}"
             )
 
     def is_same_model(self, other: "MosesIni") -> bool:

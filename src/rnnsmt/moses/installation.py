@@ -50,7 +50,7 @@ GIZA = (("mgiza", "snt2cooc", "merge_alignment.py", "mkcls"), ("GIZA++", "snt2co
 """MGIZA and GIZA++, each with the programs that ``train-model.perl`` calls in the same directory."""
 
 OF_TRAIN = ("symal", "extract", "score", "consolidate", "lexical-reordering-score")
-"""Programs that ``train-model.perl`` calls in the directory ``bin`` beside its ``scripts``, and nowhere else."""
+"""Programs that ``train-model.perl`` calls in the directory ``bin`` next to its ``scripts``, and nowhere else."""
 
 OF_MERT = ("mert", "pro", "kbmira", "evaluator", "megam_i686.opt")
 """Programs that ``mert-moses.pl`` needs in the directory of ``extractor``; the first four with every optimiser."""
@@ -139,7 +139,9 @@ class Installation:
         """
         found = self.find(name)
         if found is None:
-            raise InputError(f"{self.home}: has no program {name} in {', '.join(FOLDERS[:-1])}; nor is it on PATH")
+            raise InputError(
+                f"{self.home}: has no program {name} in {', '.join(FOLDERS[:-1])}, and it is not on PATH either"
+            )
         return found
 
     def giza(self) -> tuple[str, Path] | None:

@@ -36,7 +36,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the layers and the number of parameters of a joint model, without building it.
 
-    Also prints the training settings of the preset. torch is not needed.
+    The training settings of the preset are printed as well. torch is not needed.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -69,9 +69,10 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--direction",
         choices=DIRECTIONS,
         default=DIRECTIONS[0],
-        help="what the network will predict. direct: a target word from the source words around its affiliated one and "
-        "the target words before; inverse: a source word, with the sides exchanged; -rl: from right to left, from the "
-        "words behind instead of those before. The search uses direct ones, `nnjm rescore` all",
+        help="word that the network predicts; direct: the next target word, given the preceding target words and the "
+        "source words around the affiliated one; inverse: the same with the sides exchanged; -rl: from right to "
+        "left, given the following words. The search needs a network of direction direct; `nnjm rescore` uses all "
+        "four directions",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -79,8 +80,9 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert a bitext with its word alignment into memory-mapped arrays of word ids and affiliations.
 
-    Every target word hangs on a source word (Devlin et al. 2014): the middle one of those it is linked to, or that of
-    the nearest word with a link. Sentence pairs without a link are left out and counted.
+    Every target word is affiliated with one source word (Devlin et al. 2014): the middle one of the words to which it
+    is linked. A word without a link takes the affiliation of the nearest target word that has one. Sentence pairs
+    without a link are skipped and counted.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -116,7 +118,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
-    r"""Train the neural network joint model (Devlin et al. 2014) on a bitext with links.
+    r"""Train the neural network joint model (Devlin et al. 2014) on a word-aligned bitext.
 
     Input is the directory of `nnjm prepare`; outputs are the network and its learning curve (JSON). The perplexity of
     held-out sentence pairs is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
@@ -208,7 +210,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     number = len(args.nbest)
     if len(args.output) != number:
-        raise InputError(f"{number} --nbest but {len(args.output)} --output; give as many of each")
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; give the same number of each")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
         raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
     need_torch()

@@ -54,7 +54,7 @@ class JointScorer(NGramScorer):
     def windows(self, words: list[str]) -> NDArray[np.int32]:
         """Return the windows of a source sentence of n words as input ids, int32 [n + 1, width].
 
-        Row i is the window of target words that hang on source word i, row n that of ``</s>``.
+        Row i is the window of target words affiliated with source word i, row n that of ``</s>``.
         """
         ids = self.source_vocabulary.ids(words, eos=True)
         around = windows_at(ids, 0, len(ids), np.arange(len(ids)), self.window, NULL)
@@ -93,7 +93,7 @@ class JointScorer(NGramScorer):
 
         Args:
             source: the words of the source sentence [m].
-            affiliated: [n], source position that every target word hangs on.
+            affiliated: [n], source position with which every target word is affiliated.
             target: the words of the translation [n].
 
         Returns:
@@ -162,7 +162,10 @@ def perplexity_report(
         ("target", scorer.vocabulary, examples.target_vocabulary),
     ):
         if of_model.hash() != of_text.hash():
-            raise InputError(f"{directory}: its {side} vocabulary is not that of {model}; prepare it with that one")
+            raise InputError(
+                f"{directory}: its {side} vocabulary is not that of {model}; prepare the bitext with "
+                "the vocabulary of the model"
+            )
     if scorer.direction != examples.direction:
         raise InputError(f"{directory}: has direction {examples.direction}, but {model} predicts {scorer.direction}")
     words = np.array(examples.target.words)

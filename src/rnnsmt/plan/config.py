@@ -369,7 +369,7 @@ def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[s
         yield f"systems.{name}: rescoring with {network} requires weight: tuned and no ensemble"
     searched = config["systems"].get(system["rescores"], {}).get("features", [])
     if set(LIST_NETWORKS[network]) <= set(searched):
-        yield f"systems.{name}: the search of {system['rescores']} has {network} already; rescore another system"
+        yield f"systems.{name}: the search of {system['rescores']} already uses {network}; rescore another system"
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
@@ -465,7 +465,7 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
     for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
         pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
         if isinstance(config["selection"][kind], Mapping) and all(pool) and not all(keep == "all" for keep in pool):
-            yield f"selection.{kind}: every corpus has a keep of its own; use a fraction, or remove a keep"
+            yield f"selection.{kind}: every corpus has its own keep; use a fraction, or remove a keep"
         if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
             continue
         if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):

@@ -1,9 +1,11 @@
 """The neural network joint model (Devlin et al. 2014) as a feature of the search: ``JointFeature``.
 
-A target word hangs on a source word of its phrase pair (``rnnsmt.nnjm.affiliation``), and the network reads the window
-of source words around it and the target words before. A hypothesis remembers the target words only.
+A target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.affiliation``), and the network reads
+the window of source words around it and the preceding target words. The state of a hypothesis contains the target words
+only.
 
-Windows are numbered: equal windows, of any sentence, have one number, so that they share the answers to equal n-grams.
+Windows are numbered: equal windows, of any sentence, have the same number, so that they share the scores of equal
+n-grams.
 """
 
 from collections.abc import Sequence

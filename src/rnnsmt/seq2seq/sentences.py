@@ -92,7 +92,7 @@ def prepare_sentences(
         InputError: the numbers of files or of lines differ, or no pair is left; see also ``make_units``.
     """
     if len(sources) != len(targets):
-        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give as many of each")
+        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give the same number of each")
     directory = Path(output_dir)
     units = []
     stats: dict[str, object] = {}

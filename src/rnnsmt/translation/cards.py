@@ -1,4 +1,4 @@
-"""What the page tells about a system: its features in words, and the documents that come with it."""
+"""Contents of the page about a system: descriptions of its features, and the documents in its directory."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -39,7 +39,7 @@ def documents(folder: Path) -> list[Document]:
     ):
         if path == "provenance" and folder.parents[1].name != "systems":
             continue
-        # a link in a stranger's archive could lead to any file
+        # a link in an archive from an unknown source could lead to any file
         if file.is_file() and not file.is_symlink() and file.stat().st_size <= MOST_BYTES:
             found.append(Document(title, path, kind, file.read_bytes()))
     return found

@@ -58,7 +58,7 @@ class TuningState:
             raise InputError(f"{self.path}: damaged; {self._state.remedy}")
         # states of earlier versions have no checksum
         if "checksum" in saved and saved["checksum"] != checksum_of(saved):
-            raise InputError(f"{self.path}: damaged: its values are not those that were written; {self._state.remedy}")
+            raise InputError(f"{self.path}: is damaged: its checksum is wrong; {self._state.remedy}")
         self._state.check(before)
         self.iterations = iterations
         self.comparisons = comparisons

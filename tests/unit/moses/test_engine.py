@@ -288,7 +288,7 @@ def run_again(command: list[str], folder: Path, capsys: pytest.CaptureFixture[st
     assert (folder / "history.json").read_bytes() == before
     log = (folder / "log").read_text()
     assert main([*command, "--nbest", "50"]) == 0
-    assert "the finished run in it had other settings, starting over; changed: nbest" in capsys.readouterr().err
+    assert "in this directory had other settings; starting over; changed: nbest" in capsys.readouterr().err
     assert "--continue" not in (folder / "log").read_text()[len(log) :]
     assert main(command) == 0
     assert (folder / "history.json").read_bytes() == before
