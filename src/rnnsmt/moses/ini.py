@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rnnsmt.base.io import InputError, is_regular_file, atomic_text, read_lines
+from rnnsmt.base.io import InputError, atomic_text, is_regular_file, read_lines
 
 NO_LIMIT = -1
 """Distortion limit that allows all jumps."""
