@@ -44,11 +44,11 @@ FILES = {
     "rnn state": ["state/state.pt", "pairs/target.words.npy", "pairs/vocab.target.txt"],
     "cslm": ["cslm.pt"],
     "cslm state": ["cslm-state/state.pt", "ids/words.npy", "ids/offsets.npy", "ids/text.json"],
-    "nnjm": ["nnjm.pt", "examples/affiliations.npy", "examples/source.words.npy"],
+    "nnjm": ["nnjm.pt", "examples/affiliations.npy", "examples/source.words.npy", "examples/examples.json"],
     "nnjm state": ["nnjm-state/state.pt"],
     "seq2seq": ["seq2seq.pt"],
     "seq2seq translate": ["seq2seq.pt"],
-    "seq2seq state": ["seq2seq-state/state.pt", "sentences/source.words.npy"],
+    "seq2seq state": ["seq2seq-state/state.pt", "sentences/source.words.npy", "sentences/sentences.json"],
     "tuning state": ["OD/state.json", "OD/nbest-001.npz"],
     "alignment state": ["passes/passes.npz"],
 }

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import tarfile
 from pathlib import Path
 
 from ..unit.test_malformed_input import READERS, STAGES, sound_files
@@ -28,6 +29,7 @@ COMMANDS = {
     "scores": "evaluation table --scores bleu.json --output-tsv O1 --output-md O2 --output-html O3",
     "joint": "nnjm prepare --source tok.en --target tok.fr --alignment al --vocab-size 30 --output-dir OD",
     "binarise": "search binarise --ini moses.ini",
+    "unpack": "corpus unpack --archive corpus.tar --member dev.en --output O1",
 }
 """The stages of ``test_malformed_input``, and more of them."""
 
@@ -36,7 +38,7 @@ FILES = [
     *(("sgm", "set.sgm"), ("sgm", "ref.sgm"), ("marked", "marked.en"), ("decode", "moses.ini"), ("mert", "moses.ini")),
     *(("rerank", "lists"), ("rerank", "moses.ini"), ("optimise", "lists"), ("text", "vocabulary"), ("text", "tok.fr")),
     *(("interpolate", "second.arpa"), ("fill", "pairs"), ("scores", "bleu.json"), ("joint", "al"), ("binarise", "pt")),
-    *(("binarise", "lm.arpa"), ("table", "lex.f2e"), ("symmetrize", "fwd")),
+    *(("binarise", "lm.arpa"), ("table", "lex.f2e"), ("symmetrize", "fwd"), ("unpack", "corpus.tar")),
 ]
 """(command, a text file that it reads)."""
 
@@ -98,6 +100,9 @@ class Texts(Harness):
                 STAGES["bleu"].replace("O1", "bleu.json"),
             ):
                 command(line.split())
+            with tarfile.open("corpus.tar", "w") as archive:
+                for name in ("tok.en", "dev.en", "tok.fr"):
+                    archive.add(name)
             rows = [line.split(" ||| ") for line in Path("pt").read_text().splitlines()]
             Path("pairs").write_text("".join(f"{row[0]} ||| x{row[1]} ||| {row[2]}\n" for row in rows[::9]))
         finally:

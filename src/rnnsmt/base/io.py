@@ -108,6 +108,13 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
+def is_regular_file(path: str | Path) -> bool:
+    """Return whether a path is that of a regular file, or of a link to one; False for a name that no file can have."""
+    with suppress(OSError, ValueError):
+        return Path(path).is_file()
+    return False
+
+
 def open_binary(path: str | Path) -> io.BufferedReader:
     """Open a file for reading bytes, decompressing it if its first bytes are those of gzip, bzip2 or xz.
 
@@ -133,6 +140,8 @@ def open_binary(path: str | Path) -> io.BufferedReader:
         raise InputError(f"{path}: is a directory, a file is needed") from None
     except PermissionError:
         raise InputError(f"{path}: cannot be read (permission denied)") from None
+    except (OSError, ValueError) as error:  # a name that is too long, or with a NUL, as in a damaged list of files
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', error)})") from None
     if path.suffix in _MAGIC and start:
         raw.close()
         raise InputError(

@@ -43,7 +43,7 @@ class Text:
         (sentences,) = directory.sides
         self.words, self.offsets = sentences
         self.vocabulary = Vocabulary.read(directory.path / "vocab.txt")
-        self.unknown_words = int(directory.stats["distinct unknown words"])
+        self.unknown_words = directory.number("distinct unknown words", FORMAT)
         self.fingerprint = directory.fingerprint
 
     @classmethod

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.base.io import InputError, atomic_text, is_regular_file, read_lines
 from rnnsmt.plan.features import CSLM, NNJM
 
 NO_LIMIT = -1
@@ -331,9 +331,9 @@ class MosesIni:
             InputError: the file is missing, or the feature has no such option.
         """
         path = self.file_of(feature, key)
-        if folder is not None and (folder / path.name).is_file():
+        if folder is not None and is_regular_file(folder / path.name):
             return folder / path.name
-        if not path.is_file():
+        if not is_regular_file(path):
             where = f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
             raise InputError(f"{where}: the file of {feature.name} is missing: {path}; correct {key}= or make the file")
         return path

@@ -85,6 +85,16 @@ class IdDirectory(NamedTuple):
         """Return the SHA-256 of the vocabularies and all sequences."""
         return str(self.stats["fingerprint"])
 
+    def number(self, name: str, kind: IdFormat) -> int:
+        """Return a number of the JSON file.
+
+        Raises:
+            InputError: it is not there, or is none.
+        """
+        if not isinstance(value := self.stats.get(name), int):
+            raise InputError(f"{self.path / kind.json}: {name}: not a number; {kind.remedy}")
+        return value
+
 
 def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
     """Map the arrays of a directory that ``write_id_directory`` wrote, and check every id once.

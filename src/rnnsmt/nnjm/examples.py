@@ -74,7 +74,7 @@ class Examples:
             raise InputError(f"{path}: does not match the sentences; {FORMAT.remedy}")
         if (np.maximum.reduceat(affiliated, sides[1].offsets[:-1]) >= np.diff(sides[0].offsets)).any():
             raise InputError(f"{path}: contains a position beyond the end of a sentence; {FORMAT.remedy}")
-        unknown = int(opened.stats.get("distinct unknown target words", 0))
+        unknown = opened.number("distinct unknown target words", FORMAT)
         direction = str(opened.stats.get("direction"))
         if direction not in DIRECTIONS:
             raise InputError(f"{opened.path / FORMAT.json}: has no direction; {FORMAT.remedy}")

@@ -45,7 +45,7 @@ class SentencePairs:
         """SHA-256 of the units and all pairs."""
         self.subwords = directory.stats.get("subwords", "none")
         """Kind of the units, one of ``SUBWORDS``."""
-        if self.subwords not in KINDS:
+        if not isinstance(self.subwords, str) or self.subwords not in KINDS:
             raise InputError(
                 f"{self.directory / FORMAT.json}: unknown value of subwords: {self.subwords}; {FORMAT.remedy}"
             )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_json, read_lines, sha256, words_of, write_json
+from rnnsmt.base.io import InputError, is_regular_file, read_json, read_lines, sha256, words_of, write_json
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.cleaning import Cleaner, CleaningOptions
@@ -167,7 +167,7 @@ def check_sums(folder: Path) -> None:
         if len(digest) != hashlib.sha256().digest_size * 2 or not name or Path(name).name != name or "\0" in name:
             raise InputError(f"{folder / SUMS}, line {number}: not of the form SHA-256, two spaces, name; unpack again")
         path = folder / name
-        if not path.is_file():
+        if not is_regular_file(path):
             raise InputError(f"{path}: is missing; unpack the archive again")
         if sha256(path) != digest:
             raise InputError(
@@ -317,8 +317,9 @@ class System:
             InputError: the file is missing or is not a regular file: reading a pipe or a device might never end.
         """
         found = self.folder / path
-        if not found.is_file():
-            what = "is not a regular file" if found.exists() else "does not exist"
+        if not is_regular_file(found):
+            # Path.exists raises an exception for a name that is too long
+            what = "is not a regular file" if os.path.exists(found) else "does not exist"  # noqa: PTH110
             raise InputError(f"{self.folder / FILE}: refers to {found}, which {what}; run the workflow again")
         return found
 

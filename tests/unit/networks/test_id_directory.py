@@ -87,3 +87,15 @@ def test_a_damaged_number_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("17", "37"))
     with pytest.raises(InputError, match="its values are not those that were written; prepare it again"):
         open_id_directory(tmp_path, PAIRS)
+
+
+@pytest.mark.parametrize("value", [None, {}, "3", 1.5])
+def test_what_is_no_number_is_refused(tmp_path: Path, value: object) -> None:
+    """Forged with the right checksum."""
+    write_about(tmp_path, PAIRS, write(tmp_path, PAIRS) | {"distinct": value})
+    directory = open_id_directory(tmp_path, PAIRS)
+    assert directory.number("pairs", PAIRS) == 3
+    with pytest.raises(InputError, match="distinct: not a number; prepare it again"):
+        directory.number("distinct", PAIRS)
+    with pytest.raises(InputError, match="other: not a number"):
+        directory.number("other", PAIRS)

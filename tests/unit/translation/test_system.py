@@ -418,3 +418,20 @@ def test_files_that_are_not_those_of_the_archive(system, tmp_path):
         (folder / "SHA256SUMS").write_text(line)
         with pytest.raises(InputError, match="SHA256SUMS, line 1: not of the form"):
             rnnsmt.load(folder)
+
+
+@pytest.mark.parametrize("name", ["a" * 3000, "b\0c"], ids=["long", "NUL"])
+def test_names_that_no_file_can_have(system: Path, name: str) -> None:
+    """As in a damaged list or description of an archive; all of them are errors of the input."""
+    (system / "SHA256SUMS").write_text(f"{'0' * 64}  {name}\n")
+    with pytest.raises(InputError, match=r"is missing; unpack|not of the form"):
+        System(system)
+    (system / "SHA256SUMS").unlink()
+    change(system, truecaser=name)
+    with pytest.raises(InputError, match="which does not exist"):
+        System(system)
+    change(system, truecaser=None)
+    ini = system / "moses.ini"
+    ini.write_text(ini.read_text().replace("/phrase-table", f"/{name}"))
+    with pytest.raises(InputError, match="the file of TranslationModel0 is missing"):
+        System(system)

@@ -1,0 +1,147 @@
+"""Configurations of the workflow: mutated text, and values of the wrong type, number or name."""
+
+import os
+import random
+import re
+import sys
+import traceback
+from pathlib import Path
+
+import yaml
+
+from rnnsmt.base.io import InputError
+from rnnsmt.monitoring.network_settings import setting_mistakes
+from rnnsmt.plan.config import check, settle
+from rnnsmt.plan.corpora import language_warnings, missing_files
+from rnnsmt.plan.models import Systems
+from rnnsmt.plan.paths import Texts
+from snakemake_logger_plugin_rnnsmt.command_line import _configfile
+
+from ..conftest import ROOT
+from .harness import Case, Harness
+from .mutation import mutated_text, mutated_value
+
+TOKENS = (
+    b"&a [*a]~*b~!!python/object/apply:os.system [x]~<<: *a~---~...~{~}~[~]~: ~- ~|~>~#~%~@~`~? ~2001-13-45~1e999~.nan"
+    b"~0o7~auto~true~null~~~demo:~'~\"~!!binary x~!!int x~1:30~\t~seed:~systems:"
+).split(b"~")  # fmt: skip
+"""Words of YAML and of the configuration."""
+
+
+class Configurations(Harness):
+    """Files of ``--configfile``, checked as ``workflow/rules/common.smk`` does before it plans."""
+
+    name = "configurations"
+
+    def prepare(self) -> None:
+        """Read the configurations of the checkout."""
+        self.folder.joinpath("data").mkdir()
+        for path in (ROOT / "config.yaml", *sorted((ROOT / "workflow/configs").glob("*.yaml"))):
+            self.originals[path.name] = path.read_bytes()
+        self.usual = (ROOT / "config.yaml").read_text()
+        self.names = sorted(set(re.findall(r"^ *([a-z_0-9]+):", self.usual, re.M)))
+
+    def case(self, number: int, rng: random.Random) -> Case:
+        """Return a configuration with another value, or with mutated text."""
+        target = self.target(number)
+        data = self.originals[target]
+        if rng.random() < 0.4:
+            other = rng.choice(list(self.originals.values()))
+            return Case(target, mutated_text(data, rng, TOKENS, other), True)
+        content = yaml.safe_load(data)
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            content = mutated_value(content, rng, self.names)
+        return Case(target, yaml.safe_dump(content, allow_unicode=True).encode("utf-8", "replace"), True)
+
+    def use(self, case: Case) -> str:
+        """Check a configuration, replace ``auto``, and name files and systems."""
+        from snakemake.utils import update_config
+
+        path = self.folder / "mine.yaml"
+        path.write_bytes(case.content)
+        mistakes = list(_configfile(str(path)))
+        if mistakes:
+            raise InputError(_joined(mistakes))
+        config = yaml.safe_load(self.usual)
+        update_config(config, yaml.safe_load(path.read_text(encoding="utf-8")))
+        mistakes = check(config, ROOT / "workflow/schemas/config.schema.json", [path])
+        if mistakes:
+            raise InputError(_joined(mistakes))
+        settled = settle(config)
+        texts, systems = Texts(config), Systems(config)
+        mistakes = list(setting_mistakes(systems))
+        if mistakes:
+            raise InputError(_joined(mistakes))
+        corpora = list(texts.corpora.values())
+        warnings = [*language_warnings(corpora, config["languages"]), *missing_files(corpora, config["data_dir"])]
+        return str([settled, list(texts.sets), list(systems.runs), len(warnings)])
+
+
+def _joined(mistakes: list[str]) -> str:
+    """Return the lines of mistakes as one; each must be a line, and not endless."""
+    assert all("\n" not in line and len(line) < 5000 for line in mistakes), mistakes
+    return "mistakes in the configuration: " + "; ".join(mistakes)
+
+
+class Plans(Configurations):
+    """The same files; what the checks accept is planned by Snakemake, in a fork of a process that has imported it."""
+
+    name = "plans"
+
+    def start(self) -> None:
+        """Import Snakemake before the first fork."""
+        import snakemake.cli  # noqa: F401
+
+    def expected(self, target: str) -> str:
+        """Return nothing: configurations of corpora that are not there cannot be planned."""
+        return ""
+
+    def use(self, case: Case) -> str:
+        """Plan, and look at what Snakemake prints."""
+        super().use(case)
+        path, out = self.folder / "mine.yaml", self.folder / "out"
+        child = os.fork()
+        if not child:
+            _plan(self.folder, path, out)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        text = out.read_text(errors="replace")
+        assert code in (0, 1, 2), (code, text[-3000:])
+        assert not re.search(r"Traceback|(?<!Workflow)(Error|Exception) in (file|line|rule)|RecursionError", text), (
+            text[-3000:]
+        )
+        if code:
+            raise InputError("refused by Snakemake: " + " ".join(text.split())[:1000])
+        return str(sorted(set(re.findall(r"^ *(?:local)?rule (\w+):$", text, re.M))))
+
+
+def _plan(folder: Path, path: Path, out: Path) -> None:
+    """Be the process that Snakemake would be."""
+    status = 1
+    try:
+        from snakemake.cli import main
+
+        os.chdir(folder)
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        sys.argv = [
+            "snakemake",
+            "-n",
+            "--cores",
+            "1",
+            "--snakefile",
+            str(ROOT / "Snakefile"),
+            "--configfile",
+            str(path),
+        ]
+        main()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
