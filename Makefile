@@ -1,16 +1,18 @@
 # make table   set up, run the workflow on the embedded corpus, print Table 1
 # make test    set up, run the tests that take minutes; test-all: every test, among them complete runs of the workflow;
 #              test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge)
+# make kill-test N=50   kill the workflow N times at random moments, resume it, compare the bytes of its results
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
 # make docs    the pages of docs/ as a site, in site/
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
 PYTHON ?= python3
+N ?= 50
 CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup table test test-all test-slurm check docs format clean
+.PHONY: setup table test test-all test-slurm kill-test check docs format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -24,6 +26,9 @@ test-all: $(VENV)/ready-dev
 
 test-slurm: $(VENV)/ready-dev
 	RNNSMT_TEST_SLURM=1 $(BIN)/python -m pytest tests/workflow/test_slurm.py
+
+kill-test: $(VENV)/ready-dev
+	$(BIN)/python -m tests.fuzz.kills --kills $(N) --cores $(CORES)
 
 setup: $(VENV)/ready
 
