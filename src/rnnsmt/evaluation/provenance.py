@@ -20,7 +20,7 @@ PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duck
 """Packages that can affect a result, and the workflow engine."""
 
 BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized"}
-"""Files that the workflow writes next to a score file SET.bleu.json, but for the decoder's report, which that file contains."""
+"""Files that the workflow writes next to a score file, which contains the report of the decoder."""
 
 
 class Files:
