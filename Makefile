@@ -1,17 +1,19 @@
 # make table   set up, run the workflow on the embedded corpus, print Table 1
 # make test    set up, run the tests that take minutes; test-all: every test, among them complete runs of the workflow;
 #              test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge)
+# make kill-test N=50   kill the workflow N times at random moments, resume it, compare the bytes of its results
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
 # make fuzz    damage files and requests and use them, MINUTES=5; ONLY=texts runs one harness (tests/fuzz)
 # make docs    the pages of docs/ as a site, in site/
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
 PYTHON ?= python3
+N ?= 50
 CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup table test test-all test-slurm fuzz check docs format clean
+.PHONY: setup table test test-all test-slurm fuzz kill-test check docs format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -28,6 +30,9 @@ test-slurm: $(VENV)/ready-dev
 
 fuzz: $(VENV)/ready-dev
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5) $(if $(ONLY),--only $(ONLY))
+
+kill-test: $(VENV)/ready-dev
+	$(BIN)/python -m tests.fuzz.kills --kills $(N) --cores $(CORES)
 
 setup: $(VENV)/ready
 

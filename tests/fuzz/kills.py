@@ -9,7 +9,8 @@ processes of its session get SIGKILL, some of them SIGINT up to 1.5 seconds earl
 a checkpoint or are writing it. Some kills come while Snakemake starts. Then the same command is run again, as a user
 does. A run that ends is compared with the first one: all files below ``results`` must have the same bytes, but for logs
 and what contains times (``UNEQUAL``). Then rules that were not hit are run again (``--forcerun``) and killed, until the
-number of kills is reached and every rule was hit; the run is resumed and compared once more.
+number of kills is reached and every rule was hit; the run is resumed and compared once more. The directory keeps runs
+and kills; the same command goes on where it was stopped.
 
 The command fails if a resumed run fails, if a file differs, is missing, or is left over, or if a rule was not hit.
 """
@@ -22,7 +23,6 @@ import http.server
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +42,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 UNEQUAL = ("results/logs/", "results/provenance.json", "results/report/index.html")
 """What two equal runs need not have in common: logs, and two files with times, memory or paths of the run."""
+
+KEEPING = ("align_words", "cslm_train", "mert", "nnjm_train", "rnn_train", "seq2seq_train")
+"""Rules that keep a state to go on from, of which every job must be hit."""
 
 TRIES = 60
 """Maximum number of times that a rule is run again to be killed, before the run is resumed to its end."""
@@ -183,7 +186,7 @@ def jobs_of(run: Path) -> dict[str, Job]:
     """Return the jobs of a complete run by their logs, from Snakemake's metadata."""
     found: dict[str, Job] = {}
     folder = run / ".snakemake/metadata"
-    for path in folder.rglob("*"):
+    for path in folder.rglob("*") if folder.is_dir() else ():
         if path.is_file():
             record = json.loads(path.read_text(encoding="utf-8"))
             output = base64.urlsafe_b64decode("".join(part.lstrip("@") for part in path.relative_to(folder).parts))
@@ -219,7 +222,7 @@ class Kills:
     Attributes:
         jobs: jobs of the run that was not killed, by log.
         wanted: minimum number of kills.
-        needed: rules that must be hit.
+        needed: what must be hit, see ``part``.
         random: generator of the moments.
         records: for every kill: the moment in seconds after the start of Snakemake, whether SIGINT preceded it, and the
             logs of the stages that were running.
@@ -231,24 +234,29 @@ class Kills:
     random: random.Random
     records: list[dict[str, Any]] = field(default_factory=list)
 
+    def part(self, log: str) -> str:
+        """Return what a job counts as: its rule; the job itself for rules that keep a state (``KEEPING``)."""
+        rule = self.jobs[log].rule
+        return f"{rule} {log.removeprefix('results/logs/').removesuffix('.log')}" if rule in KEEPING else rule
+
     def hits(self) -> Counter:
-        """Return how often each rule was hit while a stage of it was running."""
+        """Return how often each part was hit while a stage of it was running."""
         logs = (log for record in self.records for log in record["running"])
-        return Counter(self.jobs[log].rule for log in logs if log in self.jobs)
+        return Counter(self.part(log) for log in logs if log in self.jobs)
 
     def not_hit(self) -> list[str]:
-        """Return the needed rules that were not hit."""
+        """Return the needed parts that were not hit."""
         hits = self.hits()
-        return sorted(rule for rule in self.needed if not hits[rule])
+        return sorted(part for part in self.needed if not hits[part])
 
     def enough(self) -> bool:
-        """Return whether there were enough kills and all needed rules were hit."""
+        """Return whether there were enough kills and all needed parts were hit."""
         return len(self.records) >= self.wanted and not self.not_hit()
 
     def aim(self) -> str:
-        """Return a rule to hit next: one that was not hit, or that of any job."""
+        """Return the log of a job to hit next: one of a part that was not hit, or any job."""
         missing = self.not_hit()
-        return self.random.choice(missing or [self.jobs[log].rule for log in sorted(self.jobs)])
+        return self.random.choice([log for log in sorted(self.jobs) if not missing or self.part(log) in missing])
 
     def delay(self, log: str, ahead: int, aim: str) -> float | None:
         """Return when to kill a job that has just started, in seconds, or None to let it run.
@@ -256,14 +264,14 @@ class Kills:
         Args:
             log: log of the job.
             ahead: number of jobs of the run that are still to come.
-            aim: rule that is to be hit in any case.
+            aim: log of the only job that is to be hit; empty: that of any part that was not hit, and some others.
         """
         job = self.jobs.get(log)
         if job is None or self.enough():
             return None
         missing = self.not_hit()
         left = self.wanted - len(self.records) - len(missing)
-        wanted = job.rule == aim if aim else job.rule in missing or self.random.random() < left / max(ahead, 1)
+        wanted = log == aim if aim else self.part(log) in missing or self.random.random() < left / max(ahead, 1)
         if wanted:
             return self.random.uniform(0, 0.9 * job.seconds)  # Snakemake's own part comes last
         return None
@@ -271,7 +279,7 @@ class Kills:
 
 def killed_run(configuration: Configuration, run: Path, kills: Kills, cores: int) -> str | None:
     """Run a configuration to its end with kills; return why it failed, or None."""
-    seen: set[str] = set()
+    seen = set(jobs_of(run))
     for tries in (TRIES, TRIES, 0):
         process = killed(configuration, run, kills, cores, seen)
         if process and process.returncode:
@@ -281,7 +289,7 @@ def killed_run(configuration: Configuration, run: Path, kills: Kills, cores: int
         print(f"{configuration.name}: resumed to its end with the same bytes")
         if kills.enough():
             break
-        for _ in range(tries):  # rules that were too fast, and further kills, if more are wanted
+        for _ in range(tries):  # jobs that were too fast, and further kills, if more are wanted
             process = None if kills.enough() else killed(configuration, run, kills, cores, seen, kills.aim())
             if process and process.returncode:
                 return _failure(process, run)
@@ -305,14 +313,14 @@ def killed(
         kills: choice and record of the kills.
         cores: number of cores.
         seen: logs of the jobs that were begun; those of this session are added.
-        aim: a rule to run again, and to kill once; the run is not resumed.
+        aim: log of a job to run again, and to kill once; the run is not resumed.
 
     Returns:
         Snakemake after its end; None if it was killed and is not resumed.
     """
     while True:
         with run.with_suffix(".log").open("a") as log:
-            command = [*configuration.command(run, cores), *(["--forcerun", aim] if aim else [])]
+            command = [*configuration.command(run, cores), *(["--forcerun", kills.jobs[aim].outputs[0]] if aim else [])]
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         session = Session(process, run)
         try:
@@ -321,6 +329,7 @@ def killed(
             session.kill()  # if this command was interrupted, or SIGINT has ended Snakemake but not all jobs
         if record:
             kills.records.append(record)
+            (configuration.folder / "kills.json").write_text(json.dumps(kills.records, indent=1))
             hit = ", ".join(record["running"]) or "no stage"
             print(f"{configuration.name}, kill {len(kills.records)} after {record['moment']} s: {hit}")
         if record is None:
@@ -336,28 +345,30 @@ def kill_once(session: Session, kills: Kills, seen: set[str], aim: str) -> dict[
         session: has just started.
         kills: what is to be hit.
         seen: logs of the jobs that earlier sessions of the run have begun; those of this one are added.
-        aim: rule that is to be hit; the session is killed at the latest when a job of it has ended.
+        aim: log of the job that is to be hit; the session is killed at the latest when it has ended.
 
     Returns:
         The record of the kill (``Kills.records``); empty if the session ended after SIGINT before it was killed; None
         if it ended by itself.
     """
     began, drawn = time.monotonic(), kills.random
-    chosen, started = "", set[str]()
+    chosen, started = "", dict[str, float]()
     # some kills come while Snakemake starts, the others while a certain job is running
     due = drawn.uniform(0, 8) if not kills.enough() and drawn.random() < 0.08 else None
     while session.process.poll() is None:
         time.sleep(0.05)
         running = session.jobs()
+        now = time.monotonic() - began
         if chosen and chosen not in running:  # it was faster than in the first run
-            chosen, due = "", (time.monotonic() - began if aim else None)
-        for job in sorted(running - started):
+            kills.jobs[chosen].seconds = min(kills.jobs[chosen].seconds, now - started[chosen])
+            chosen, due = "", (now if aim else None)
+        for job in sorted(running - started.keys()):
             wait = kills.delay(job, len(kills.jobs.keys() - seen), aim)
-            started.add(job)
+            started[job] = now
             seen.add(job)
             if due is None and wait is not None:
-                chosen, due = job, time.monotonic() - began + wait
-        if due is not None and time.monotonic() - began >= due:
+                chosen, due = job, now + wait
+        if due is not None and now >= due:
             interrupted = drawn.random() < 0.2
             if interrupted:
                 session.signal(signal.SIGINT)
@@ -450,10 +461,8 @@ def report(found: Mapping[str, Kills]) -> Iterator[str]:
         interrupted = sum(record["interrupted"] for record in kills.records)
         outside = sum(not record["running"] for record in kills.records)
         yield f"{name}: {len(kills.records)} kills ({interrupted} after Ctrl-C, {outside} while no stage was running)"
-        for rule in sorted({job.rule for job in kills.jobs.values()}):
-            yield f"  {rule:26}{hits[rule]:4}"
-        logs = Counter(log for record in kills.records for log in record["running"])
-        yield "  jobs: " + ", ".join(f"{Path(log).parent.name}/{Path(log).stem} {n}" for log, n in sorted(logs.items()))
+        for part in sorted({kills.part(log) for log in kills.jobs}):
+            yield f"  {part:48}{hits[part]:4}"
         if missing := kills.not_hit():
             yield f"  not hit: {', '.join(missing)}"
 
@@ -478,25 +487,29 @@ def main() -> None:
     )
     args = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the session is ended
     folder = Path(args.directory).resolve() / version()
-    drawn, found, wrong = random.Random(args.seed), {}, []
-    known: set[str] = set()
+    drawn, found, wrong = random.Random(args.seed), dict[str, Kills](), list[str]()
+    rules: set[str] = set()
     for configuration in configurations(folder, args.cores):
-        jobs = jobs_of(configuration.reference)
-        new = {job.rule for job in jobs.values()} - known
-        known |= new
+        jobs, run, file = (
+            jobs_of(configuration.reference),
+            configuration.folder / "killed",
+            configuration.folder / "kills.json",
+        )
         wanted = args.kills * 4 // 5 if configuration.name == "systems" else args.kills - args.kills * 4 // 5
-        kills = found[configuration.name] = Kills(jobs, wanted, new, drawn)
-        run = configuration.folder / "killed"
-        shutil.rmtree(run, ignore_errors=True)
-        run.with_suffix(".log").unlink(missing_ok=True)
+        kills = found[configuration.name] = Kills(jobs, wanted, set(), drawn)
+        kills.needed = {kills.part(log) for log, job in jobs.items() if job.rule not in rules}
+        rules |= {job.rule for job in jobs.values()}
+        if file.exists():
+            kills.records = json.loads(file.read_text())
         if failed := killed_run(configuration, run, kills, args.cores):
             wrong.append(f"{configuration.name} in {run}: {failed}")
-        (folder / f"{configuration.name}.json").write_text(json.dumps(kills.records, indent=1))
     print("\n".join(report(found)))
-    not_hit = [rule for kills in found.values() for rule in kills.not_hit()]
+    not_hit = [part for kills in found.values() for part in kills.not_hit()]
     total = sum(len(kills.records) for kills in found.values())
-    print(f"{total} kills over {len(known)} rules, {len(not_hit)} of them not hit; {len(wrong)} runs failed or differ")
+    print(f"{total} kills over {len(rules)} rules; not hit: {', '.join(not_hit) or 'none'}; failed: {len(wrong)} runs")
     if wrong or not_hit:
         sys.exit("\n".join(wrong) or 1)
 

@@ -57,12 +57,22 @@ def test_rules_that_were_not_hit_come_first() -> None:
     waits = [kills.delay("a.log", 2, "") for _ in range(50)]
     assert all(wait is not None and 0 <= wait < 10 for wait in waits)
     assert len(set(waits)) == 50
-    assert kills.aim() == "a"
+    assert kills.aim() == "a.log"
     assert not kills.enough()
     kills.records.append({"running": ["a.log", "b.log"]})
     assert kills.enough()
     assert kills.hits() == {"a": 1, "b": 2}
     assert kills.delay("a.log", 2, "") is None, "enough"
+
+
+def test_every_job_that_keeps_a_state_counts() -> None:
+    jobs = {f"results/logs/tuning/mert.{name}.log": Job("mert", 10) for name in ("baseline", "cslm_nnjm")}
+    kills = Kills(jobs, 1, set(), random.Random(1))
+    kills.needed = {kills.part(log) for log in jobs}
+    kills.records.append({"running": ["results/logs/tuning/mert.baseline.log"]})
+    assert kills.not_hit() == ["mert tuning/mert.cslm_nnjm"]
+    assert kills.aim() == "results/logs/tuning/mert.cslm_nnjm.log"
+    assert kills.delay("results/logs/tuning/mert.baseline.log", 0, kills.aim()) is None
 
 
 def test_jobs_of_a_run_by_their_logs(tmp_path: Path) -> None:

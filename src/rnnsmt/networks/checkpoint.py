@@ -1,20 +1,22 @@
 """Checkpoints of trainings: replaced atomically, and only resumed with the settings that the training began with."""
 
-import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.state_folder import StateFolder
-from rnnsmt.networks.model_file import corrupt_as_input_error, load_file, save_file
+from rnnsmt.networks.model_file import load_file, save_file
 
 
 class Checkpoint:
-    """The file ``state.pt`` in a state directory: fingerprint, random states, and the state of the training."""
+    """The file ``state.pt`` in a state directory: fingerprint and state of the training.
+
+    Trainings draw from generators of their own, by seed and number of the update. The generators that Python, numpy and
+    torch share are not part of the state: nobody seeds them, so that the states of equal trainings would differ.
+    """
 
     def __init__(self, folder: str | Path, fingerprint: Mapping[str, object]) -> None:
         """Open the state directory. fingerprint: name -> value of everything that the training depends on."""
@@ -23,7 +25,7 @@ class Checkpoint:
         self.remedy = self.folder.remedy
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
-        """Read the last saved state, its tensors on ``device``, and restore the random states; None if there is none.
+        """Read the last saved state, its tensors on ``device``; None if there is none.
 
         Raises:
             InputError: the state was saved with other settings, or the file is damaged.
@@ -35,8 +37,6 @@ class Checkpoint:
         if not isinstance(before, dict) or not isinstance(saved.get("state"), dict):
             raise InputError(f"{self.path}: has unexpected contents; {self.remedy}")
         self.folder.check(before)
-        with corrupt_as_input_error(self.path, self.remedy):
-            restore_random_states(saved["random"])
         return dict(saved["state"])
 
     def lock(self) -> None:
@@ -54,7 +54,7 @@ class Checkpoint:
         Raises:
             InputError: the file cannot be written (full disk); the previous state is kept.
         """
-        content = {"fingerprint": self.folder.fingerprint, "random": random_states(), "state": dict(state)}
+        content = {"fingerprint": self.folder.fingerprint, "state": dict(state)}
         try:
             save_file(self.path, content)
         except OSError as error:
@@ -62,26 +62,3 @@ class Checkpoint:
                 f"{self.path}: could not be written ({error.strerror}); the last checkpoint is kept: free disk space "
                 "and run the same command again"
             ) from None
-
-
-def random_states() -> dict[str, Any]:
-    """Return the states of the random generators of Python, numpy and torch (CPU), as tensors and plain values.
-
-    No training uses the generator of a GPU.
-    """
-    kind, keys, *rest = np.random.get_state()
-    version, internal, gauss = random.getstate()
-    return {
-        "torch": torch.get_rng_state(),
-        "numpy": [kind, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest],
-        "python": [version, list(internal), gauss],
-    }
-
-
-def restore_random_states(states: Mapping[str, Any]) -> None:
-    """Set the random generators to states that ``random_states`` returned."""
-    torch.set_rng_state(states["torch"].cpu())
-    kind, keys, *rest = states["numpy"]
-    np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))
-    version, internal, gauss = states["python"]
-    random.setstate((version, tuple(internal), gauss))
