@@ -2,6 +2,7 @@
 # make test    set up, run the tests that take minutes; test-all: every test, among them complete runs of the workflow;
 #              test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge)
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
+# make fuzz    damage files and requests and use them, MINUTES=5; ONLY=texts runs one harness (tests/fuzz)
 # make docs    the pages of docs/ as a site, in site/
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
@@ -10,7 +11,7 @@ CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup table test test-all test-slurm check docs format clean
+.PHONY: setup table test test-all test-slurm fuzz check docs format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -24,6 +25,9 @@ test-all: $(VENV)/ready-dev
 
 test-slurm: $(VENV)/ready-dev
 	RNNSMT_TEST_SLURM=1 $(BIN)/python -m pytest tests/workflow/test_slurm.py
+
+fuzz: $(VENV)/ready-dev
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5) $(if $(ONLY),--only $(ONLY))
 
 setup: $(VENV)/ready
 

@@ -10,11 +10,23 @@ Moses resolves paths relative to the current directory, so run it in the directo
 
 Best scores are counted as equal within ``--tolerance``; otherwise one of the searches found a better translation. For
 translations with the same text and segmentation in both lists, all feature values are compared.
+
+With ``--ini`` and ``--input``, the features of all translations of Moses are computed from their segmentations as well,
+so that every entry of its list is compared. For a model with a joint model, written by ``nnjm export-nplm`` for Moses,
+start Moses with MALLOC_PERTURB_=85 (docs/moses.md).
 """
 
 import argparse
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.nbest import read_segmentation
+from rnnsmt.search.decoder import features_of_derivations
+from rnnsmt.search.model import load_model
 
 
 class Entry(NamedTuple):
@@ -41,12 +53,43 @@ def read(path: Path) -> dict[int, list[Entry]]:
     return lists
 
 
+def recompute(lists: dict[int, list[Entry]], ini: Path, text: Path) -> tuple[int, int, dict[str, float]]:
+    """Compute the features of all translations of Moses with this decoder.
+
+    Returns:
+        The number of translations, that of those which the model can produce, and the largest difference by feature.
+    """
+    sentences = text.read_text(encoding="utf-8").splitlines()
+    model = load_model(MosesIni.read(ini), sentences, threads=2)
+    largest: dict[str, float] = {}
+    everything = produced = 0
+    numbers = sorted(lists)
+    for entries in zip_longest(*(lists[number] for number in numbers)):  # the best of all sentences, then the second
+        there = [(number, entry) for number, entry in zip(numbers, entries, strict=True) if entry is not None]
+        derivations = [(entry.text, read_segmentation(entry.segmentation)) for _, entry in there]
+        found = features_of_derivations(model, [sentences[number] for number, _ in there], derivations)
+        everything += len(there)
+        for (_, entry), row in zip(there, found, strict=True):
+            if np.isnan(row).any():
+                continue
+            produced += 1
+            values = dict(zip(model.feature_names, row.tolist(), strict=True))
+            for name, theirs in entry.features.items():
+                gap = max(abs(values[f"{name[:-1]}:{place}"] - value) for place, value in enumerate(theirs))
+                largest[name] = max(largest.get(name, 0.0), gap)
+    return everything, produced, largest
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("moses", type=Path, help="n-best lists of Moses")
     parser.add_argument("ours", type=Path, help="n-best lists of `rnnsmt search decode`")
     parser.add_argument("--tolerance", type=float, default=1.01e-3, help="of best scores (default: %(default)s)")
+    parser.add_argument("--ini", type=Path, help="moses.ini, to compute the features of all translations of Moses")
+    parser.add_argument("--input", type=Path, help="source text of the lists, for --ini")
     args = parser.parse_args()
+    if (args.ini is None) != (args.input is None):
+        parser.error("--ini and --input: give both or none")
     moses, ours = read(args.moses), read(args.ours)
     if moses.keys() != ours.keys():
         raise SystemExit("the two lists are not of the same sentences")
@@ -75,6 +118,12 @@ def main() -> None:
     print(f"{compared} of Moses' {everything} translations are in both lists, of the same phrases; most they differ:")
     for name, gap in largest.items():
         print(f"  {name} {gap:.6f}")
+
+    if args.ini is not None:
+        everything, produced, largest = recompute(moses, args.ini, args.input)
+        print(f"{produced} of Moses' {everything} translations computed from their phrases; most features differ:")
+        for name, gap in largest.items():
+            print(f"  {name} {gap:.6f}")
 
 
 if __name__ == "__main__":

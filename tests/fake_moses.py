@@ -17,6 +17,10 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+NPLM = "nplm"
+"""What a decoder may lack, beside programs: the joint model."""
+
+
 def install(folder: Path, without: tuple[str, ...] = ()) -> Path:
     """An installation of the fake programs in a folder, but for some."""
     for name in (*PROGRAMS, *SCRIPTS):
@@ -24,7 +28,8 @@ def install(folder: Path, without: tuple[str, ...] = ()) -> Path:
             continue
         path = folder / ("scripts/training" if name in SCRIPTS else "bin") / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{name}" "$@"\n')
+        lacks = f"--without-{NPLM} " if name == "moses" and NPLM in without else ""
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{name}" {lacks}"$@"\n')
         path.chmod(0o755)
     return folder
 
@@ -60,6 +65,10 @@ def moses(arguments: list[str]) -> None:
     """Translate; the n-best list has the segmentations."""
     import tempfile
 
+    if (lacks := f"--without-{NPLM}") in arguments:
+        arguments.remove(lacks)
+        if "BilingualNPLM" in Path(option(arguments, "-f")).read_text():
+            sys.exit("Exception: moses/FF/Factory.cpp:390 threw: Feature name BilingualNPLM is not registered.")
     if "-show-weights" in arguments:
         return
     known = "-f -i -search-algorithm -cube-pruning-pop-limit -s -threads -v -n-best-list -output-unknowns"

@@ -205,7 +205,7 @@ def _unknown_command(words: Sequence[str]) -> str | None:
     asked = " ".join(name for name in words[:2] if not name.startswith("-"))
     if near:
         return f"no command {asked}; did you mean rnnsmt {' or rnnsmt '.join(near)}?"
-    return f"no command {asked}; there are {', '.join(STAGES[chapter] if chapter in CHAPTERS else CHAPTERS)}"
+    return f"no command {asked}; the commands are {', '.join(STAGES[chapter] if chapter in CHAPTERS else CHAPTERS)}"
 
 
 def entry() -> None:

@@ -103,16 +103,18 @@ STAGES: dict[str, dict[str, Stage]] = {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(2, "convert a text into memory-mapped word ids"),
         "train": Stage(5, "train the network on text"),
-        "perplexity": Stage(2, "compute the perplexity of a text, and that of an n-gram model"),
+        "perplexity": Stage(2, "compute the perplexity of a text under the CSLM and an n-gram model"),
         "score": Stage(1, "compute the log probability of every line of a text"),
         "rescore": Stage(1, "add the score of the network to n-best lists"),
     },
     "nnjm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
-        "prepare": Stage(1, "convert a bitext with links into memory-mapped word ids and affiliations"),
-        "train": Stage(1, "train the network on a bitext with links"),
-        "perplexity": Stage(1, "compute the perplexity of a bitext, and that of a CSLM"),
+        "prepare": Stage(1, "convert a word-aligned bitext into memory-mapped word ids and affiliations"),
+        "train": Stage(1, "train the network on a word-aligned bitext"),
+        "perplexity": Stage(1, "compute the perplexity of a bitext under the joint model and a CSLM"),
         "rescore": Stage(1, "add the scores of networks of several directions to n-best lists"),
+        "export-nplm": Stage(1, "write a network in the files of Moses' BilingualNPLM"),
+        "import-nplm": Stage(1, "read a network from the files of Moses' BilingualNPLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
@@ -132,11 +134,12 @@ STAGES: dict[str, dict[str, Stage]] = {
         "rerank": Stage(1, "select the best hypothesis of every n-best list"),
     },
     "evaluation": {
-        "bleu": Stage(4, "score one output: BLEU, sacreBLEU and chrF"),
-        "score": Stage(3, "detokenise and score the output of all runs of a system"),
-        "table": Stage(8, "make Table 1 from the score files of all runs"),
+        "bleu": Stage(5, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
+        "score": Stage(4, "detokenise and score the output of all runs of a system"),
+        "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
+        "table": Stage(9, "make Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
-        "provenance": Stage(5, "record the files, seeds and weights behind Table 1"),
+        "provenance": Stage(5, "record the files, seeds and weights of Table 1"),
     },
     "analysis": {
         "learning-curve": Stage(3, "plot the learning curve of a network"),
@@ -180,4 +183,4 @@ SHORT = {
     "status": ("monitoring", "status"),
     "usage": ("monitoring", "usage"),
 }
-"""What people call by hand: ``rnnsmt translate`` is ``rnnsmt translation translate``."""
+"""Short names of commands: ``rnnsmt translate`` is ``rnnsmt translation translate``."""

@@ -65,33 +65,37 @@ def text(language: str, lines: int, seed: int) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
+def sound_files() -> None:
+    """Write sound input of every stage into the working folder."""
+    for side in ("en", "fr"):
+        for name in ("raw", "tok"):
+            Path(f"{name}.{side}").write_text(text(side[0], 40, 1))
+        Path(f"dev.{side}").write_text(text(side[0], 20, 2))
+    for line in (
+        "corpus train-truecaser --input tok.en --output-model tc.en --lang en",
+        STAGES["models"].replace("OD", "sel"),
+        STAGES["score"].replace("O1", "scores"),
+        STAGES["words"].replace("O1", "fwd"),
+        STAGES["words"].replace("forward", "reverse").replace("O1", "rev"),
+        STAGES["symmetrize"].replace("O1", "al"),
+        STAGES["lexical"].replace("O1", "lex.e2f").replace("O2", "lex.f2e"),
+        STAGES["extract"].replace("O1", "ex.parquet"),
+        STAGES["table"].replace("O1", "pt"),
+        STAGES["reordering"].replace("O1", "ro"),
+        STAGES["lm"].replace("O1", "lm.arpa"),
+        "moses ini --model-dir . --output moses.ini --phrase-table pt --reordering-table ro --lm lm.arpa --lm-order 2",
+    ):
+        assert main(line.split()) == 0, line
+    np.save("sc.npy", np.full(len(Path("pt").read_bytes().splitlines()), -1.0, np.float32))
+
+
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with sound input of every stage."""
     folder = tmp_path_factory.mktemp("good")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for side in ("en", "fr"):
-            for name in ("raw", "tok"):
-                Path(f"{name}.{side}").write_text(text(side[0], 40, 1))
-            Path(f"dev.{side}").write_text(text(side[0], 20, 2))
-        for line in (
-            "corpus train-truecaser --input tok.en --output-model tc.en --lang en",
-            STAGES["models"].replace("OD", "sel"),
-            STAGES["score"].replace("O1", "scores"),
-            STAGES["words"].replace("O1", "fwd"),
-            STAGES["words"].replace("forward", "reverse").replace("O1", "rev"),
-            STAGES["symmetrize"].replace("O1", "al"),
-            STAGES["lexical"].replace("O1", "lex.e2f").replace("O2", "lex.f2e"),
-            STAGES["extract"].replace("O1", "ex.parquet"),
-            STAGES["table"].replace("O1", "pt"),
-            STAGES["reordering"].replace("O1", "ro"),
-            STAGES["lm"].replace("O1", "lm.arpa"),
-            "moses ini --model-dir . --output moses.ini --phrase-table pt --reordering-table ro --lm lm.arpa "
-            "--lm-order 2",
-        ):
-            assert main(line.split()) == 0, line
-        np.save("sc.npy", np.full(len(Path("pt").read_bytes().splitlines()), -1.0, np.float32))
+        sound_files()
     return folder
 
 
@@ -273,11 +277,11 @@ def test_damaged_files(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--output tok.en", "--output tok.en: is also --source; give every output a name of its own"),
+        ("--output tok.en", "--output tok.en: is also --source; give every output a different name"),
         ("--output ./sel/../tok.fr", "is also --target"),
         ("--state-dir O1", "--output O1: is also --state-dir"),
-        ("--output .", "give it the name of a file"),
-        ("--output folder", "folder: is a directory; an output needs the name of a file"),
+        ("--output .", "'.' is not a file name; an output needs the path of a file"),
+        ("--output folder", "folder: is a directory; an output needs the path of a file"),
         ("--output tc.en/O1", "tc.en/O1: tc.en is a file, not a directory"),
         ("--output tc.en/new/O1", "tc.en/new/O1: "),
         ("--output pipe", "pipe: is not a regular file and cannot be replaced"),
@@ -501,3 +505,14 @@ def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
 def test_numbers_of_a_training(trained: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str) -> None:
     shutil.rmtree(trained / "state")
     assert sentence in refused(trained, f"{TRAIN} {options}", capsys)
+
+
+@pytest.mark.parametrize(("stage", "name"), [("perplexity", "lm.arpa"), ("mert", "dev.fr"), ("table", "lex.e2f")])
+def test_compressed_files_damaged_at_their_beginning(
+    place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str
+) -> None:
+    """Whatever reads the first bytes of a file, and whatever its name is."""
+    data = bytearray(lzma.compress((place / name).read_bytes()))
+    data[30:40] = bytes(10)
+    (place / name).write_bytes(data)
+    assert refused(place, STAGES[stage], capsys).startswith(f"{name}: damaged")

@@ -524,7 +524,9 @@ def test_settings_that_do_not_go_together_are_told_at_once(workflow):
     ]
     done = workflow.call("--dry-run", *scorer)
     assert done.returncode != 0
-    assert "feedforward: takes phrases of 7 words, phrases.max_length is 8; give it" in done.stdout + done.stderr
+    assert (
+        "feedforward: accepts phrases of at most 7 words, but phrases.max_length is 8; set" in done.stdout + done.stderr
+    )
     assert workflow.call("--dry-run", *scorer, "scorers={feedforward: {max_length: 8}}").returncode == 0
     assert workflow.call("--dry-run", *scorer[:2]).returncode == 0
 

@@ -14,6 +14,7 @@ if "decoding" in MOSES_PARTS:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
             lm=LMS,
+            network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "all"),
             source=[texts.set_text("usual", name, SOURCE) for name in SETS],
         output:
@@ -34,7 +35,7 @@ if "decoding" in MOSES_PARTS:
         params:
             version=version("moses", "decode"),
             home=MOSES_HOME,
-            limits=lambda w: systems.search_options(w.system),
+            limits=systems.moses_limits(),
             tables=lambda w, input: systems.table_folders(w.system, input.tables),
         shell:
             "rnnsmt moses decode --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "

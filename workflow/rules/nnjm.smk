@@ -71,6 +71,27 @@ rule nnjm_train:
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
+# The network in the format of Moses, if Moses' decoder tunes or translates.
+rule nnjm_export:
+    input:
+        "results/nnjm/network{network}/model.pt",
+    output:
+        model="results/nnjm/network{network}/nplm/model.nplm",
+        others=[f"results/nnjm/network{{network}}/nplm/{name}" for name in ("info", "vocab.source", "vocab.target")],
+    log:
+        "results/logs/nnjm/export.{network}.log",
+    conda:
+        TORCH_ENV
+    resources:
+        mem_mb=memory("nnjm_export"),
+        runtime=minutes("nnjm_export"),
+    params:
+        version=version("nnjm", "export-nplm"),
+        folder=subpath(output.model, parent=True),
+    shell:
+        "rnnsmt nnjm export-nplm --model {input:q} --output-dir {params.folder:q} &> {log:q}"
+
+
 # ln p of every translation of the lists by the joint models of all directions that its search has not asked.
 rule nnjm_rescore:
     input:

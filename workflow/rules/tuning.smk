@@ -13,6 +13,7 @@ if "tuning" in MOSES_PARTS:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
             lm=LMS,
+            network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "dev"),
             source=texts.set_text("usual", "dev", SOURCE),
             reference=texts.set_text("usual", "dev", TARGET),
@@ -35,7 +36,7 @@ if "tuning" in MOSES_PARTS:
             home=MOSES_HOME,
             options=f"--optimiser {config['tuning']['optimiser']} --nbest {config['tuning']['nbest']} "
             f"--max-iterations {config['tuning']['max_iterations']}",
-            limits=lambda w: systems.search_options(w.system),
+            limits=systems.moses_limits(),
             seeds=[config["seed"] + run for run in RUNS],
             tables=lambda w, input: systems.table_folders(w.system, input.tables),
             states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],

@@ -130,13 +130,13 @@ def cut_options(parser: argparse.ArgumentParser) -> None:
 def cut(args: argparse.Namespace) -> dict[str, object]:
     r"""Cut a parallel corpus into shards, so that several machines can align it in one direction.
 
-    Writes the shards (part.K-of-N.npz), the data common to all shards (corpus.npz), and the initial parameters
-    (parameters.0.npz).
+    The command writes the shards (part.K-of-N.npz), the data common to all shards (corpus.npz), and the initial
+    parameters (parameters.0.npz).
 
     An iteration is one pass over the corpus: `align count` collects the counts of each shard, one job per shard, and
     `align estimate` computes the next parameters from the counts of all shards. fast_align has 5 iterations, hmm 11 and
-    model4 16. After the counts of the last iteration, `align links` writes the links; there is no last `align
-    estimate`. The links are identical to those of `align words` for any number of shards.
+    model4 16. After the last iteration, `align links` writes the links from its counts, and `align estimate` is not
+    called. The links are identical to those of `align words` for any number of shards.
 
     A shard consists of whole blocks of sentences (500 sentences, or a 256th of a large corpus). If there are fewer
     blocks than shards, some shards are empty.

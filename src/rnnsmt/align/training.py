@@ -5,7 +5,7 @@ One process runs all passes (``align``), or jobs on several machines share them 
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -191,9 +191,13 @@ class AlignmentState:
         self._path.unlink(missing_ok=True)
 
 
-def save_arrays(path: str | Path, fingerprint: Mapping[str, str], **arrays: npt.NDArray[Any]) -> None:
-    """Write arrays and the fingerprint of the job to a ``.npz`` file, atomically."""
-    names, values = zip(*fingerprint.items(), strict=True)
+ARRAYS = "arrays"
+"""Entry of the names of all arrays: a damaged archive may lack one of them, or have it under another name."""
+
+
+def save_arrays(path: str | Path, fingerprint: dict[str, str], **arrays: npt.NDArray[Any]) -> None:
+    """Write arrays, their names, and the fingerprint of the job to a ``.npz`` file, atomically."""
+    names, values = zip(*(fingerprint | {ARRAYS: " ".join(arrays)}).items(), strict=True)
     with atomic_path(path) as temporary, temporary.open("wb") as out:
         np.savez(out, names=np.array(names), values=np.array(values), **arrays)  # type: ignore[arg-type]
 
@@ -207,13 +211,16 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
     try:
         with np.load(path, allow_pickle=False) as saved:
             fingerprint = dict(zip(saved["names"].tolist(), saved["values"].tolist(), strict=True))
-            wanted = names or [name for name in saved.files if name not in ("names", "values")]
-            return fingerprint, {name: saved[name] for name in wanted}
+            found = [name for name in saved.files if name not in ("names", "values")]
+            # files of earlier versions have no list
+            if fingerprint.pop(ARRAYS, " ".join(found)) != " ".join(found):
+                raise ValueError
+            return fingerprint, {name: saved[name] for name in names or found}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except KeyError:
         raise InputError(
-            f"{path}: belongs to another step of the alignment; give the right file, or {remedy}"
+            f"{path}: belongs to another step of the alignment; give the file of this step, or {remedy}"
         ) from None
     except (OSError, *DAMAGED_ARRAY):
         raise InputError(f"{path}: damaged; {remedy}") from None

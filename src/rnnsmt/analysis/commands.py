@@ -109,7 +109,7 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
 
     As in Figure 3 of Sutskever et al. (2014), sentences are sorted and divided into groups of equal size, and corpus
     BLEU is computed for each group and averaged over the runs of a system. The most frequent word of --rank-text has
-    rank 1; words that do not occur in it have the rank after its last.
+    rank 1; all words that do not occur in it have the same rank, one more than the number of its distinct words.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -289,9 +289,9 @@ def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
 def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     r"""List the best targets of long source phrases by phrase table and network (Tables 2 and 3 of the paper).
 
-    Also lists the best targets sampled from the network. Source phrases are drawn at random from those of more than
-    three words with at least --targets targets: frequent ones from the 1 % with the highest counts, and rare ones from
-    the 10 % with the lowest.
+    The command also lists the best targets sampled from the network. Source phrases are drawn at random from those of
+    more than three words with at least --targets targets: frequent ones from the 1 % with the highest counts, and rare
+    ones from the 10 % with the lowest.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -397,8 +397,8 @@ def report_options(parser: argparse.ArgumentParser) -> None:
 def report(args: argparse.Namespace) -> dict[str, object]:
     r"""Write all results of a run into one HTML page, which needs no other files and no network access.
 
-    The page contains, in this order, Table 1 (a click on a number shows the seeds, weights and hashes behind it); what
-    each feature adds; comparisons of systems sentence by sentence; phrase examples; maps of words and phrases; learning
+    The page contains, in this order, Table 1 (a click on a number shows its seeds, weights and hashes); the gain of
+    each feature; comparisons of systems sentence by sentence; phrase examples; maps of words and phrases; learning
     curves and tuning; time and memory of every stage; and the configuration.
 
     Example, in the directory of a run of the embedded corpus:

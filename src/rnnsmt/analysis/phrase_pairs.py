@@ -117,7 +117,7 @@ def draw_score_scatter(pairs: PhraseSample) -> "Figure":
         axes.set_xlabel("log p(target | source) of the phrase table")
     scatter.set_ylabel("log p(target | source) of the RNN Encoder–Decoder")
     scatter.set_title(f"{len(order):,} of {pairs.lines:,} phrase pairs", loc="left")
-    density.set_title("How many lie where", loc="left")
+    density.set_title("Number of pairs", loc="left")
     keys: list[tuple[ScalarMappable, Axes, str]] = [(cells, density, "pairs")]
     if pairs.counts.max() > 1:
         keys.append((dots, scatter, "occurrences of the pair"))

@@ -33,9 +33,6 @@ _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """First bytes of zip archives."""
 
-DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, OSError, ValueError)
-"""Exceptions of the decompressors for damaged files; an ``OSError`` with a number is an error of the system."""
-
 MAX_RATIO = 100
 """Maximum size of a decompressed file per byte of the compressed one; text, tables and models have 3 to 20."""
 
@@ -62,6 +59,17 @@ class InputError(Exception):
     """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2."""
 
 
+class DamagedError(InputError):
+    """A compressed file is damaged; the cause is the exception of the decompressor."""
+
+
+_DECOMPRESSOR = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, OSError, ValueError)
+"""Exceptions of the decompressors for damaged files; an ``OSError`` with a number is an error of the system."""
+
+DAMAGED = (DamagedError, *_DECOMPRESSOR)
+"""Exceptions when a damaged file is read."""
+
+
 class _Unpacked(io.RawIOBase):
     """Decompressed content of a file of ``size`` bytes, which is refused when it is much larger than the file."""
 
@@ -77,9 +85,15 @@ class _Unpacked(io.RawIOBase):
         """Read bytes into a buffer; return their number.
 
         Raises:
+            DamagedError: the file is damaged.
             InputError: the content is larger than the limit.
         """
-        count: int = self._stream.readinto(buffer)  # type: ignore[attr-defined]
+        try:
+            count: int = self._stream.readinto(buffer)  # type: ignore[attr-defined]
+        except _DECOMPRESSOR as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise DamagedError(f"{self._path}: damaged ({error}); create or download it again") from error
         self._read += count
         if self._read > self._limit:
             raise InputError(
@@ -98,7 +112,7 @@ def open_binary(path: str | Path) -> io.BufferedReader:
     """Open a file for reading bytes, decompressing it if its first bytes are those of gzip, bzip2 or xz.
 
     Reading raises ``InputError`` when the content exceeds ``ALWAYS_UNPACKED`` bytes and ``MAX_RATIO`` times the size of
-    the compressed file: a small file must not fill memory or disk.
+    the compressed file: a small file must not fill memory or disk; it raises ``DamagedError`` for a damaged one.
 
     Raises:
         InputError: the file is missing, a directory, not readable, or not compressed although its suffix says so.
@@ -322,6 +336,8 @@ def damage(path: str | Path, lines: int | None, error: Exception) -> Exception:
     """Return the error for a file that is damaged, after ``lines`` lines; that of the system if the file is not."""
     if isinstance(error, OSError) and error.errno is not None:
         return error
+    if isinstance(error, DamagedError):
+        error = cast(Exception, error.__cause__)
     after = "" if lines is None else f" after line {lines}"
     return InputError(f"{path}: damaged{after} ({error}); create or download it again")
 
@@ -520,10 +536,10 @@ def check_output(path: str | Path) -> Path:
     """
     path = Path(path)
     if not path.name:
-        raise InputError(f"an output is called '{path}'; give it the name of a file")
+        raise InputError(f"'{path}' is not a file name; an output needs the path of a file")
     try:
         if path.is_dir():
-            raise InputError(f"{path}: is a directory; an output needs the name of a file")
+            raise InputError(f"{path}: is a directory; an output needs the path of a file")
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: is not a regular file and cannot be replaced; choose another output")
         _check_parents(path)
@@ -656,6 +672,12 @@ def write_report(path: str | Path, figures: Mapping[str, object]) -> None:
     Times are in the last line of the log.
     """
     write_json(path, {name: value for name, value in figures.items() if "seconds" not in name})
+
+
+def checksum_of(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the content of a JSON file, without its own entry ``checksum``."""
+    content = {name: value for name, value in content.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: str | Path) -> Any:

@@ -1,4 +1,4 @@
-"""What is asked of the options of every stage before it starts: a mistake must not show after hours of work.
+"""Checks of the options of every stage before it starts, so that a mistake is not found after hours of work.
 
 Outputs are the options whose names begin with ``--output``, and those of ``OTHER_OUTPUTS``.
 """
@@ -66,7 +66,7 @@ def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
     if len(thresholds) > order:
         return f"{len(thresholds)} thresholds for a model of order {order}; give at most one for each order"
     if list(thresholds) != sorted(thresholds):
-        return "a threshold is below the one before it; a longer n-gram cannot stay where a part of it goes"
+        return "a threshold is below the one before it; thresholds must not decrease"
     return None
 
 
@@ -90,16 +90,16 @@ def check_options(args: argparse.Namespace) -> None:
     for place, (name, path) in enumerate(outputs):
         check_output(path)
         if any(_same(path, before) for other, before in outputs[:place] if other == name):
-            raise InputError(f"{option(name)} {path}: given twice; give every output a name of its own")
+            raise InputError(f"{option(name)} {path}: given twice; give every output a different name")
         for other, value in _paths(args):
             if other != name and _same(path, value):
-                raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output a name of its own")
+                raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output a different name")
     for name in FOLDERS:
         folders = _values(getattr(args, name, None))
         for place, folder in enumerate(folders):
             check_output_folder(folder)
             if any(_same(folder, before) for before in folders[:place]):
-                raise InputError(f"{option(name)} {folder}: given twice; give every run a directory of its own")
+                raise InputError(f"{option(name)} {folder}: given twice; give every run a different directory")
 
 
 def option(name: str) -> str:

@@ -68,7 +68,10 @@ class StateFolder:
         """Remove the state (files that match ``patterns``) of a finished job with other settings."""
         if not self._finished.exists() or not (changed := self._changed(read_json(self._finished))):
             return
-        say(f"{self.path}: the finished run in it had other settings, starting over; changed: {', '.join(changed)}")
+        say(
+            f"{self.path}: the finished run in this directory had other settings; starting over; changed: "
+            f"{', '.join(changed)}"
+        )
         for pattern in patterns:
             for path in self.path.glob(pattern):
                 path.unlink()
@@ -99,5 +102,5 @@ class StateFolder:
             old, new = saved.get(name, "not there"), self.fingerprint.get(name, "not there")
             if old != new:
                 short = max(len(str(old)), len(new)) <= LONGEST_VALUE
-                changed.append(f"{name} (was {old}, is {new})" if short else name)
+                changed.append(f"{name} (was {old}, is {new})" if short else str(name))
         return changed

@@ -43,8 +43,8 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
 
     --url is tried first, then the mirrors in the given order. After a broken connection, a timeout or a temporary
     server error, the same address is tried again after increasing pauses. An incomplete download is kept in FILE.part,
-    and the same command resumes it; FILE is only written once it is complete. If FILE exists and has the expected
-    SHA-256, nothing is downloaded.
+    and the same command resumes it; FILE is written only when the download is complete. If FILE exists and has the
+    expected SHA-256, nothing is downloaded.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -213,7 +213,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     wrongly encoded if more than 3 % of its lines, and more than three, are not valid UTF-8.
 
     --no-normalize --no-tokenize passes tokenised corpora through unchanged except for whitespace, control characters
-    and cleaning. Text for the original Moses must not contain an unescaped "|"; do not use --no-escape for it.
+    and cleaning. Do not use --no-escape for text that Moses will read: such text must not contain an unescaped "|".
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -379,11 +379,12 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 def check(args: argparse.Namespace) -> None:
     """Check corpora before a run: languages, swapped sides, repetitions, test sentences in the training text, encoding.
 
-    For every corpus, the report has the number of lines, of empty lines, of lines that are not UTF-8, of pairs of very
-    different lengths, with the same text on both sides and repeated ones, and warnings: the language of a side by its
-    function words; source and target swapped; sentences of dev and test that are also in the training text (compared
-    without case, punctuation and the values of digits) or have a near-duplicate there (half of the word trigrams of
-    both are common); words of dev and test that the training text lacks.
+    For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
+    pairs that have very different lengths, have the same text on both sides, or are repeated. It warns if the function
+    words of a side are those of another language; if source and target are swapped; if sentences of dev and test are
+    also in the training text (compared without case, punctuation and the values of digits) or have a near-duplicate
+    there (half of the word trigrams of both are common); and of words of dev and test that are missing in the training
+    text.
 
     The exit status is 0 if there are no warnings, 3 if there are some, 2 for invalid options.
 

@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from rnnsmt.base.io import (
     DAMAGED,
+    DamagedError,
     InputError,
     atomic_path,
     check_output,
@@ -147,7 +148,7 @@ def download(url: str, part: Partial, known: bool) -> None:
             if error.headers.get("Content-Range") == f"bytes */{begun}":
                 return  # the file is already complete
             part.begin(url, None)
-            raise BrokenOffError("the server has less than what had come") from None
+            raise BrokenOffError("the file on the server is shorter than the part already downloaded") from None
         if error.code in TRANSIENT:
             raise BrokenOffError(str(error)) from None
         raise
@@ -159,7 +160,7 @@ def download(url: str, part: Partial, known: bool) -> None:
     except (http.client.IncompleteRead, ssl.SSLError, ConnectionError, TimeoutError) as error:
         raise BrokenOffError(str(error) or type(error).__name__) from None
     if length is not None and part.size != length:
-        raise BrokenOffError(f"ended after {part.size} of {length} bytes")
+        raise BrokenOffError(f"the download ended after {part.size} of {length} bytes")
 
 
 def _receive(response: "http.client.HTTPResponse", url: str, part: Partial) -> int | None:
@@ -172,7 +173,7 @@ def _receive(response: "http.client.HTTPResponse", url: str, part: Partial) -> i
         part.begin(url, etag if etag.startswith('"') else response.headers.get("Last-Modified"))
     elif not ranges.startswith(f"bytes {part.size}-"):
         part.begin(url, None)
-        raise BrokenOffError(f"the server answered with another range ({ranges})")
+        raise BrokenOffError(f"the server sent a different range ({ranges})")
     begun = part.size
     if begun:
         say(f"resuming after {begun:,} bytes")
@@ -266,7 +267,7 @@ def _fetch(url: str, part: Partial, expected: str | None) -> tuple[int, str]:
         if not continued:
             raise ValueError(f"its sha256 is {digest}, not {expected}")
         continued = False
-        say(f"{url}: the {size:,} bytes have another sha256 than {expected}; downloading again from the beginning")
+        say(f"{url}: the {size:,} bytes do not have the SHA-256 {expected}; downloading again from the beginning")
 
 
 def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
@@ -295,8 +296,9 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
         except (tarfile.TarError, *DAMAGED) as error:
             if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
                 raise
+            reason = error.__cause__ if isinstance(error, DamagedError) else error
             raise InputError(
-                f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
+                f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({reason}); fetch it again"
             ) from None
         if size is None:
             near = difflib.get_close_matches(wanted, seen, 1)

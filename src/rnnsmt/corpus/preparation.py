@@ -336,7 +336,9 @@ class InputFile:
         """
         status = Path(self.path).stat()
         if (status.st_size, status.st_mtime_ns) != (self.size, self.changed_ns):
-            raise InputError(f"{self.path}: changed while it was read; run this again when it is complete")
+            raise InputError(
+                f"{self.path}: changed while it was read; run the same command again when the file is complete"
+            )
 
 
 @dataclass(frozen=True)

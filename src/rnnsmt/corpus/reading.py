@@ -120,7 +120,7 @@ def refuse_foreign(path: str | Path, start: bytes) -> None:
     if _SGM_ROOT.match(start) and _has_several_sides(start):
         raise InputError(
             f"{path}: contains the source and other sides in one file (WMT's XML since 2021); write each side to a "
-            "text file of its own first"
+            "separate text file first"
         )
 
 
@@ -159,7 +159,7 @@ def _sgm_segments(path: str | Path) -> list[bytes]:
     """
     raw = read_whole(path, SGM_BYTES)
     if raw is None:
-        raise InputError(f"{path}: larger than {SGM_BYTES} bytes; WMT's .sgm files are small, is this one?")
+        raise InputError(f"{path}: larger than {SGM_BYTES} bytes; WMT's .sgm files are smaller; is this an .sgm file?")
     text = raw.decode("utf-8", "surrogateescape")
     return [
         html.unescape(text[begin:end]).replace("\n", " ").strip().encode("utf-8", "surrogateescape")

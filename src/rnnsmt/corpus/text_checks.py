@@ -12,7 +12,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.corpus.reading import read_segments
 
 SAMPLE_LINES = 2000
-"""Number of lines of a text that are looked at."""
+"""Number of lines of a text that are examined."""
 
 MIN_WORDS = 200
 """Minimum number of words of the sample; the language of less text is not judged."""
@@ -33,7 +33,7 @@ MIN_VOCABULARY = 1000
 """Minimum size of the vocabulary of the training text; less text has too few words."""
 
 COLUMN_LINES = 100
-"""Number of lines that are looked at for tabs between columns."""
+"""Number of lines that are examined for tabs between columns."""
 
 FUNCTION_WORDS = {
     "cs": "a se v na je že s z do o to i za by ale jako po jsou k který od ve jeho nebo při",

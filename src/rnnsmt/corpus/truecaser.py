@@ -95,7 +95,7 @@ class Truecaser:
             self.best[fields[0].lower()] = fields[0]
             self.known.update(fields[0::2])
         if not self.best:
-            raise InputError(f"{path}: an empty truecasing model; train it on tokenised text")
+            raise InputError(f"{path}: the truecasing model is empty; train it on tokenised text")
         self._moses = MosesTruecaser()
         self._moses.model = {"best": self.best, "known": self.known}
 

@@ -35,7 +35,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the layers and the number of parameters of a CSLM, without building it.
 
-    Also prints the training settings of the preset. torch is not needed.
+    The training settings of the preset are printed as well. torch is not needed.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -222,7 +222,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     number = len(args.nbest)
     if len(args.output) != number or len(args.model) not in (1, number):
-        raise InputError(f"{number} --nbest: give as many --output, and one --model or as many")
+        raise InputError(f"{number} --nbest need {number} --output, and one --model or {number}")
     need_torch()
 
     from rnnsmt.cslm.ngram_scorer import NGramScorer

@@ -9,7 +9,8 @@ The words before the predicted one are projected by the same matrix R and concat
 
 f is the rectifier. Positions before the beginning of the sentence have id 0. B: n-grams of a batch, C: context words.
 
-``rnnsmt.nnjm`` has the same network with more inputs: source words beside the words before, and f may be tanh.
+``rnnsmt.nnjm`` has the same network with more inputs: source words in addition to the preceding target words; f may be
+tanh.
 
 Further below: the file of a network, with its sizes, parameters, the words of its classes, and its training settings.
 """

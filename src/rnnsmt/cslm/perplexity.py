@@ -32,7 +32,7 @@ def perplexity_report(
     scorer = NGramScorer(model, device, threads, normalize=True)
     lines = [split(line) for path in inputs for line in read_lines(path)]
     if not lines:
-        raise InputError(f"{', '.join(inputs)}: no lines; perplexity needs text")
+        raise InputError(f"{', '.join(inputs)}: contains no lines; the perplexity of an empty text is undefined")
     own, classes = _network_scores(scorer, lines)
     known = classes != scorer.unknown
     words = len(classes) - len(lines)

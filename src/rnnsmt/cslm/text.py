@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, write_json
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.id_directory import (
@@ -17,6 +17,7 @@ from rnnsmt.networks.id_directory import (
     IdFormat,
     check_vocabulary,
     open_id_directory,
+    write_about,
     write_id_directory,
 )
 from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary
@@ -92,7 +93,7 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
     }
     about = {"format": FORMAT.version, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
     fingerprint = writer.fingerprint([vocabulary.hash()])
-    write_json(directory / FORMAT.json, {**about, **stats, "fingerprint": fingerprint})
+    write_about(directory, FORMAT, {**about, **stats, "fingerprint": fingerprint})
     return stats
 
 

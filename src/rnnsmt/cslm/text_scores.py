@@ -74,5 +74,7 @@ def _nbest_fields(line: str, path: str, number: int) -> list[str]:
     """
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
-        raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the n-best list of the decoder")
+        raise InputError(
+            f"{path}, line {number}: already has the feature {FEATURE}; give the n-best list written by the decoder"
+        )
     return fields

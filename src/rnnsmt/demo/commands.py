@@ -28,8 +28,8 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     In-domain text is news of a harbour town. General text consists of technical manuals and laws, in which many words
     have another meaning; one sixth of it is harbour news, and it has the errors of crawled text. 30 % of the pairs of
     both parallel corpora are translated with errors (gender, adjective order, verb forms), so that the phrase table has
-    rare wrong pairs, which the RNN Encoder-Decoder can tell from good ones. No sentence of the dev and test sets occurs
-    in the training text, and some of their names do not either.
+    rare wrong pairs, which the RNN Encoder-Decoder can distinguish from correct ones. No sentence of the dev and test
+    sets occurs in the training text. Some of the names in them do not occur in it either.
 
     Numbers of lines at --scale 1: 4,000 in-domain pairs, 16,000 general pairs, 20,000 monolingual lines, 400 for dev,
     500 for test. The sizes of dev and test do not depend on --scale.

@@ -52,15 +52,15 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="tokenised reference; several files are multiple references",
     )
-    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for sacreBLEU and chrF")
+    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for all other metrics")
     parser.add_argument(
         "--detok-reference",
         nargs="+",
         action="extend",
         metavar="FILE",
-        help="untokenised reference, for sacreBLEU and chrF; several files are multiple references",
+        help="untokenised reference, for all other metrics; several files are multiple references",
     )
-    parser.add_argument("--lowercase", action="store_true", help="compute sacreBLEU and chrF case-insensitively")
+    parser.add_argument("--lowercase", action="store_true", help="ignore case in sacreBLEU, chrF and chrF++")
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
     parser.add_argument(
@@ -75,7 +75,7 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bleu(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score one output: tokenised BLEU as in multi-bleu.perl; sacreBLEU and chrF of the detokenised text.
+    r"""Score one output: tokenised BLEU as in multi-bleu.perl; sacreBLEU, chrF and TER of detokenised text.
 
     Inputs are the tokenised output and one or more tokenised references, and optionally the detokenised output with
     untokenised references and the report of the decoder. The output (JSON) is a score file for `evaluation table`. With
@@ -114,13 +114,15 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
 
 def _scores(score: "Score") -> dict[str, Any]:
     """Log the BLEU of an output, and return its scores by name for the last line of the log."""
+    from rnnsmt.evaluation.text_metrics import METRICS
+
     say(f"{score.system}, {score.test_set}, run {score.run}: {score.bleu}")
     if score.sacrebleu is None:
         return {"BLEU": score.bleu.bleu}
     return {
         "BLEU": score.bleu.bleu,
         "sacreBLEU": score.sacrebleu.score,
-        "chrF": score.sacrebleu.chrf,
+        **{METRICS[name].label: metric.score for name, metric in score.metrics.items()},
         "signature": score.sacrebleu.signature,
     }
 
@@ -133,7 +135,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
         help="name, tokenised reference and untokenised reference of each set")  # fmt: skip
     add("--lang", required=True, metavar="L", help="language of the output, two-letter code (ISO 639-1)")
     add("--no-detruecase", action="store_true", help="do not capitalise the first word of a sentence")
-    add("--lowercase", action="store_true", help="compute sacreBLEU and chrF case-insensitively")
+    add("--lowercase", action="store_true", help="ignore case in sacreBLEU, chrF and chrF++")
     add("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
 
 
@@ -193,11 +195,56 @@ def _set_with_references(text: str) -> tuple[str, str, str]:
     return name, references[0], references[1]
 
 
+def comet_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--model", required=True, metavar="FILE", help="checkpoint of a COMET model on disk")
+    add("--source", required=True, metavar="FILE", help="source text, not tokenised")
+    add("--reference", required=True, metavar="FILE", help="reference, not tokenised")
+    add("--hypothesis", required=True, nargs="+", metavar="FILE", help="detokenised outputs of systems or runs")
+    add("--download", action="store_true", help="download the model (its name as --model) and its encoder if needed")
+    add("--batch-size", type=positive, default=16, metavar="N", help="number of segments computed at once")
+    add("--gpus", type=int, default=0, metavar="N", help="number of GPUs; 0: the CPU")
+    add("--output", required=True, metavar="FILE", help="output file: scores of outputs and segments (JSON)")
+
+
+def comet(args: argparse.Namespace) -> dict[str, object]:
+    """Score detokenised outputs with COMET, with a model on disk.
+
+    It needs the optional package unbabel-comet (pip install 'rnnsmt[comet]'). Without this package, or without the
+    model, nothing is computed: one sentence says why, the output file has it under "skipped", and the exit status is
+    0. Nothing is downloaded unless --download is given.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt evaluation comet --model wmt22-comet-da/checkpoints/model.ckpt --source try/demo/test.en \
+            --reference try/demo/test.fr --hypothesis results/systems/rnn/run1/harbour-test.detokenized \
+            --output try/comet.json
+    """
+    from statistics import fmean
+
+    from rnnsmt.bleu.multi_bleu import read_texts
+    from rnnsmt.evaluation.comet import segment_scores, why_skipped
+
+    if reason := why_skipped(args.model, args.download):
+        say(reason)
+        write_json(args.output, {"model": args.model, "skipped": reason})
+        return {"outputs": 0}
+    sources, (references,) = read_texts(args.source, [args.reference])
+    outputs = [read_texts(path, [args.reference])[0] for path in args.hypothesis]
+    found = segment_scores(args.model, args.download, sources, outputs, references, args.batch_size, args.gpus)
+    scores = [
+        {"hypothesis": path, "score": fmean(segments), "segments": segments}
+        for path, segments in zip(args.hypothesis, found, strict=True)
+    ]
+    write_json(args.output, {"model": args.model, "scores": scores})
+    return {path: fmean(segments) for path, segments in zip(args.hypothesis, found, strict=True)}
+
+
 def table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
     parser.add_argument("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
     parser.add_argument(
-        "--output-contrasts", metavar="FILE", help="output file: differences made by each feature of each system (TSV)"
+        "--output-contrasts", metavar="FILE", help="output file: gain of each feature in each system (TSV)"
     )
     parser.add_argument(
         "--output-json", metavar="FILE", help="output file: table, contrasts and descriptions of the columns (JSON)"
@@ -245,7 +292,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
-    r"""Make Table 1 from the score files of all runs: one row per system and test set, and what each feature adds.
+    r"""Make Table 1 from the score files of all runs: one row per system and test set, and the gain of each feature.
 
     Systems are listed in the order of their score files. TSV and JSON contain all numbers; Markdown and the
     self-contained HTML page contain the main results. Every system is tested against the baseline and against every
@@ -346,7 +393,9 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search.model import load_model
 
     if len(args.baseline) != len(args.system):
-        raise InputError(f"{len(args.baseline)} --baseline and {len(args.system)} --system: give as many runs of both")
+        raise InputError(
+            f"{len(args.baseline)} --baseline and {len(args.system)} --system: give the same number of runs for both"
+        )
     if (args.details and not args.source) or (args.ini and not args.details):
         raise InputError("--ini needs --details, and --details need --source")
     if any(len(args.baseline) % number for number in args.trainings):

@@ -277,7 +277,9 @@ class Comparison:
         own, other = (features_of_derivations(model, sentences, made) for made in reversed(self._derivations))
         if np.isnan(own).any():
             number = int(np.flatnonzero(np.isnan(own).any(1))[0])
-            raise InputError(f"the model lacks phrases of sentence {number} (from 0); give the ini of the system")
+            raise InputError(
+                f"the model has no phrases for sentence {number} (numbers start at 0); give the ini of --system"
+            )
         self.contributions = (own - other) * weights
         self.kinds = kinds_of_features(model, columns)
         self.counts = pair_counts(table, {pair for side in self.pairs for pairs in side for pair in pairs})

@@ -17,6 +17,7 @@ from rnnsmt.base.drawing import BLUE, GREY, INK, canvas, styled, svg_metadata
 from rnnsmt.base.io import atomic_text
 from rnnsmt.base.templates import write_page
 from rnnsmt.evaluation.table import Contrast, Row, contrast_records, deviation, mean
+from rnnsmt.evaluation.text_metrics import METRICS
 from rnnsmt.plan.systems import (
     BASELINE,
     PAPER,
@@ -45,9 +46,9 @@ DIM = {
 }  # fmt: skip
 """Columns shown in a weaker colour."""
 
-METRICS = (
-    "BLEU is tokenised and case-sensitive, as computed by multi-bleu.perl (the metric of the paper); sacreBLEU and "
-    "chrF are computed on the detokenised text. "
+WHAT_IS_SHOWN = (
+    "BLEU is tokenised and case-sensitive, as computed by multi-bleu.perl (the metric of the paper); "
+    "sacreBLEU, chrF, chrF++ and TER (lower is better) are computed on the detokenised text. "
 )
 
 ONE_RUN = (
@@ -112,7 +113,7 @@ class TextTable(NamedTuple):
 
 def introduction(table: Sequence[Row]) -> str:
     """Return a sentence that states what a figure of the table is."""
-    return METRICS + _noise(table)[0]
+    return WHAT_IS_SHOWN + _noise(table)[0]
 
 
 def notes(table: Sequence[Row], paper: bool) -> list[str]:
@@ -264,11 +265,31 @@ SCORES: list[Column] = [
 OUTPUT: list[Column] = [
     ("System", lambda row: label(row.system)),
     ("sacreBLEU", lambda row: spread(row.sacrebleu)),
-    ("chrF", lambda row: spread(row.chrf)),
     ("Length", lambda row: f"{row.length_ratio:.3f}"),
     ("Unknown", lambda row: or_dash(row.unknown_words, ",.0f")),
     ("BLEU of every run", lambda row: " ".join(f"{bleu:.2f}" for bleu in row.bleu)),
 ]
+
+
+def other_metrics(rows: Sequence[Row]) -> TextTable | None:
+    """Return chrF, chrF++ and TER of one test set with their differences to the baseline; None without any."""
+    cells = []
+    for name, metric in METRICS.items():
+        for row in rows:
+            if name in row.metrics:
+                found = row.baseline.metrics.get(name) if row.baseline else None
+                cells.append(
+                    [
+                        label(row.system),
+                        metric.label,
+                        spread(row.metrics[name]),
+                        or_dash(found and found.difference, "+z.2f"),
+                        interval(*found.interval) if found and found.interval else DASH,
+                        or_dash(found and found.p_strict, ".4f"),
+                    ]
+                )
+    headings = ["System", "Metric", "Score", "Δ baseline", "95 %", "p strict"]
+    return _without_empty(TextTable(headings, cells)) if cells else None
 
 
 def _columns(columns: Sequence[Column], rows: Sequence[Row]) -> TextTable:
@@ -329,6 +350,8 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: s
             parts += [f"### What each feature adds on {name}", "", *markdown_table(added), ""]
         if sentence := verdict(rows):
             parts += [*_paragraph(sentence), ""]
+        if (others := other_metrics(rows)) is not None:
+            parts += [f"### Other metrics on {name}", "", *markdown_table(others), ""]
         parts += [f"### Output on {name}", "", *markdown_table(_columns(OUTPUT, rows)), ""]
     for note in [*notes(table, paper), *(f"sacreBLEU signature: `{signature}`" for signature in signatures(table))]:
         parts += [*_paragraph(note), ""]
@@ -406,7 +429,7 @@ def _test_set(name: str, rows: Sequence[Row], paper: bool) -> dict[str, Any]:
         contrast = {"Δ baseline": rows[number].baseline, "Δ feature": _last(rows[number])}.get(heading)
         return contrast.p_strict if contrast else None
 
-    added = contrasts(rows)
+    added, others = contrasts(rows), other_metrics(rows)
     p_values = [contrast["p_strict"] for contrast in contrast_records(rows)]
     return {
         "name": name,
@@ -416,6 +439,7 @@ def _test_set(name: str, rows: Sequence[Row], paper: bool) -> dict[str, Any]:
         "verdict": verdict(rows),
         "contrasts": added
         and _html(added, [False] * len(p_values), lambda number, heading: p_values[number] if heading == "Δ" else None),
+        "metrics": others and _html(others),
         "output": _html(_columns(OUTPUT, rows), bold),
     }
 

@@ -1,21 +1,31 @@
 """Scores of the output of a system on a test set: their computation, their file (JSON), and joint test sets.
 
-A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018) and chrF (Popović 2015) of the
+A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018), chrF, chrF++ and TER of the
 detokenised text. ``evaluation bleu`` writes score files, ``evaluation table`` reads them.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, corpus_statistics, read_texts
+from rnnsmt.evaluation.text_metrics import METRICS, MetricScore, in_words, joint_metrics, score_texts
 
-FORMAT = "rnnsmt-bleu-3"
+FORMAT = "rnnsmt-bleu-4"
 """Format of score files."""
+
+OLD_FORMATS = ("rnnsmt-bleu-3",)
+"""Formats that are read, too; they have no metrics other than BLEU."""
+
+TOLERANCE = 1e-4
+"""Difference between a score in a file and that of its statistics that is rounding."""
 
 Segments = tuple[tuple[int, ...], ...]
 """Nine sufficient statistics of every segment."""
@@ -31,8 +41,6 @@ class SacreBleu:
     totals: tuple[int, ...]
     sys_len: int
     ref_len: int
-    chrf: float | None
-    """chrF of the same text; None for joint test sets."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,8 @@ class Score:
     sentences: Segments = ()
     """Statistics of every segment; if empty, significance cannot be tested."""
     path: str = ""
+    metrics: Mapping[str, MetricScore] = field(default_factory=dict)
+    """chrF, chrF++ and TER of the detokenised text, by the names of ``METRICS``."""
 
     @property
     def bleu(self) -> BleuScore:
@@ -97,7 +107,7 @@ def score_output(
     """
     hypotheses, texts = read_texts(hypothesis, references)
     segments = corpus_statistics(hypotheses, texts)
-    plain = None
+    plain, metrics = None, {}
     if plain_hypothesis is not None:
         plain_hypotheses, plain_texts = read_texts(plain_hypothesis, plain_references or [])
         if len(plain_hypotheses) != len(hypotheses):
@@ -106,6 +116,7 @@ def score_output(
                 "both must contain the same output"
             )
         plain = sacre_bleu(plain_hypotheses, plain_texts, lowercase)
+        metrics = score_texts(plain_hypotheses, plain_texts, lowercase)
     return Score(
         system=system,
         test_set=test_set,
@@ -115,6 +126,7 @@ def score_output(
         statistics=tuple(segments.sum(axis=0).tolist()),
         sacrebleu=plain,
         decode=_read_report(decode_report),
+        metrics=metrics,
         sentences=tuple(map(tuple, segments.tolist())),
     )
 
@@ -125,16 +137,18 @@ def _read_report(path: str | None) -> dict[str, Any] | None:
         return None
     report = read_json(path)
     if not isinstance(report, dict):
-        raise InputError(f"{path}: not a decoder's report (a JSON map); make it with `rnnsmt search decode --report`")
+        raise InputError(
+            f"{path}: is not a report of the decoder (a JSON object); create it with `rnnsmt search decode --report`"
+        )
     return {name: value for name, value in report.items() if "seconds" not in name}
 
 
 def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False) -> SacreBleu:
-    """Score plain text with sacreBLEU and chrF (Popović 2015).
+    """Score plain text with sacreBLEU.
 
-    BLEU has sacreBLEU's defaults (13a tokenisation, exponential smoothing), and is case-sensitive unless ``lowercase``.
+    It has sacreBLEU's defaults (13a tokenisation, exponential smoothing), and is case-sensitive unless ``lowercase``.
     """
-    from sacrebleu.metrics import BLEU, CHRF
+    from sacrebleu.metrics import BLEU
 
     metric, texts = BLEU(lowercase=lowercase), [list(reference) for reference in references]
     score = metric.corpus_score(list(hypotheses), texts)
@@ -145,7 +159,6 @@ def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], l
         totals=tuple(int(total) for total in score.totals),
         sys_len=int(score.sys_len),
         ref_len=int(score.ref_len),
-        chrf=float(CHRF(lowercase=lowercase).corpus_score(list(hypotheses), texts).score),
     )
 
 
@@ -171,6 +184,14 @@ def write_score(path: str | Path, score: Score) -> None:
                 "statistics": list(score.statistics),
             },
             "sacrebleu": None if score.sacrebleu is None else asdict(score.sacrebleu),
+            "metrics": {
+                name: {
+                    "score": metric.score,
+                    "signature": metric.signature,
+                    "sentences": in_words(metric.sentences),
+                }
+                for name, metric in score.metrics.items()
+            },
             "decode": score.decode,
             "sentences": [" ".join(map(str, numbers)) for numbers in score.sentences],
         },
@@ -184,12 +205,12 @@ def read_score(path: str | Path) -> Score:
         InputError: the file is missing, damaged or not a score file, or a key is missing or has an invalid value.
     """
     value = read_json(path)
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
+    if not isinstance(value, dict) or value.get("format") not in (FORMAT, *OLD_FORMATS):
         raise InputError(f"{path}: not a score file of this version ({FORMAT}); make it with `rnnsmt evaluation bleu`")
     tokenized = _field(path, value, "tokenized", dict)
     sacre = value.get("sacrebleu")
     if sacre is not None and not isinstance(sacre, dict):
-        raise InputError(f"{path}: `sacrebleu` is neither null nor a map; create the file again")
+        raise InputError(f"{path}: `sacrebleu` is neither null nor an object; create the file again")
     decode = value.get("decode")
     segments = _field(path, value, "segments", int)
     summed = _integers(path, tokenized, "statistics", SIZE)
@@ -202,6 +223,7 @@ def read_score(path: str | Path) -> Score:
         statistics=summed,
         sacrebleu=None if sacre is None else _sacre_bleu_field(path, sacre),
         decode=decode if isinstance(decode, dict) else None,
+        metrics=_metrics(path, value, segments) if value["format"] == FORMAT else {},
         sentences=_sentences(path, value, segments, summed),
         path=str(path),
     )
@@ -220,6 +242,26 @@ def _sentences(path: str | Path, value: dict[str, Any], segments: int, summed: t
     return rows
 
 
+def _metrics(path: str | Path, value: dict[str, Any], segments: int) -> dict[str, MetricScore]:
+    """Return the metrics other than BLEU after checking that statistics and scores agree."""
+    metrics = {}
+    for name, entry in _field(path, value, "metrics", dict).items():
+        if name not in METRICS or not isinstance(entry, dict):
+            raise InputError(f"{path}: `metrics` has an unknown entry, {name}; create the file again")
+        lines: Sequence[Any] = _field(path, entry, "sentences", list)
+        score = float(_field(path, entry, "score", (int, float)))
+        try:
+            rows = tuple(tuple(map(float, line.split())) for line in lines)
+        except (ValueError, AttributeError):
+            rows = ()
+        size = METRICS[name].size
+        whole = len(rows) == segments and all(len(row) == size and 0 <= min(row) <= max(row) < inf for row in rows)
+        if not whole or abs(METRICS[name].of_many(np.array(rows).sum(0)) - score) > TOLERANCE:
+            raise InputError(f"{path}: `metrics.{name}` does not agree with its sentences; create the file again")
+        metrics[name] = MetricScore(score, _field(path, entry, "signature", str), rows)
+    return metrics
+
+
 def _sacre_bleu_field(path: str | Path, value: dict[str, Any]) -> SacreBleu:
     """Parse and check the sacreBLEU part of a score file."""
     return SacreBleu(
@@ -229,7 +271,6 @@ def _sacre_bleu_field(path: str | Path, value: dict[str, Any]) -> SacreBleu:
         totals=_integers(path, value, "totals", 4),
         sys_len=_field(path, value, "sys_len", int),
         ref_len=_field(path, value, "ref_len", int),
-        chrf=float(_field(path, value, "chrf", (int, float))),
     )
 
 
@@ -300,7 +341,10 @@ def _check_test_sets(grouped: Scores) -> None:
 
 
 def _signature(score: Score) -> str | None:
-    return score.sacrebleu.signature if score.sacrebleu is not None else None
+    """Return the signatures of everything that sacreBLEU computed, which all runs must share."""
+    if score.sacrebleu is None:
+        return None
+    return " and ".join([score.sacrebleu.signature, *(metric.signature for metric in score.metrics.values())])
 
 
 def _numbers(values: Iterable[int]) -> str:
@@ -315,7 +359,7 @@ def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
     """
     known = {test_set for _, test_set in scores}
     if name in known:
-        raise InputError(f"--joint {name}: a test set has this name already; choose another")
+        raise InputError(f"--joint {name}: there is already a test set with this name; choose another name")
     if len(parts) < 2 or len(set(parts)) < len(parts):
         raise InputError(f"--joint {name}={'+'.join(parts)}: two or more different test sets are needed")
     for part in parts:
@@ -342,6 +386,7 @@ def _join(name: str, pieces: Sequence[Score]) -> Score:
         statistics=tuple(map(sum, zip(*(piece.statistics for piece in pieces), strict=True))),
         sacrebleu=joint_sacre_bleu(sacre, f"--joint {name}") if len(sacre) == len(pieces) else None,
         decode={"unknown_words": sum(unknown)} if len(unknown) == len(pieces) else None,
+        metrics=joint_metrics([piece.metrics for piece in pieces]),
         sentences=tuple(chain.from_iterable(piece.sentences for piece in pieces))
         if all(piece.sentences for piece in pieces)
         else (),
@@ -349,7 +394,7 @@ def _join(name: str, pieces: Sequence[Score]) -> Score:
 
 
 def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
-    """Return sacreBLEU of several test sets as one corpus; chrF cannot be computed from the statistics of the parts.
+    """Return sacreBLEU of several test sets as one corpus.
 
     Raises:
         InputError: the parts were scored with different signatures.
@@ -365,4 +410,4 @@ def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
     totals = [sum(column) for column in zip(*(part.totals for part in parts), strict=True)]
     sys_len, ref_len = sum(part.sys_len for part in parts), sum(part.ref_len for part in parts)
     score = BLEU.compute_bleu(counts, totals, sys_len, ref_len, smooth_method="exp")
-    return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len, None)
+    return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len)

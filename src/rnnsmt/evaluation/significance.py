@@ -34,11 +34,12 @@ replacement in all runs at once. It knows of no noise but that of sentences.
 
 ``benchmarks/significance.md`` has how often equal systems come out below 0.05 and 0.01, and how often unequal ones do.
 
-All on BLEU's sufficient statistics (``multi_bleu``): R runs, S sentences, 9 integers each.
+All on BLEU's sufficient statistics (``multi_bleu``): R runs, S sentences, 9 integers each. ``compare_metric`` has
+p_strict and the interval of any other score of sums of statistics, such as chrF and TER.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +65,11 @@ POWER = 0.8
 SLACK = 1e-9
 """Differences of BLEU below this are rounding."""
 
-Statistics = NDArray[np.int64]
-"""``[R, S, 9]``."""
+Statistics = NDArray[Any]
+"""Numbers of every sentence in every run: ``[R, S, K]``; K is 9 for BLEU."""
+
+ScoreOfMany = Callable[[NDArray[Any]], NDArray[np.float64]]
+"""The score of sums of statistics: ``[..., K] -> [...]``."""
 
 
 class SignificanceResult(NamedTuple):
@@ -132,16 +136,68 @@ def compare(
     noises = _noises(first, second, trainings, shared)
     if not all(noise.degrees for noise in noises):
         return SignificanceResult(difference, p_clark, p_bootstrap)
+    strict, margin, detectable = _strict(rng, first, second, difference, noises, shuffles, trainings, bleu_of_many)
+    return SignificanceResult(difference, p_clark, p_bootstrap, strict, margin, detectable)
+
+
+def compare_metric(
+    first: Statistics, second: Statistics, score: ScoreOfMany, trainings: tuple[int, int], shared: bool, seed: int = 1
+) -> "MetricDifference":
+    """Compare two systems by another score than BLEU: p_strict and its interval, see ``compare_trained``."""
+    counted = tuple(number if number > 1 else None for number in trainings)
+    of_both = (counted[0], counted[1])
+    paired = shared and of_both[0] is not None
+    runs = score(first.sum(1)), score(second.sum(1))
+    difference = float(runs[1].mean() - runs[0].mean())
+    if difference < 0:
+        other = compare_metric(second, first, score, trainings[::-1], shared, seed)
+        return other._replace(difference=difference)
+    noises = _noises(first, second, of_both, paired, score)
+    if not all(noise.degrees for noise in noises):
+        return MetricDifference(difference)
+    strict, margin, _ = _strict(
+        np.random.default_rng(seed), first, second, difference, noises, SHUFFLES, of_both, score
+    )
+    return MetricDifference(difference, strict, margin)
+
+
+class MetricDifference(NamedTuple):
+    """Difference of two systems by another score than BLEU, see ``SignificanceResult``."""
+
+    difference: float
+    p_strict: float | None = None
+    margin: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the difference."""
+        return None if self.margin is None else (self.difference - self.margin, self.difference + self.margin)
+
+
+def _strict(
+    rng: np.random.Generator,
+    first: Statistics,
+    second: Statistics,
+    difference: float,
+    noises: "list[_Noise]",
+    shuffles: int,
+    trainings: tuple[int | None, int | None],
+    score: ScoreOfMany,
+) -> tuple[float, float, float]:
+    """Return p_strict, half the width of the interval and the detectable difference, for a positive difference."""
+    gaps = (second - first).astype(np.float64)
+    sums = first.sum(1), second.sum(1)
+    R, S = first.shape[:2]
     swapped = []
     for count in _portions(shuffles, S):
         coins = _coins(rng, count, S)
-        swapped.append(sum(_swapped(sums[0][r], sums[1][r], coins @ gaps[r]) for r in range(R)) / R)
+        swapped.append(sum(_swapped(sums[0][r], sums[1][r], coins @ gaps[r], score) for r in range(R)) / R)
     alike = (trainings[0] is None) == (trainings[1] is None)
     draws = np.abs(_with_runs(rng, np.concatenate(swapped), noises, pooled=alike))
     strict = int(np.count_nonzero(draws >= difference - SLACK))
     margin = float(np.quantile(draws, CONFIDENCE))
     detectable = margin + float(np.quantile(draws, 2 * POWER - 1))  # the one-sided quantile of a symmetric distribution
-    return SignificanceResult(difference, p_clark, p_bootstrap, (strict + 1) / (shuffles + 1), margin, detectable)
+    return (strict + 1) / (shuffles + 1), margin, detectable
 
 
 def compare_trained(
@@ -193,9 +249,11 @@ def _coins(rng: np.random.Generator, shuffles: int, sentences: int) -> NDArray[n
     return np.unpackbits(packed, axis=1, count=sentences).astype(np.float64)
 
 
-def _swapped(first: Statistics, second: Statistics, moved: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the difference of BLEU where ``moved`` [shuffles, 9] has changed sides; sums of one run [9]."""
-    return bleu_of_many(second - moved) - bleu_of_many(first + moved)
+def _swapped(
+    first: Statistics, second: Statistics, moved: NDArray[np.float64], score: ScoreOfMany = bleu_of_many
+) -> NDArray[np.float64]:
+    """Compute the difference of scores where ``moved`` [shuffles, K] has changed sides; sums of one run [K]."""
+    return score(second - moved) - score(first + moved)
 
 
 class _Noise(NamedTuple):
@@ -207,21 +265,27 @@ class _Noise(NamedTuple):
 
 
 def _noises(
-    first: Statistics, second: Statistics, trainings: tuple[int | None, int | None], shared: bool
+    first: Statistics,
+    second: Statistics,
+    trainings: tuple[int | None, int | None],
+    shared: bool,
+    score: ScoreOfMany = bleu_of_many,
 ) -> list[_Noise]:
     """Return the noise of the runs of both systems, or of their differences where they share networks."""
     R = len(first)
-    (bleu, parts), (other_bleu, other_parts) = _contributions(first), _contributions(second)
+    (scores, parts), (others, other_parts) = _contributions(first, score), _contributions(second, score)
     if shared:
-        return [_noise(other_bleu - bleu, other_parts - parts, trainings[0] or R)]
-    return [_noise(bleu, parts, trainings[0] or R), _noise(other_bleu, other_parts, trainings[1] or R)]
+        return [_noise(others - scores, other_parts - parts, trainings[0] or R)]
+    return [_noise(scores, parts, trainings[0] or R), _noise(others, other_parts, trainings[1] or R)]
 
 
-def _contributions(system: Statistics) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return BLEU of every run [R], and what it loses without a sentence [R, S]."""
+def _contributions(
+    system: Statistics, score: ScoreOfMany = bleu_of_many
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the score of every run [R], and what it loses without a sentence [R, S]."""
     totals = system.sum(1, keepdims=True)
-    bleu = bleu_of_many(totals)
-    return bleu[:, 0], bleu - bleu_of_many(totals - system)
+    scores = score(totals)
+    return scores[:, 0], scores - score(totals - system)
 
 
 def _noise(values: NDArray[np.float64], parts: NDArray[np.float64], groups: int) -> _Noise:

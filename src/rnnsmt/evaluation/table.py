@@ -11,8 +11,15 @@ import numpy as np
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, atomic_text, write_json
 from rnnsmt.base.progress import say
-from rnnsmt.evaluation.scores import Runs, Scores
-from rnnsmt.evaluation.significance import SignificanceResult, Statistics, compare_trained
+from rnnsmt.evaluation.scores import Runs, Score, Scores
+from rnnsmt.evaluation.significance import (
+    MetricDifference,
+    SignificanceResult,
+    Statistics,
+    compare_metric,
+    compare_trained,
+)
+from rnnsmt.evaluation.text_metrics import METRICS
 from rnnsmt.plan.systems import (
     BASELINE,
     PAPER,
@@ -28,7 +35,7 @@ from rnnsmt.plan.systems import (
     without,
 )
 
-FORMAT = "rnnsmt-table-4"
+FORMAT = "rnnsmt-table-5"
 
 DECIMALS = 4
 """Decimals of numbers in the TSV files; figures of the paper have two."""
@@ -43,6 +50,21 @@ LOW = "lower end of its 95 % confidence interval, by the draws of p_strict"
 HIGH = "upper end"
 DETECTABLE = "smallest true difference that p_strict would find (p <= 0.05) with a power of 80 %"
 
+
+def _metric_columns(suffix: str, reference: str) -> dict[str, str]:
+    """Return the columns of the differences by other metrics than BLEU, with their descriptions."""
+    return {
+        f"{name}_{column}{suffix}": text
+        for name, metric in METRICS.items()
+        for column, text in (
+            ("diff", f"{metric.label} minus that of {reference}{'; lower is better' if name == 'ter' else ''}"),
+            ("low", "lower end of its 95 % confidence interval, as that of BLEU"),
+            ("high", HIGH),
+            ("p_strict", "of that difference, as p_strict"),
+        )
+    }
+
+
 COLUMNS: dict[str, str] = {
     "system": "name of the system",
     "test_set": "name of the test set",
@@ -50,8 +72,14 @@ COLUMNS: dict[str, str] = {
     "bleu_sd": "its sample standard deviation over the tuning runs",
     "sacrebleu": "sacreBLEU of the detokenised text, mean over the tuning runs",
     "sacrebleu_sd": "its sample standard deviation over the tuning runs",
-    "chrf": "chrF of the detokenised text, mean over the tuning runs; none of joint sets",
-    "chrf_sd": "its sample standard deviation over the tuning runs",
+    **{
+        column: text
+        for name, metric in METRICS.items()
+        for column, text in (
+            (name, f"{metric.label} of the detokenised text, mean over the tuning runs"),
+            (f"{name}_sd", "its sample standard deviation over the tuning runs"),
+        )
+    },
     "runs": "number of tuning runs",
     "trainings": "number of trainings of its networks, through which its runs cycle; 1: no figure has their noise",
     "diff_baseline": "BLEU minus that of the baseline",
@@ -69,6 +97,8 @@ COLUMNS: dict[str, str] = {
     "p_value_without": "of that difference, as p_value",
     "p_bootstrap_without": "of that difference, as p_bootstrap",
     "p_strict_without": "of that difference, as p_strict",
+    **_metric_columns("_baseline", "the baseline"),
+    **_metric_columns("_without", "the system of the column without"),
     "bleu_runs": "tokenised BLEU of every run",
     "sacrebleu_runs": "sacreBLEU of every run",
     "length_ratio": "words of the output per word of the reference, mean over the runs",
@@ -93,6 +123,7 @@ CONTRAST_COLUMNS: dict[str, str] = {
     "p_value": P_VALUE,
     "p_bootstrap": P_BOOTSTRAP,
     "p_strict": P_STRICT,
+    **_metric_columns("", "the system without the feature"),
     "paper_difference": "published difference on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
 }
 """Columns of the contrasts: every feature of every system, if the system without it is in the table."""
@@ -109,6 +140,8 @@ class Contrast:
     """The same difference in the paper."""
     comparison: SignificanceResult | None
     """Significance of the difference; None without statistics of every segment, or if the systems have other runs."""
+    metrics: Mapping[str, MetricDifference] = field(default_factory=dict)
+    """Differences by other metrics than BLEU, by the names of ``METRICS``."""
 
     @property
     def p_strict(self) -> float | None:
@@ -134,8 +167,8 @@ class Row:
     """Tokenised BLEU of every run."""
     sacrebleu: tuple[float, ...]
     """sacreBLEU of every run, or empty."""
-    chrf: tuple[float, ...]
-    """chrF of every run, or empty."""
+    metrics: Mapping[str, tuple[float, ...]]
+    """Other metrics than BLEU, by the names of ``METRICS``: the score of every run."""
     signature: str | None
     length_ratio: float
     unknown_words: float | None
@@ -233,7 +266,7 @@ def _row(
         segments=runs[0].segments,
         bleu=tuple(score.bleu.bleu for score in runs),
         sacrebleu=tuple(part.score for part in sacre),
-        chrf=tuple(part.chrf for part in sacre if part.chrf is not None),
+        metrics={name: tuple(score.metrics[name].score for score in runs) for name in _common_metrics(runs)},
         signature=sacre[0].signature if sacre else None,
         length_ratio=statistics.fmean(score.bleu.length_ratio for score in runs),
         unknown_words=mean(unknown),
@@ -261,18 +294,34 @@ def _contrast(
         return None
     runs, others = scores[system, test_set], scores[reference, test_set]
     averages = [statistics.fmean(score.bleu.bleu for score in part.values()) for part in (runs, others)]
-    comparison = None
+    comparison, metrics = None, {}
+    both = trainings[reference], trainings[system]
     if sorted(runs) != sorted(others):
         say(f"{system} on {test_set}: no significance test, because its runs differ from those of {reference}")
-    elif all(score.sentences for score in (*others.values(), *runs.values())):
-        both = trainings[reference], trainings[system]
-        comparison = compare_trained(_statistics(others), _statistics(runs), both, shared)
+    else:
+        if all(score.sentences for score in (*others.values(), *runs.values())):
+            comparison = compare_trained(_statistics(others), _statistics(runs), both, shared)
+        metrics = {
+            name: compare_metric(
+                _metric_statistics(others, name), _metric_statistics(runs, name), METRICS[name].of_many, both, shared
+            )
+            for name in _common_metrics([*others.values(), *runs.values()])
+        }
     paper = None if is_dev is None else paper_gain(system, reference, is_dev)
-    return Contrast(reference, averages[0] - averages[1], paper, comparison)
+    return Contrast(reference, averages[0] - averages[1], paper, comparison, metrics)
 
 
 def _statistics(runs: Runs) -> Statistics:
     return np.array([score.sentences for _, score in sorted(runs.items())], np.int64)
+
+
+def _common_metrics(scores: Sequence[Score]) -> list[str]:
+    """Return the metrics that all scores have."""
+    return [name for name in METRICS if all(name in score.metrics for score in scores)]
+
+
+def _metric_statistics(runs: Runs, name: str) -> Statistics:
+    return np.array([score.metrics[name].sentences for _, score in sorted(runs.items())])
 
 
 TESTS = ("difference", "low", "high", "detectable", "p_value", "p_bootstrap", "p_strict")
@@ -291,6 +340,19 @@ def _tests(contrast: Contrast | None) -> dict[str, float | None]:
     return values
 
 
+def _metric_tests(contrast: Contrast | None, suffix: str) -> dict[str, float | None]:
+    """Return the values of ``_metric_columns``, None for those that are not known."""
+    values: dict[str, float | None] = {}
+    for name in METRICS:
+        found = contrast.metrics.get(name) if contrast else None
+        low, high = (found.interval if found else None) or (None, None)
+        for column, value in (
+            ("diff", found and found.difference), ("low", low), ("high", high), ("p_strict", found and found.p_strict),
+        ):  # fmt: skip
+            values[f"{name}_{column}{suffix}"] = value
+    return values
+
+
 def record(row: Row) -> dict[str, Any]:
     """Return a row of the table by the names of ``COLUMNS``."""
     baseline, last = _tests(row.baseline), _tests(row.last)
@@ -301,8 +363,8 @@ def record(row: Row) -> dict[str, Any]:
         "bleu_sd": deviation(row.bleu),
         "sacrebleu": mean(row.sacrebleu),
         "sacrebleu_sd": deviation(row.sacrebleu),
-        "chrf": mean(row.chrf),
-        "chrf_sd": deviation(row.chrf),
+        **{name: mean(row.metrics.get(name, ())) for name in METRICS},
+        **{f"{name}_sd": deviation(row.metrics.get(name, ())) for name in METRICS},
         "runs": row.runs,
         "trainings": row.trainings,
         "diff_baseline": baseline["difference"],
@@ -311,6 +373,8 @@ def record(row: Row) -> dict[str, Any]:
         "without": row.last and row.last.reference,
         "diff_without": last["difference"],
         **{f"{name}_without": last[name] for name in TESTS[1:]},
+        **_metric_tests(row.baseline, "_baseline"),
+        **_metric_tests(row.last, "_without"),
         "bleu_runs": list(row.bleu),
         "sacrebleu_runs": list(row.sacrebleu),
         "length_ratio": row.length_ratio,
@@ -339,6 +403,7 @@ def contrast_records(table: Sequence[Row]) -> list[dict[str, Any]]:
             "system": row.system,
             "without": contrast.reference,
             **_tests(contrast),
+            **_metric_tests(contrast, ""),
             "paper_difference": contrast.paper,
         }
         for row, feature, contrast in contrasts

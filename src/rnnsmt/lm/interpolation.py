@@ -56,7 +56,7 @@ class TuningText:
             tokens += [*words, b"</s>"]
             ends.append(len(tokens))
         if not ends:
-            raise InputError(f"{path}: no lines; weights need text")
+            raise InputError(f"{path}: contains no lines; the weights cannot be estimated without text")
         self.words, self.ends = self.strings.add(tokens), np.array(ends, np.int64)
 
     def log_probabilities(self, model: Automaton) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:

@@ -286,7 +286,7 @@ def measure(model: Queries, lines: Iterable[str], name: str) -> Perplexity:
                 oov += 1
                 unknown += log10
     if not sentences:
-        raise InputError(f"{name}: no lines; perplexity needs text")
+        raise InputError(f"{name}: contains no lines; the perplexity of an empty text is undefined")
     events = words  # word_scores yields the words and </s>
     words -= sentences
     return Perplexity(

@@ -33,8 +33,8 @@ def setting_mistakes(systems: Systems) -> Iterator[str]:
         is_used = scorer in systems.networks
         if is_used and settings.variant == "feed-forward" and settings.max_length < longest:
             yield (
-                f"{scorer}: takes phrases of {settings.max_length} words, phrases.max_length is {longest}; "
-                f"give it max_length: {longest}"
+                f"{scorer}: accepts phrases of at most {settings.max_length} words, but phrases.max_length is "
+                f"{longest}; set its max_length to {longest}"
             )
 
 

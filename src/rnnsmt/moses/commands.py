@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
-from rnnsmt.moses.ini import CSLM_UNKNOWN, RESCORING, Feature, MosesIni
+from rnnsmt.moses.ini import BILINGUAL, CSLM_UNKNOWN, RESCORING, Feature, MosesIni
 from rnnsmt.plan.config import PARTS
 
 
@@ -49,6 +49,11 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
         default=CSLM_UNKNOWN[0],
         help="joint model probability of a word outside the shortlist, as --cslm-unknown",
     )
+    parser.add_argument(
+        "--nplm",
+        metavar="FILE",
+        help="joint model for Moses, model.nplm of `nnjm export-nplm`, relative to --model-dir: a line BilingualNPLM",
+    )
     parser.add_argument("--num-features", type=int, default=4, help="number of score columns of the phrase table")
     parser.add_argument(
         "--further-weights",
@@ -72,14 +77,18 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
-    from rnnsmt.moses.default_ini import default_ini
+    from rnnsmt.moses.default_ini import bilingual_options, default_ini
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
     networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
     neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
-    for name in [args.phrase_table, *args.lm, *filter(None, (reordering, args.cslm, args.nnjm))]:
+    if args.nplm and args.nnjm:
+        raise InputError("--nnjm and --nplm: give one; both are the joint model")
+    for name in [args.phrase_table, *args.lm, *filter(None, (reordering, args.cslm, args.nnjm, args.nplm))]:
         if not (args.model_dir / name).is_file():
             raise InputError(f"{args.model_dir / name}: no such file; build the model before its moses.ini")
+    if args.nplm:
+        neural[BILINGUAL] = bilingual_options(args.model_dir, args.nplm)
     if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
         raise InputError("--num-features and --lm-order start at 1, --table-limit at 0, --distortion-limit at -1")
     if args.further_weights is not None and len(args.further_weights) != args.num_features - 4:
@@ -117,15 +126,15 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
     r"""Add features of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    A decoder cannot compute such features (type Rescored) and does not accept the ini. The other weights are not
-    changed. With weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
+    A decoder cannot compute such features (type Rescored) and rejects the ini. The other weights are not changed. With
+    weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
 
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
     """
     if len(args.ini) != len(args.output):
-        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give as many of each")
+        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give the same number of each")
     if not all(name.isidentifier() for name in args.name) or not math.isfinite(args.weight):
         names = " ".join(args.name)
         raise InputError(f"--name {names} --weight {args.weight}: a name like LSTM0 and a finite weight are needed")
@@ -374,13 +383,14 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     add("--optimiser", choices=("mert", "mira", "pro"), default="mert", help="optimiser that will be used for tuning")
     add("--lm-order", type=positive, default=5, metavar="N",
         help="n-gram order of a language model that the decoder must be able to read")  # fmt: skip
+    add("--joint-model", action="store_true", help="the decoder must have BilingualNPLM, i.e. be built with NPLM")
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
     """Check that a Moses installation has the programs that parts of the pipeline need, and that its decoder works.
 
     All missing programs are listed. For tuning and decoding, the decoder translates one word with a small model that
-    has a language model of the given order and a lexicalised reordering table.
+    has a language model of the given order and a lexicalised reordering table, and with --joint-model a joint model.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -389,6 +399,6 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.installation import Installation, Needs
 
     moses = Installation(args.moses_home)
-    needs = Needs(args.parts, args.aligners, args.optimiser, args.lm_order)
+    needs = Needs(args.parts, args.aligners, args.optimiser, args.lm_order, args.joint_model)
     moses.check(needs)
     return {"programs": len(moses.about(needs)), "parts": " ".join(args.parts)}

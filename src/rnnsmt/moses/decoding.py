@@ -21,8 +21,8 @@ from rnnsmt.base.io import (
     write_plain,
 )
 from rnnsmt.base.state_folder import StateFolder
-from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
-from rnnsmt.moses.installation import MERT, MOSES, Installation, run
+from rnnsmt.moses.ini import BILINGUAL, FILES, NEURAL_MODELS, RESCORING, Feature, MosesIni
+from rnnsmt.moses.installation import FILLED_MEMORY, MERT, MOSES, Installation, run
 from rnnsmt.moses.nbest import fields_of
 from rnnsmt.stages import STAGES
 
@@ -71,13 +71,19 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
                 f"{ini.path}: {feature.name}: Moses' decoder has no continuous-space LM; search with rnnsmt, or score "
                 "Moses' n-best lists with `cslm rescore`"
             )
-        if feature.kind in NEURAL_MODELS:
-            raise InputError(f"{ini.path}: {feature.name}: Moses' decoder has no {feature.kind}; search with rnnsmt")
-        options = dict(feature.options)
-        if "path" in options:
-            options["path"] = str(ini.located(feature, folder).resolve())
-        features.append(Feature(feature.kind, feature.name, options))
+        if feature.kind in NEURAL_MODELS and feature.kind != BILINGUAL:
+            raise InputError(
+                f"{ini.path}: {feature.name}: Moses' decoder does not read {feature.kind}; write the network for Moses "
+                "with `nnjm export-nplm`, and the ini with `moses ini --nplm`"
+            )
+        files = {key: str(path.resolve()) for key, path in ini.located_files(feature, folder).items()}
+        features.append(Feature(feature.kind, feature.name, feature.options | files))
     return replace(ini, features=features)
+
+
+def environment_of(ini: MosesIni) -> dict[str, str]:
+    """Return the further variables of the environment of a decoder with the features of an ini."""
+    return FILLED_MEMORY if any(feature.kind == BILINGUAL for feature in ini.features) else {}
 
 
 def decode(
@@ -116,7 +122,7 @@ def decode(
         options += ["-output-unknowns", work / "unknown"]
         seconds, _ = run(
             [moses.program(MOSES), "-f", work / "moses.ini", *limits.options(), *options, "-i", work / "input"],
-            log, work, stdout=work / "output",
+            log, work, stdout=work / "output", environment=environment_of(ini),
         )  # fmt: skip
         found = [" ".join(words_of(line)) for line in read_lines(work / "output")]
         if len(found) != lines:
@@ -186,7 +192,11 @@ def tune(
             "version of this stage": STAGES["moses"]["tune"].version,
             **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", OPTIMISERS[optimiser])},
             "ini": hashlib.sha256(replace(located, path=None).text_for(work).encode()).hexdigest(),
-            **{f"file of {one.name}": sha256(one.options["path"]) for one in located.features if "path" in one.options},
+            **{
+                f"file of {one.name}": " ".join(sha256(one.options[key]) for key in FILES if key in one.options)
+                for one in located.features
+                if FILES[0] in one.options
+            },
             "source": sha256(source),
             "reference": " ".join(map(sha256, references)),
             "seed": seed, "optimiser": optimiser, "nbest": nbest, "max-iterations": max_iterations,
@@ -222,6 +232,7 @@ def tune(
             *(["--continue"] if goes_on else []),
         ],
         log, work, held=state.descriptors, more_logs=[tuning / "mert.log", tuning / "extract.err"],
+        environment=environment_of(ini),
     )  # fmt: skip
         (work / ENDED).touch()
     iterations: list[dict[str, Any]] = []

@@ -4,8 +4,32 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rnnsmt.moses.ini import NEURAL_MODELS, Feature, MosesIni
+from rnnsmt.moses.nplm_file import INFO, SOURCE, TARGET, read_info, read_words
 
 REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
+
+JOINT_MODEL = "NNJM0"
+"""Name of the joint model for Moses: that of the joint model of this project."""
+
+
+def bilingual_options(folder: Path, path: str) -> dict[str, str]:
+    """Return the options of a joint model for Moses; vocabularies and sizes are beside the network.
+
+    Args:
+        folder: directory of the model.
+        path: the network, relative to ``folder``.
+
+    Raises:
+        InputError: a file is missing or damaged.
+    """
+    sizes = read_info((folder / path).with_name(INFO))
+    vocabularies = {"source_vocab": Path(path).with_name(SOURCE), "target_vocab": Path(path).with_name(TARGET)}
+    for file in vocabularies.values():
+        read_words(folder / file)
+    return {
+        "name": JOINT_MODEL, "order": str(sizes.order), "source_window": str(sizes.window), "path": path,
+        **{option: str(file) for option, file in vocabularies.items()},
+    }  # fmt: skip
 
 
 def default_ini(
@@ -34,7 +58,7 @@ def default_ini(
         num_features: number of phrase scores.
         distortion_limit: in source words.
         table_limit: maximum number of translations per source phrase.
-        neural: neural features by kind, each with its path and other options.
+        neural: neural features by kind, each with its path and other options; without ``name`` it is the kind and 0.
         further_weights: weights of the phrase scores after the fourth.
         further_lms: paths of the features LM1, LM2 and so on, of the same order.
     """
@@ -64,7 +88,7 @@ def default_ini(
         features.append(Feature("KENLM", name, options))
         weights[name] = [0.5]
     for kind, given in (neural or {}).items():
-        name = f"{kind}0"
+        name = given.get("name", f"{kind}0")
         features.append(Feature(kind, name, {"name": name, **given}))
         weights[name] = [NEURAL_MODELS[kind].weight]
     sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}

@@ -44,20 +44,31 @@ class NeuralKind(NamedTuple):
 
     Attributes:
         weight: weight before tuning, from the registry of features.
-        choices: the other options with the values that they may have, the default first.
+        choices: options with the values that they may have, the default first.
         reads_links: whether it needs the word alignment of phrase pairs.
+        required: other options that its line must have: sizes, and files of ``FILES``.
     """
 
     weight: float
     choices: Mapping[str, Sequence[str]]
     reads_links: bool = False
+    required: Sequence[str] = ()
 
+
+BILINGUAL = "BilingualNPLM"
+"""Kind of the joint model that Moses has, if it was built with NPLM (``rnnsmt.moses.nplm_file``)."""
 
 NEURAL_MODELS = {
     "CSLM": NeuralKind(CSLM.weight, {"unknown": CSLM_UNKNOWN}),
     "NNJM": NeuralKind(NNJM.weight, {"unknown": CSLM_UNKNOWN}, reads_links=True),
+    BILINGUAL: NeuralKind(
+        NNJM.weight, {}, reads_links=True, required=("order", "source_window", "source_vocab", "target_vocab")
+    ),
 }
-"""Neural features inside the search, by kind; Moses has no such features."""
+"""Neural features inside the search, by kind; of these Moses has ``BILINGUAL`` only."""
+
+FILES = ("path", "source_vocab", "target_vocab")
+"""Options of features that name files."""
 
 ONE_SCORE = (
     *NEURAL_MODELS,
@@ -265,8 +276,9 @@ class MosesIni:
         wanted = [[str(number), "T", str(number)] for number in range(count)]
         if count and sorted(steps) != sorted(wanted):
             raise InputError(
-                f"{self._place('mapping')}: [mapping] {', '.join(' '.join(line) for line in lines)[:60]}: this decoder "
-                f"uses every phrase table by itself, which is {', '.join(' '.join(line) for line in wanted)}"
+                f"{self._place('mapping')}: [mapping] {', '.join(' '.join(line) for line in lines)[:60]}: this "
+                "decoder supports only mappings in which every phrase table is an alternative of its own; use "
+                f"{', '.join(' '.join(line) for line in wanted)}"
             )
 
     def is_same_model(self, other: "MosesIni") -> bool:
@@ -280,10 +292,8 @@ class MosesIni:
 
     def _resolved(self, feature: Feature) -> Feature:
         """Return a feature with the absolute path of its file."""
-        options = dict(feature.options)
-        if "path" in options:
-            options["path"] = str(self.file_of(feature).resolve())
-        return Feature(feature.kind, feature.name, options)
+        options = {key: str(self.file_of(feature, key).resolve()) for key in FILES if key in feature.options}
+        return Feature(feature.kind, feature.name, feature.options | options)
 
     def _place(self, section: str) -> str:
         line = self.section_lines.get(section)
@@ -299,38 +309,55 @@ class MosesIni:
         name, _, place = score.rpartition(":")
         self.weights[name][int(place)] = value
 
-    def file_of(self, feature: Feature) -> Path:
-        """Return the path of a feature's file, resolved against the directory of the ini.
+    def file_of(self, feature: Feature, key: str = FILES[0]) -> Path:
+        """Return the path of a feature's file, resolved against the directory of the ini. key: one of ``FILES``.
 
         Raises:
-            InputError: the feature has no path.
+            InputError: the feature has no such option.
         """
-        if "path" not in feature.options:
-            raise InputError(f"{self.path}: feature {feature.name} has no path=")
-        return self.folder / feature.options["path"]
+        if key not in feature.options:
+            raise InputError(f"{self.path}: feature {feature.name} has no {key}=")
+        return self.folder / feature.options[key]
 
-    def located(self, feature: Feature, folder: Path | None = None) -> Path:
+    def located(self, feature: Feature, folder: Path | None = None, key: str = FILES[0]) -> Path:
         """Return the file of a feature, or the file of the same base name in ``folder`` if there is one.
 
+        Args:
+            feature: the feature.
+            folder: the directory, or None.
+            key: option that names the file, one of ``FILES``.
+
         Raises:
-            InputError: the file is missing, or the feature has no path.
+            InputError: the file is missing, or the feature has no such option.
         """
-        path = self.file_of(feature)
+        path = self.file_of(feature, key)
         if folder is not None and (folder / path.name).is_file():
             return folder / path.name
         if not path.is_file():
             where = f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
-            raise InputError(f"{where}: the file of {feature.name} is missing: {path}; correct path= or make the file")
+            raise InputError(f"{where}: the file of {feature.name} is missing: {path}; correct {key}= or make the file")
         return path
 
-    def neural_options(self, feature: Feature) -> dict[str, str]:
-        """Return the options of a neural feature by ``NeuralKind.choices``, with their defaults.
+    def located_files(self, feature: Feature, folder: Path | None = None) -> dict[str, Path]:
+        """Return all files of a feature by option, see ``located``."""
+        return {key: self.located(feature, folder, key) for key in FILES if key in feature.options}
+
+    def neural_options(self, feature: Feature, folder: Path | None = None) -> dict[str, str]:
+        """Return the options of a neural feature by ``NeuralKind``, with their defaults; files as ``located_files``.
 
         Raises:
-            InputError: an option has a value that it may not have.
+            InputError: an option is missing, or has a value that it may not have.
         """
         options = {}
-        for key, values in NEURAL_MODELS[feature.kind].choices.items():
+        kind = NEURAL_MODELS[feature.kind]
+        for key in kind.required:
+            if key not in feature.options:
+                raise InputError(f"{self.path}: {feature.name} has no {key}=; {feature.kind} needs it")
+            options[key] = feature.options[key]
+            if key not in FILES and not (options[key].isdecimal() and len(options[key]) < 4):
+                raise InputError(f"{self.path}: {feature.name} has {key}={options[key][:60]}; it must be a number")
+        options |= {key: str(path) for key, path in self.located_files(feature, folder).items() if key in kind.required}
+        for key, values in kind.choices.items():
             options[key] = feature.options.get(key, values[0])
             if options[key] not in values:
                 raise InputError(
@@ -346,8 +373,9 @@ class MosesIni:
         out += ["[distortion-limit]", str(self.distortion_limit), "", "[feature]"]
         for feature in self.features:
             options = dict(feature.options)
-            if "path" in options and not Path(options["path"]).is_absolute():
-                options["path"] = os.path.relpath(self.folder / options["path"], folder)
+            for key in FILES:
+                if key in options and not Path(options[key]).is_absolute():
+                    options[key] = os.path.relpath(self.folder / options[key], folder)
             if feature.kind in PHRASE_TABLES and self.table_limit_of(feature) != DEFAULT_TABLE_LIMIT:
                 options["table-limit"] = str(self.table_limit_of(feature))
             out.append(Feature(feature.kind, feature.name, options).line())

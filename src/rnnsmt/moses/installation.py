@@ -18,10 +18,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.base.progress import say
-from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.plan.config import parts_of_moses
+from rnnsmt.moses.default_ini import JOINT_MODEL, bilingual_options, default_ini
+from rnnsmt.moses.ini import BILINGUAL
+from rnnsmt.moses.nplm_file import (
+    BEGIN,
+    END,
+    INFO,
+    MODEL,
+    NONE,
+    SOURCE,
+    TARGET,
+    UNKNOWN,
+    BilingualSizes,
+    NplmNetwork,
+    write_info,
+    write_network,
+    write_words,
+)
+from rnnsmt.plan.config import moses_has_joint_model, parts_of_moses
 
 FOLDERS = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
 """Directories below an installation that contain the programs of Moses, MGIZA, GIZA++ and fast_align."""
@@ -32,7 +50,7 @@ GIZA = (("mgiza", "snt2cooc", "merge_alignment.py", "mkcls"), ("GIZA++", "snt2co
 """MGIZA and GIZA++, each with the programs that ``train-model.perl`` calls in the same directory."""
 
 OF_TRAIN = ("symal", "extract", "score", "consolidate", "lexical-reordering-score")
-"""Programs that ``train-model.perl`` calls in the directory ``bin`` beside its ``scripts``, and nowhere else."""
+"""Programs that ``train-model.perl`` calls in the directory ``bin`` next to its ``scripts``, and nowhere else."""
 
 OF_MERT = ("mert", "pro", "kbmira", "evaluator", "megam_i686.opt")
 """Programs that ``mert-moses.pl`` needs in the directory of ``extractor``; the first four with every optimiser."""
@@ -61,18 +79,20 @@ class Needs(NamedTuple):
         aligners: aligners of the part ``alignment``.
         optimiser: optimiser of the part ``tuning``.
         lm_order: order of the language model that the decoder must be able to read.
+        joint_model: whether the decoder must have ``BilingualNPLM``.
     """
 
     parts: Collection[str]
     aligners: Collection[str] = ()
     optimiser: str = "mert"
     lm_order: int = 5
+    joint_model: bool = False
 
 
 def needs_of(config: Mapping[str, Any]) -> Needs:
     """Return the requirements of a checked configuration on Moses."""
     aligners, optimiser, order = config["alignment"]["aligners"], config["tuning"]["optimiser"], config["lm"]["order"]
-    return Needs(parts_of_moses(config), aligners, optimiser, order)
+    return Needs(parts_of_moses(config), aligners, optimiser, order, moses_has_joint_model(config))
 
 
 class Installation:
@@ -119,7 +139,9 @@ class Installation:
         """
         found = self.find(name)
         if found is None:
-            raise InputError(f"{self.home}: has no program {name} in {', '.join(FOLDERS[:-1])}; nor is it on PATH")
+            raise InputError(
+                f"{self.home}: has no program {name} in {', '.join(FOLDERS[:-1])}, and it is not on PATH either"
+            )
         return found
 
     def giza(self) -> tuple[str, Path] | None:
@@ -163,6 +185,8 @@ class Installation:
             )
         if {"tuning", "decoding"} & set(needs.parts):
             try_decoder(self.program(MOSES), needs.lm_order)
+            if needs.joint_model:
+                try_joint_model(self.program(MOSES))
 
     def about(self, needs: Needs) -> dict[str, dict[str, str]]:
         """Return path and SHA-256 of every program that is used, for the provenance."""
@@ -181,39 +205,102 @@ def try_decoder(decoder: Path, lm_order: int) -> None:
         InputError: the decoder fails; the message contains the reason that it printed.
     """
     with tempfile.TemporaryDirectory(prefix="rnnsmt-moses-") as name:
+        said, nbest = _translate_a_word(decoder, Path(name), lm_order)
+    if not nbest.endswith("0=0"):
+        raise InputError(
+            f"{decoder}: cannot translate a word with an LM of order {lm_order}, lexicalised reordering and n-best "
+            f"lists with segmentations: {last_words(said) or 'no output'}; build a newer Moses"
+            + (f", with --max-kenlm-order={lm_order}" if lm_order > 6 else "")
+        )
+
+
+FILLED_MEMORY = {"MALLOC_PERTURB_": "85"}
+"""Environment of a decoder with a joint model. NPLM (as of 2015) skips the second hidden layer if the memory where the
+number of hidden units will be stored happens to be 0 before the network is read; with this variable, glibc fills
+memory with another value."""
+
+JOINT_SCORE = -0.75
+"""Score of the word that ``try_joint_model`` has translated; a third of it is due to the biases of each layer."""
+
+
+def try_joint_model(decoder: Path) -> None:
+    """Translate one word with a joint model whose score is known.
+
+    Raises:
+        InputError: the decoder has no ``BilingualNPLM``, or computes another score.
+    """
+    with tempfile.TemporaryDirectory(prefix="rnnsmt-moses-") as name:
         folder = Path(name)
-        pairs = (("a", "b"), ("b", "c"))
-        scores = {"table": "1 1 1 1 ||| 0-0 ||| 1 1 1 ||| |||", "reordering": "0.2 0.4 0.4 0.2 0.4 0.4"}
-        for file, rest in scores.items():
-            with gzip.open(folder / f"{file}.gz", "wt") as out:
-                out.writelines(f"{source} ||| {target} ||| {rest}\n" for source, target in pairs)
-        ngrams = [["<s>", "</s>", "<unk>", "b"], *([" ".join(["b"] * n)] for n in range(2, lm_order + 1))]
-        counts = "\n".join(f"ngram {n}={len(found)}" for n, found in enumerate(ngrams, 1))
-        blocks = "".join(
-            f"\\{n}-grams:\n" + "".join(f"-1\t{one}{'' if n == lm_order else chr(9) + '-1'}\n" for one in found) + "\n"
-            for n, found in enumerate(ngrams, 1)
+        target, source = [UNKNOWN, NONE, "b", BEGIN, END], [UNKNOWN, "a", BEGIN, END]
+        sizes = BilingualSizes(order=2, window=1)
+        one = np.ones((1, 1), np.float32)
+        third = np.float32(-JOINT_SCORE / 3)
+        write_network(
+            folder / MODEL,
+            NplmNetwork(
+                sizes.ngram, "rectifier", np.zeros((9, 1), np.float32), np.zeros((1, sizes.ngram - 1), np.float32),
+                third * one[0], one, third * one[0], -np.ones((5, 1), np.float32), -third * np.ones(5, np.float32),
+            ),
+        )  # fmt: skip
+        write_words(folder / TARGET, target)
+        write_words(folder / SOURCE, source)
+        write_info(folder / INFO, sizes)
+        said, nbest = _translate_a_word(decoder, folder, 2, {BILINGUAL: bilingual_options(folder, MODEL)})
+    found = re.search(rf"\b{JOINT_MODEL}= (\S+)", nbest)
+    if found is None:
+        raise InputError(
+            f"{decoder}: cannot translate with a joint model ({BILINGUAL}): {last_words(said) or 'no output'}; build "
+            "Moses with --with-nplm and NPLM 0.3, or remove the systems with nnjm from compare"
         )
-        with gzip.open(folder / "lm.arpa.gz", "wt") as out:
-            out.write(f"\\data\\\n{counts}\n\n{blocks}\\end\\\n")
-        default_ini(folder, "table.gz", "reordering.gz", "lm.arpa.gz", lm_order).write(folder / "moses.ini")
-        options = (
-            "-f moses.ini -search-algorithm 1 -cube-pruning-pop-limit 10 -s 10 -threads 2 -v 0 "
-            "-output-unknowns unknown -n-best-list nbest 1 distinct -include-segmentation-in-n-best"
+    if abs(float(found[1]) - JOINT_SCORE) > 1e-3:
+        raise InputError(
+            f"{decoder}: its {BILINGUAL} gives a word {found[1]} instead of {JOINT_SCORE}, as if it had no biases or "
+            "one hidden layer; build Moses with NPLM 0.3 and without tcmalloc (docs/moses.md)"
         )
-        try:
-            done = subprocess.run(
-                [str(decoder), *options.split()], cwd=folder, input="a\n", capture_output=True, text=True,
-                timeout=SECONDS, check=False,
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise InputError(f"{decoder}: does not run: {error}") from None
-        nbest = (folder / "nbest").read_text() if (folder / "nbest").is_file() else ""
-        if done.returncode or done.stdout.split() != ["b"] or not nbest.rstrip().endswith("0=0"):
-            raise InputError(
-                f"{decoder}: cannot translate a word with an LM of order {lm_order}, lexicalised reordering and n-best "
-                f"lists with segmentations: {last_words(done.stderr) or 'no output'}; build a newer Moses"
-                + (f", with --max-kenlm-order={lm_order}" if lm_order > 6 else "")
-            )
+
+
+def _translate_a_word(
+    decoder: Path, folder: Path, lm_order: int, neural: Mapping[str, Mapping[str, str]] | None = None
+) -> tuple[str, str]:
+    """Make a small model in ``folder``, and translate the word ``a``.
+
+    Args:
+        decoder: the program.
+        folder: directory of the model.
+        lm_order: order of its language model.
+        neural: neural features, see ``default_ini``.
+
+    Returns:
+        What the decoder printed to the standard error, and its n-best list, empty if it failed.
+    """
+    pairs = (("a", "b"), ("b", "c"))
+    scores = {"table": "1 1 1 1 ||| 0-0 ||| 1 1 1 ||| |||", "reordering": "0.2 0.4 0.4 0.2 0.4 0.4"}
+    for file, rest in scores.items():
+        with gzip.open(folder / f"{file}.gz", "wt") as out:
+            out.writelines(f"{source} ||| {target} ||| {rest}\n" for source, target in pairs)
+    ngrams = [["<s>", "</s>", "<unk>", "b"], *([" ".join(["b"] * n)] for n in range(2, lm_order + 1))]
+    counts = "\n".join(f"ngram {n}={len(found)}" for n, found in enumerate(ngrams, 1))
+    blocks = "".join(
+        f"\\{n}-grams:\n" + "".join(f"-1\t{one}{'' if n == lm_order else chr(9) + '-1'}\n" for one in found) + "\n"
+        for n, found in enumerate(ngrams, 1)
+    )
+    with gzip.open(folder / "lm.arpa.gz", "wt") as out:
+        out.write(f"\\data\\\n{counts}\n\n{blocks}\\end\\\n")
+    ini = default_ini(folder, "table.gz", "reordering.gz", "lm.arpa.gz", lm_order, neural=neural)
+    ini.write(folder / "moses.ini")
+    options = (
+        "-f moses.ini -search-algorithm 1 -cube-pruning-pop-limit 10 -s 10 -threads 2 -v 0 "
+        "-output-unknowns unknown -n-best-list nbest 1 distinct -include-segmentation-in-n-best"
+    )
+    try:
+        done = subprocess.run(
+            [str(decoder), *options.split()], cwd=folder, input="a\n", capture_output=True, text=True,
+            timeout=SECONDS, check=False, env=os.environ | (FILLED_MEMORY if neural else {}),
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"{decoder}: does not run: {error}") from None
+    works = done.returncode == 0 and done.stdout.split() == ["b"] and (folder / "nbest").is_file()
+    return done.stderr, (folder / "nbest").read_text().rstrip() if works else ""
 
 
 # Running of the programs
@@ -304,6 +391,7 @@ def run(
     more_logs: Sequence[Path] = (),
     held: Sequence[int] = (),
     limit: float | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Done:
     """Run a program to its end; if this process is stopped, the program and its child processes are killed.
 
@@ -316,6 +404,7 @@ def run(
         more_logs: files of the program that are appended to the log if it fails.
         held: file descriptors of locks that the program inherits, so that they are held even if this process is killed.
         limit: time limit in seconds, after which the program is killed; None for no limit.
+        environment: further variables of the environment.
 
     Raises:
         InputError: the program cannot be started, fails, or exceeds the time limit; the message contains the reason
@@ -330,7 +419,7 @@ def run(
     log.parent.mkdir(parents=True, exist_ok=True)
     # MGIZA's scripts call a program named python
     places = os.pathsep.join([*os.get_exec_path(), str(Path(sys.executable).parent)])
-    environment = os.environ | {"LC_ALL": "C", "PATH": places, "OMP_NUM_THREADS": str(threads)}
+    variables = {"LC_ALL": "C", "PATH": places, "OMP_NUM_THREADS": str(threads)} | dict(environment or {})
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("ab") as printed:
         printed.write(f"$ {' '.join(words)}\n".encode())
@@ -342,7 +431,7 @@ def run(
         try:
             process = subprocess.Popen(
                 words, cwd=folder, stdin=subprocess.DEVNULL, stdout=writing or printed, stderr=printed,
-                start_new_session=True, env=environment, pass_fds=held,
+                start_new_session=True, env=os.environ | variables, pass_fds=held,
                 preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, mask),
             )  # fmt: skip
         except OSError as error:

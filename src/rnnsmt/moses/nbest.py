@@ -56,7 +56,10 @@ def fields_of(line: str, path: str | Path, number: int) -> list[str]:
     """
     fields = line.split("|||")
     if len(fields) < 4 or not fields[0].strip().isdecimal() or len(fields[0]) > MOST_DIGITS:
-        raise InputError(f"{path}, line {number}: not number ||| text ||| features ||| score; is it an n-best list?")
+        raise InputError(
+            f"{path}, line {number}: is not of the form `number ||| text ||| features ||| score`; is "
+            "this an n-best list?"
+        )
     return fields
 
 
@@ -86,10 +89,13 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
                 other_names, other = _parse(path, number, line)
                 if other_names != names:
                     raise InputError(
-                        f"{path}, line {number}: other features than on line 1; create the list with a single model"
+                        f"{path}, line {number}: has other features than line 1; create the list with a single model"
                     )
             if other.sentence < last:
-                raise InputError(f"{path}, line {number}: sentence {other.sentence} after {last}; sort the list")
+                raise InputError(
+                    f"{path}, line {number}: sentence {other.sentence} follows sentence {last}; sort "
+                    "the list by sentence number"
+                )
             last = other.sentence
             yield other
 
@@ -192,7 +198,9 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         fields = fields_of(line, path, number)
         sentence, text = int(fields[0]), " ".join(words_of(fields[1]))
         if sentence >= len(source):
-            raise InputError(f"{path}: has sentence {sentence} (from 0), but the text has {len(source)} lines")
+            raise InputError(
+                f"{path}: has a sentence number {sentence}, but the text has {len(source)} lines (numbers start at 0)"
+            )
         if sentence in found:
             continue
         try:
@@ -203,10 +211,16 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         inside = all(last < words for _, last, _ in phrases)
         covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1)) if inside else []
         if covered != list(range(words)) or sum(n for *_, n in phrases) != len(words_of(text)):
-            raise InputError(f"{path}, line {number}: its phrases differ from the sentence; give the file of this text")
+            raise InputError(
+                f"{path}, line {number}: the phrases differ from the sentence; give the file that was "
+                "written for this text"
+            )
         found[sentence] = text, phrases
     if lacking := [number for number, text in enumerate(source) if words_of(text) and number not in found]:
-        raise InputError(f"{path}: has no translation of sentence {lacking[0]} (from 0); create it for the whole text")
+        raise InputError(
+            f"{path}: has no translation of sentence number {lacking[0]} (numbers start at 0); create "
+            "the file for the whole text"
+        )
     return [found.get(number, ("", [])) for number in range(len(source))]
 
 
@@ -233,7 +247,10 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     rows: list[list[tuple[float, ...]]] = [[] for _ in source]
     for one in candidates:
         if one.sentence >= len(source):
-            raise InputError(f"{path}: has sentence {one.sentence} (from 0), but the text has {len(source)} lines")
+            raise InputError(
+                f"{path}: has a sentence number {one.sentence}, but the text has {len(source)} lines "
+                "(numbers start at 0)"
+            )
         texts[one.sentence].append(one.text)
         rows[one.sentence].append(one.features)
     lacking = [
@@ -241,8 +258,8 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     ]
     if lacking:
         raise InputError(
-            f"{path}: has no translation of sentence {lacking[0]} (from 0) and of {len(lacking) - 1} more; "
-            "create the list for the whole text"
+            f"{path}: has no translation of sentence number {lacking[0]} (numbers start at 0) and of "
+            f"{len(lacking) - 1} more; create the list for the whole text"
         )
     features = [np.array(values or [(0.0,) * len(names)])[:, order] for values in rows]
     return NbestLists(names, [found or [""] for found in texts], features)

@@ -78,7 +78,7 @@ def set_up_device(name: str, threads: int, precision: str = "float32", join: boo
         join: join the process group if ``torchrun`` or ``started_processes`` started several processes.
 
     Raises:
-        InputError: a GPU was asked for and there is none, or there are fewer GPUs than processes.
+        InputError: a GPU was requested and there is none, or there are fewer GPUs than processes.
     """
     torch.set_num_threads(threads)
     there = torch.cuda.is_available()
@@ -103,8 +103,8 @@ def set_up_device(name: str, threads: int, precision: str = "float32", join: boo
         processes.init_process_group("nccl" if kind == "cuda" else "gloo")
     if name == "auto" and kind == "cpu" and rank == 0 and (sign := _sign_of_a_gpu()):
         say(
-            f"--device auto: uses the CPU: torch finds no GPU although {sign}; install a torch with CUDA that fits the "
-            "driver, or give --device cpu"
+            f"--device auto: the CPU is used, because torch finds no GPU although {sign}; install a torch with CUDA "
+            "that fits the driver, or give --device cpu"
         )
     return DeviceSetup(device, rank, number, matmul_dtype)
 
@@ -156,7 +156,7 @@ def take_gpu(number: int) -> int:
     if number >= torch.cuda.device_count():
         raise InputError(f"process {number} of this machine has no GPU of its own; start fewer processes")
     if not _taken and not _lock(number, 0):
-        say(f"GPU {number}: another process of this package works on it too")
+        say(f"GPU {number}: is also used by another rnnsmt process")
     return number
 
 

@@ -4,14 +4,15 @@ A directory with these files, where SIDE is ``source.``, ``target.``, or empty f
 
 * ``SIDEwords.npy``: int32, the ids of all sequences one after the other, each ending in EOS.
 * ``SIDEoffsets.npy``: int64 [sequences + 1], where each sequence begins.
-* a JSON file: numbers and the fingerprint; written last, so that an interrupted directory has none.
+* a JSON file: numbers, the fingerprint, and the SHA-256 of all this; written last, so that an interrupted directory
+  has none.
 * the vocabularies, and what else the chapter adds.
 
 The arrays are written in pieces and memory-mapped for reading.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import GrowingArray, growing_array, read_array
-from rnnsmt.base.io import InputError, read_json
+from rnnsmt.base.io import InputError, checksum_of, read_json, write_json
 from rnnsmt.networks.vocabulary import UNK
 
 BLOCK = 1 << 22
@@ -95,12 +96,20 @@ def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
     stats = read_json(path / kind.json)
     if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
         raise InputError(f"{path / kind.json}: written by another version; {kind.remedy}")
+    # directories of earlier versions have no checksum
+    if "checksum" in stats and stats["checksum"] != checksum_of(stats):
+        raise InputError(f"{path / kind.json}: is damaged: its values are not those that were written; {kind.remedy}")
     number = stats.get(kind.sequences)
     sides = [
         open_sequences(path, _file_prefix(side), number, stats.get(f"{side} classes".strip()), kind.remedy)
         for side in kind.sides
     ]
     return IdDirectory(path, stats, tuple(sides))
+
+
+def write_about(path: Path, kind: IdFormat, about: Mapping[str, object]) -> None:
+    """Write the JSON file of a directory, with its checksum."""
+    write_json(path / kind.json, {**about, "checksum": checksum_of(about)})
 
 
 def check_vocabulary(directory: IdDirectory, kind: IdFormat, side: str, vocabulary_hash: str) -> None:

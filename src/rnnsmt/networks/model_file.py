@@ -75,7 +75,7 @@ def read_model(
     """
     content = load_file(path, device, kind.remedy)
     if content.get("format") != kind.version:
-        raise InputError(f"{path}: not {kind.network}, or of another version; {kind.remedy}")
+        raise InputError(f"{path}: is not {kind.network}, or was written by another version; {kind.remedy}")
     with corrupt_as_input_error(path, kind.remedy):
         with torch.device("meta"):
             model = build(content["sizes"])
@@ -131,7 +131,7 @@ def _check_members(path: str | Path, remedy: str) -> None:
     except (*_CORRUPT, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error) as error:
         raise InputError(f"{path}: cannot be read ({_reason(error)}); {remedy}") from None
     if damaged is not None:
-        raise InputError(f"{path}: is damaged: {damaged[:60]!r} in it has another CRC-32 than was written; {remedy}")
+        raise InputError(f"{path}: is damaged: the CRC-32 of {damaged[:60]!r} is wrong; {remedy}")
 
 
 @contextmanager

@@ -24,8 +24,8 @@ it; on a CPU the result is bitwise identical to that of an uninterrupted run. On
 to resume.
 
 With --processes, or under torchrun, every minibatch is split among several processes. The network is that of
-a single process up to rounding and the random choices of a minibatch (--dropout, --sampled-classes and the
-like)."""
+a single process up to rounding and the random choices of a minibatch (for example --dropout
+and --sampled-classes)."""
 """Description of the options of ``add_training`` in the help."""
 
 

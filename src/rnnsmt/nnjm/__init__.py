@@ -1,1 +1,1 @@
-"""The neural network joint model of Devlin et al. (2014): a language model that sees the source words around a word."""
+"""The neural network joint model of Devlin et al. (2014): a language model that also reads a window of source words."""

@@ -1,9 +1,10 @@
-"""Affiliation: the source position that every target word hangs on (Devlin et al. 2014, section 2.1).
+"""Affiliation: the source position with which every target word is affiliated (Devlin et al. 2014, section 2.1).
 
-* A target word with several links hangs on the middle one, rounded down: of n source positions in ascending order on
-  the one with index (n - 1) // 2.
-* A word without a link hangs on the position of the nearest word that has one, the right one if both are as near.
-* ``</s>`` hangs on ``</s>`` of the source.
+* A target word with several links is affiliated with the middle one of its n source positions, in ascending order
+  that with index (n - 1) // 2.
+* A word without a link has the affiliation of the nearest target word with a link, of the right one if two are equally
+  near.
+* ``</s>`` is affiliated with ``</s>`` of the source.
 
 Training affiliates the words of whole sentences; the search affiliates those of a phrase pair by the links within it,
 as Moses does.

@@ -36,7 +36,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the layers and the number of parameters of a joint model, without building it.
 
-    Also prints the training settings of the preset. torch is not needed.
+    The training settings of the preset are printed as well. torch is not needed.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -69,9 +69,10 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--direction",
         choices=DIRECTIONS,
         default=DIRECTIONS[0],
-        help="what the network will predict. direct: a target word from the source words around its affiliated one and "
-        "the target words before; inverse: a source word, with the sides exchanged; -rl: from right to left, from the "
-        "words behind instead of those before. The search uses direct ones, `nnjm rescore` all",
+        help="word that the network predicts; direct: the next target word, given the preceding target words and the "
+        "source words around the affiliated one; inverse: the same with the sides exchanged; -rl: from right to "
+        "left, given the following words. The search needs a network of direction direct; `nnjm rescore` uses all "
+        "four directions",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -79,8 +80,9 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert a bitext with its word alignment into memory-mapped arrays of word ids and affiliations.
 
-    Every target word hangs on a source word (Devlin et al. 2014): the middle one of those it is linked to, or that of
-    the nearest word with a link. Sentence pairs without a link are left out and counted.
+    Every target word is affiliated with one source word (Devlin et al. 2014): the middle one of the words to which it
+    is linked. A word without a link takes the affiliation of the nearest target word that has one. Sentence pairs
+    without a link are skipped and counted.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -116,7 +118,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
-    r"""Train the neural network joint model (Devlin et al. 2014) on a bitext with links.
+    r"""Train the neural network joint model (Devlin et al. 2014) on a word-aligned bitext.
 
     Input is the directory of `nnjm prepare`; outputs are the network and its learning curve (JSON). The perplexity of
     held-out sentence pairs is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
@@ -208,7 +210,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     number = len(args.nbest)
     if len(args.output) != number:
-        raise InputError(f"{number} --nbest but {len(args.output)} --output; give as many of each")
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; give the same number of each")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
         raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
     need_torch()
@@ -231,3 +233,68 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
         }
         entries += add_to_nbest([scorers[path] for path in models], texts[n], nbest, output, links)
     return {"translations": entries, "phrase pairs": len(links)}
+
+
+def export_nplm_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `nnjm train`")
+    parser.add_argument(
+        "--output-dir",
+        required=True,
+        metavar="DIR",
+        help="output directory: model.nplm (NPLM 0.3, text), vocab.source, vocab.target, info",
+    )
+
+
+def export_nplm(args: argparse.Namespace) -> dict[str, object]:
+    r"""Write a joint model in the files of Moses' feature BilingualNPLM.
+
+    The network must be self-normalised, because Moses does not normalise, and of direction direct. `moses ini --nplm`
+    writes the moses.ini. Moses needs to be built with --with-nplm (NPLM 0.3).
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt nnjm export-nplm --model try/nnjm.pt --output-dir try/nplm
+    """
+    need_torch()
+
+    from rnnsmt.nnjm.model import load_model
+    from rnnsmt.nnjm.nplm import write_nplm
+
+    trained = load_model(args.model)
+    write_nplm(trained, args.output_dir, args.model)
+    return {"target words": len(trained.vocabulary), "source words": len(trained.source_vocabulary)}
+
+
+def import_nplm_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--nplm",
+        required=True,
+        metavar="FILE",
+        help="network in the text format of NPLM; info, vocab.source and vocab.target are beside it",
+    )
+    parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the model")
+
+
+def import_nplm(args: argparse.Namespace) -> dict[str, object]:
+    r"""Read a joint model from the files of Moses' feature BilingualNPLM, and write a model file of `nnjm train`.
+
+    The directory is that of `nnjm export-nplm`, or that in which the scripts of Moses (scripts/training/bilingual-lm)
+    have trained. Networks with two hidden layers, tanh or rectifier, are supported. All words outside the vocabulary
+    have the probability of <unk>.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt nnjm import-nplm --nplm try/nplm/model.nplm --output-model try/imported.pt
+    """
+    need_torch()
+
+    from pathlib import Path
+
+    from rnnsmt.moses.nplm_file import INFO, SOURCE, TARGET, read_info
+    from rnnsmt.nnjm.model import save_model
+    from rnnsmt.nnjm.nplm import read_nplm
+
+    source, target, info = (Path(args.nplm).with_name(name) for name in (SOURCE, TARGET, INFO))
+    trained = read_nplm(args.nplm, (source, target), read_info(info))
+    save_model(args.output_model, trained)
+    return {"target words": len(trained.vocabulary), "source words": len(trained.source_vocabulary)}

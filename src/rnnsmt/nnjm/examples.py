@@ -1,7 +1,7 @@
 """Examples of the joint model: a bitext as ids on disk, a directory of ``rnnsmt.networks.id_directory``.
 
 The JSON file is ``examples.json``, the vocabularies are ``vocab.{source,target}.txt``; ``affiliations.npy``, int32
-[target words], has the source position in the sentence that every target word hangs on.
+[target words], has the source position in the sentence with which every target word is affiliated.
 
 In a directory of another direction than ``direct`` (``settings.DIRECTIONS``), "target" is the predicted side: with
 ``inverse`` the sides are exchanged, with ``-rl`` the words of the predicted side are in reverse order. Affiliations are
@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import growing_array, read_array
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.io import InputError
 from rnnsmt.cslm.text import contexts_at
 from rnnsmt.networks.id_directory import (
     IdFormat,
     Sequences,
     check_vocabulary,
     open_id_directory,
+    write_about,
     write_id_directory,
 )
 from rnnsmt.networks.vocabulary import NULL, Vocabulary
@@ -70,9 +71,9 @@ class Examples:
         path = opened.path / "affiliations.npy"
         affiliated = read_array(path, np.int32, 1, FORMAT.remedy, mapped=True)
         if len(affiliated) != len(sides[1].words) or affiliated.min() < 0:
-            raise InputError(f"{path}: not the affiliations of these sentences; {FORMAT.remedy}")
+            raise InputError(f"{path}: does not match the sentences; {FORMAT.remedy}")
         if (np.maximum.reduceat(affiliated, sides[1].offsets[:-1]) >= np.diff(sides[0].offsets)).any():
-            raise InputError(f"{path}: points behind the end of a sentence; {FORMAT.remedy}")
+            raise InputError(f"{path}: contains a position beyond the end of a sentence; {FORMAT.remedy}")
         unknown = int(opened.stats.get("distinct unknown target words", 0))
         direction = str(opened.stats.get("direction"))
         if direction not in DIRECTIONS:
@@ -107,7 +108,8 @@ def network_inputs(
 
     Args:
         sides: sentences of both sides, the predicted one second.
-        affiliated: int32 [target words], position in the sentence that every word of the predicted side hangs on.
+        affiliated: int32 [target words], position in the sentence with which every word of the predicted side is
+            affiliated.
         places: [B], positions in the words of the predicted side.
         order, window: sizes of the network.
         vocabulary: of the predicted side.
@@ -179,7 +181,7 @@ def prepare_examples(
         unknown = sum(word.decode() not in vocabularies[side].index for word in (given, predicted)[side])
         figures[f"distinct unknown {name} words"] = unknown
     fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
-    write_json(directory / FORMAT.json, {**about, **figures, "fingerprint": fingerprint})
+    write_about(directory, FORMAT, {**about, **figures, "fingerprint": fingerprint})
     return figures
 
 
@@ -218,7 +220,7 @@ def affiliated_sentences(
 ) -> tuple[tuple[Sequences, Sequences], NDArray[np.int32]]:
     """Return the sentences of a block as ids with ``</s>``, and the affiliations of the predicted words.
 
-    ``</s>`` hangs on ``</s>``. With ``-rl`` the predicted words and their affiliations are in reverse order.
+    ``</s>`` is affiliated with ``</s>``. With ``-rl`` the predicted words and their affiliations are in reverse order.
 
     Args:
         block: see ``directed``.

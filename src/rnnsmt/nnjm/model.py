@@ -1,7 +1,7 @@
 """The neural network joint model of Devlin et al. (2014), section 2, and the file of a network.
 
-p(t_i | history, window) = softmax(W_o g + b_o), where the inputs are the 2 w + 1 source words around the word s_a that
-t_i hangs on (``rnnsmt.nnjm.affiliation``), and the n - 1 target words before t_i, the oldest first::
+p(t_i | history, window) = softmax(W_o g + b_o), where the inputs are the 2 w + 1 source words around the word s_a with
+which t_i is affiliated (``rnnsmt.nnjm.affiliation``), and the n - 1 target words before t_i, the oldest first::
 
     x = [R(s_{a-w}); ...; R(s_{a+w}); R(t_{i-n+1}); ...; R(t_{i-1})]
     h = f(W_1 x + b_1)

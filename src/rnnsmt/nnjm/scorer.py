@@ -14,14 +14,19 @@ from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores, check_ids
 from rnnsmt.cslm.perplexity import perplexities
 from rnnsmt.cslm.text import Ids
 from rnnsmt.cslm.text_scores import word_scores
+from rnnsmt.moses.nplm_file import BilingualSizes
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.vocabulary import NULL, UNK
 from rnnsmt.nnjm.affiliation import windows_at
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.model import TrainedNnjm, load_model
+from rnnsmt.nnjm.nplm import read_nplm
 
 BLOCK = 50_000
 """Number of target words that are scored together."""
+
+LOWEST = -100.0
+"""Lowest score of a word in Moses."""
 
 
 class JointScorer(NGramScorer):
@@ -36,7 +41,10 @@ class JointScorer(NGramScorer):
 
     def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
         """Read the model file."""
-        trained = load_model(path, device)
+        return self._described(load_model(path, device))
+
+    def _described(self, trained: TrainedNnjm) -> TrainedNnjm:
+        """Set the attributes of a network, and return it."""
         sizes: Any = trained.model.sizes
         self.order, self.window, self.width = sizes.order, sizes.window, 2 * sizes.window + 1
         self.direction = trained.direction
@@ -46,7 +54,7 @@ class JointScorer(NGramScorer):
     def windows(self, words: list[str]) -> NDArray[np.int32]:
         """Return the windows of a source sentence of n words as input ids, int32 [n + 1, width].
 
-        Row i is the window of target words that hang on source word i, row n that of ``</s>``.
+        Row i is the window of target words affiliated with source word i, row n that of ``</s>``.
         """
         ids = self.source_vocabulary.ids(words, eos=True)
         around = windows_at(ids, 0, len(ids), np.arange(len(ids)), self.window, NULL)
@@ -85,7 +93,7 @@ class JointScorer(NGramScorer):
 
         Args:
             source: the words of the source sentence [m].
-            affiliated: [n], source position that every target word hangs on.
+            affiliated: [n], source position with which every target word is affiliated.
             target: the words of the translation [n].
 
         Returns:
@@ -109,6 +117,37 @@ class JointScorer(NGramScorer):
         return scores[-1], falls
 
 
+class NplmScorer(JointScorer):
+    """The probabilities of a joint model in the files of Moses' ``BilingualNPLM``, as Moses computes them."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        vocabularies: tuple[str | Path, str | Path],
+        sizes: BilingualSizes,
+        device: str = "auto",
+        threads: int = 1,
+    ) -> None:
+        """Read the files, see ``NGramScorer.__init__``.
+
+        Args:
+            path: the network.
+            vocabularies: the source and the target vocabulary.
+            sizes: the sizes of its n-grams.
+            device, threads: as in ``NGramScorer.__init__``.
+        """
+        self._files = vocabularies, sizes
+        super().__init__(path, device, threads, normalize=False)
+
+    def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
+        """Read the files."""
+        return self._described(read_nplm(path, *self._files, device))
+
+    def _checked(self, scores: Scores, words: Ids) -> Scores:
+        """Return the scores of words, none of them below ``LOWEST``."""
+        return np.maximum(super()._checked(scores, words), np.float32(LOWEST))
+
+
 def perplexity_report(
     model: str | Path, directory: str | Path, cslm: str | Path | None, device: str, threads: int
 ) -> dict[str, Any]:
@@ -123,7 +162,10 @@ def perplexity_report(
         ("target", scorer.vocabulary, examples.target_vocabulary),
     ):
         if of_model.hash() != of_text.hash():
-            raise InputError(f"{directory}: its {side} vocabulary is not that of {model}; prepare it with that one")
+            raise InputError(
+                f"{directory}: its {side} vocabulary is not that of {model}; prepare the bitext with "
+                "the vocabulary of the model"
+            )
     if scorer.direction != examples.direction:
         raise InputError(f"{directory}: has direction {examples.direction}, but {model} predicts {scorer.direction}")
     words = np.array(examples.target.words)

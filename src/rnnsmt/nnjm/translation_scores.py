@@ -120,11 +120,18 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
         sentence, text = int(fields[0]), " ".join(words_of(fields[1]))
         for name in names:
             if f"{name}=" in fields[2].split():
-                raise InputError(f"{path}, line {number}: has {name}= already; omit the network of this direction")
+                raise InputError(
+                    f"{path}, line {number}: already has the feature {name}; omit the network of this direction"
+                )
         if sentence >= len(sources):
-            raise InputError(f"{path}, line {number}: sentence {sentence} of {len(sources)}, which count from 0")
+            raise InputError(
+                f"{path}, line {number}: sentence number {sentence}, but the source text has "
+                f"{len(sources)} lines (numbers start at 0); give the source text of this list"
+            )
         if sentence < last:
-            raise InputError(f"{path}, line {number}: sentence {sentence} after {last}; sort the list")
+            raise InputError(
+                f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
+            )
         last = sentence
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")

@@ -245,7 +245,7 @@ def _describe(paths: tuple[str, str, str], line: int, rows: Rows, row: int, prob
 
 LINK_ERRORS = {
     1: "not a list of links i-j",
-    2: "a link leads out of the sentence",
+    2: "a link points beyond the end of the sentence",
 }
 """Messages of the problems that ``parse_links`` returns."""
 

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import read_array
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
-from rnnsmt.base.kernels.strings import POW10
-from rnnsmt.base.kernels.table_lines import SCORES, split_phrase_lines
+from rnnsmt.base.kernels.table_lines import SCORES
 from rnnsmt.base.parallel_gzip import atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.phrases.table import refuse_line
+from rnnsmt.phrases.table import read_phrase_lines
 
 LEAST = 1e-40
 """Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values
@@ -111,20 +110,14 @@ def augment_table(
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
-        for block in read_line_blocks(table):
-            check_utf8(block, table, lines)
-            count = block.count(b"\n")
+        for text, bounds, scores in read_phrase_lines(table):  # noqa: B007  scores is used after the loop
+            count = len(bounds)
             places = np.arange(lines, lines + count) if kept is None else kept[lines : lines + count]
             parts = [column.probabilities(places) for column in opened]
             if any(len(part) < count for part in parts):
                 lines += count
                 continue  # the table is longer than a column or the kept lines: only count lines, for the message
-            text, bounds = np.frombuffer(block, np.uint8), np.empty((count, 3, 2), np.int64)
-            scores, bad = split_phrase_lines(text, POW10, scores, bounds)
-            if bad >= 0:
-                line = block.split(b"\n")[bad]
-                refuse_line(line, table, lines + bad + 1, scores or None, reordering=False)
-            buffer = np.empty(room(len(block), count, len(parts)), np.uint8)
+            buffer = np.empty(room(len(text), count, len(parts)), np.uint8)
             filled = insert_scores(text, bounds, np.stack(parts, 1), buffer)
             out.write(buffer[:filled].data)
             lines += count

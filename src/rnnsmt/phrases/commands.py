@@ -217,9 +217,9 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
     For every phrase pair, the sentence pairs of the corpus that contain the source phrase, the target phrase, and both
     are counted, whether the phrases are aligned there or not. The significance of the phrase pair is -ln p of Fisher's
-    exact test, one-sided. If both phrases occur in a single sentence pair only, the same one, the significance is
-    alpha = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs;
-    ``a+e`` is slightly above alpha and removes them. A number is used as the threshold itself.
+    exact test, one-sided. If both phrases occur in a single sentence pair only, the same one, the significance is alpha
+    = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs; ``a+e`` is
+    slightly above alpha and removes them. A number N is the threshold itself.
 
     Lines that are kept are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
 

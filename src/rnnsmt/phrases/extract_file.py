@@ -52,7 +52,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         with _stopped_by_signal():
             yield connection
     except duckdb.OutOfMemoryException:
-        raise InputError(f"--memory-mb {memory_mb}: too little for this corpus; give more") from None
+        raise InputError(f"--memory-mb {memory_mb}: too small for this corpus; increase it") from None
     except duckdb.IOException as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"cannot write temporary files ({reason}); is the disk full?") from None

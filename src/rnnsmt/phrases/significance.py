@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from rnnsmt.base.arrays import read_array, write_array
 from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.strings import POW10, Interner
-from rnnsmt.base.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
+from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.parallel_gzip import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.cooccurrence import (
@@ -31,7 +31,7 @@ from rnnsmt.phrases.cooccurrence import (
     number_lines,
     sort_by_phrase,
 )
-from rnnsmt.phrases.table import refuse_line
+from rnnsmt.phrases.table import read_phrase_lines
 
 EPSILON = 0.001
 """Difference between alpha and the thresholds a+e and a-e, as in Moses."""
@@ -182,7 +182,7 @@ def prune_table(
     least = least_significance(threshold, sentences)
     kept = significance >= least
     if not kept.any():
-        raise InputError(f"{table}: no pair has a significance of {least:.4g}; was it extracted from this text?")
+        raise InputError(f"{table}: no pair has a significance of {least:.4g}; was the table extracted from this text?")
     _write_lines(table, kept, output, threads)
     if known is not None and output_origins is not None:
         write_array(output_origins, known[kept])
@@ -208,13 +208,8 @@ def _read_pairs(table: str, sides: tuple[PhraseSide, PhraseSide]) -> None:
         InputError: the table is missing, empty or malformed.
     """
     meter = Meter("reading the phrase table", unit="pairs")
-    lines, scores = 0, 0
-    for block in read_line_blocks(table):
-        check_utf8(block, table, lines)
-        text, bounds = np.frombuffer(block, np.uint8), np.empty((block.count(b"\n"), 3, 2), np.int64)
-        scores, bad = split_phrase_lines(text, POW10, scores, bounds)
-        if bad >= 0:
-            refuse_line(block.split(b"\n")[bad], table, lines + bad + 1, scores or None, reordering=False)
+    lines = 0
+    for text, bounds, _ in read_phrase_lines(table):
         for side, place in zip(sides, (SOURCE, TARGET), strict=True):
             side.add(text, bounds, place)
         lines += len(bounds)

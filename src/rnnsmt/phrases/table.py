@@ -11,11 +11,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_byte_lines
+from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.base.kernels.strings import POW10
+from rnnsmt.base.kernels.table_lines import split_phrase_lines
 from rnnsmt.base.parallel_gzip import Writer
 
 BUFFER_BYTES = 1 << 20
@@ -52,6 +55,37 @@ class ReorderingEntry:
     source: str
     target: str
     probabilities: list[float]
+
+
+class PhraseLines(NamedTuple):
+    """Some whole lines of a phrase table.
+
+    Attributes:
+        text: ``uint8``, the bytes of the lines.
+        bounds: ``int64`` [lines, 3, 2], where source, target and scores of each line begin and end in ``text``.
+        scores: number of scores of a line, the same in the whole table.
+    """
+
+    text: NDArray[np.uint8]
+    bounds: NDArray[np.int64]
+    scores: int
+
+
+def read_phrase_lines(table: str | Path) -> Iterator[PhraseLines]:
+    """Read the lines of a phrase table, checked, many at a time; a table without lines yields nothing.
+
+    Raises:
+        InputError: the table is missing, not UTF-8 or malformed; the message names the line.
+    """
+    lines, scores = 0, 0
+    for block in read_line_blocks(table):
+        check_utf8(block, table, lines)
+        text, bounds = np.frombuffer(block, np.uint8), np.empty((block.count(b"\n"), 3, 2), np.int64)
+        scores, bad = split_phrase_lines(text, POW10, scores, bounds)
+        if bad >= 0:
+            refuse_line(block.split(b"\n")[bad], table, lines + bad + 1, scores or None, reordering=False)
+        yield PhraseLines(text, bounds, scores)
+        lines += len(bounds)
 
 
 def read_phrase_table(path: str | Path, n_scores: int | None = None) -> Iterator[PhraseEntry]:

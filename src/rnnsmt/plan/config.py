@@ -17,7 +17,7 @@ from rnnsmt.base.io import read_json
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
 from rnnsmt.plan.corpora import EMBEDDED, corpora, corpora_listed, file_mistakes, is_in_domain
-from rnnsmt.plan.features import BY_NAME, LIST_NETWORKS, features_of, known_features
+from rnnsmt.plan.features import BY_NAME, CSLM, LIST_NETWORKS, NNJM, features_of, known_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
 from rnnsmt.plan.systems import named_features
 from rnnsmt.stages import CHAPTERS
@@ -85,6 +85,16 @@ def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
     return [part for part in parts if part != "alignment" or not config["alignment"]["external"]]
 
 
+def moses_searches(config: Mapping[str, Any]) -> bool:
+    """Return whether Moses' decoder is used for tuning or decoding, so that it must be able to read every ini."""
+    return bool({"tuning", "decoding"} & set(parts_of_moses(config)))
+
+
+def moses_has_joint_model(config: Mapping[str, Any]) -> bool:
+    """Return whether a system of the table has a joint model that Moses' decoder must read."""
+    return moses_searches(config) and any(NNJM.name in features_of(config, name) for name in config["compare"])
+
+
 def settle(config: dict[str, Any]) -> str:
     """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists them.
 
@@ -93,6 +103,8 @@ def settle(config: dict[str, Any]) -> str:
     """
     embedded = is_embedded(config)
     settled = []
+    if moses_has_joint_model(config) and config["nnjm"]["unknown"] == "auto":
+        config["nnjm"]["unknown"] = "class"  # Moses has no other
     for (section, key), values in AUTO.items():
         if config[section][key] == "auto":
             config[section][key] = values[0 if embedded else 1]
@@ -264,14 +276,17 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         yield "text.escape: Moses treats | as the separator of factors; set it to true"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
         yield "alignment.aligners: Moses has no hmm; use model4 (MGIZA or GIZA++) or fast_align"
-    asked = {name: _labels_in_search(config, name) for name in config["compare"]}
-    neural = [name for name, labels in asked.items() if labels]
-    if neural and {"tuning", "decoding"} & set(parts):
-        labels = " and the ".join(dict.fromkeys(label for name in neural for label in asked[name]))
+    refused = [name for name in config["compare"] if CSLM.name in features_of(config, name)]
+    if refused and moses_searches(config):
         yield (
-            f"engine: Moses does not support the {labels} of {', '.join(neural)}; use rnnsmt for tuning and decoding, "
-            "remove these systems from compare, or rescore Moses' n-best lists (docs/moses.md)"
+            f"engine: Moses does not support the {CSLM.label} of {', '.join(refused)}; use rnnsmt for tuning and "
+            "decoding, remove these systems from compare, or rescore Moses' n-best lists (docs/moses.md)"
         )
+    if moses_has_joint_model(config):
+        if config["nnjm"]["unknown"] == "word":
+            yield "nnjm.unknown: Moses gives all words outside the shortlist the probability of UNK; set it to class"
+        if config["nnjm"]["settings"].get("self_normalised", 1) == 0:
+            yield "nnjm.settings: self_normalised: Moses does not normalise scores; set it to 0.1 or leave it out"
     if "training" in parts:
         needs_origins = "needs the sentences that a pair was extracted from, which Moses does not record"
         if config["rnn"]["leave_out"]:
@@ -280,12 +295,6 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         for name, settings in {"rnn": {}, **config["scorers"]}.items():
             if name in used and (config["rnn"]["settings"] | settings).get("weighting") == "counts":
                 yield f"{name}: weighting counts {needs_origins}"
-
-
-def _labels_in_search(config: Mapping[str, Any], system: str) -> list[str]:
-    """Return the labels of the networks that the search of a system queries."""
-    added = features_of(config, system)
-    return [feature.label for name, feature in BY_NAME.items() if feature.in_search and name in added]
 
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
@@ -360,7 +369,7 @@ def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[s
         yield f"systems.{name}: rescoring with {network} requires weight: tuned and no ensemble"
     searched = config["systems"].get(system["rescores"], {}).get("features", [])
     if set(LIST_NETWORKS[network]) <= set(searched):
-        yield f"systems.{name}: the search of {system['rescores']} has {network} already; rescore another system"
+        yield f"systems.{name}: the search of {system['rescores']} already uses {network}; rescore another system"
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
@@ -456,7 +465,7 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
     for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
         pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
         if isinstance(config["selection"][kind], Mapping) and all(pool) and not all(keep == "all" for keep in pool):
-            yield f"selection.{kind}: every corpus has a keep of its own; use a fraction, or remove a keep"
+            yield f"selection.{kind}: every corpus has its own keep; use a fraction, or remove a keep"
         if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
             continue
         if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):

@@ -10,9 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.plan.features import LIST_FEATURES, LIST_NETWORKS, RNN, features_of, known_features
+from rnnsmt.plan.config import moses_searches
+from rnnsmt.plan.features import LIST_FEATURES, LIST_NETWORKS, NNJM, RNN, features_of, known_features
 from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
 from rnnsmt.plan.systems import has_network
+
+NPLM = "nplm/model.nplm"
+"""Joint model for Moses, below the directory of the network; its vocabularies and sizes are beside it."""
+
+LIMITS = ("pop_limit", "stack")
+"""Limits of the search that all systems and both decoders have."""
 
 PHRASE_SCORES = 4
 """Scores of a phrase pair in the baseline's table."""
@@ -88,9 +95,20 @@ class Systems:
         return self.known[column].scores.format(network=network, scatteritem="{scatteritem}")
 
     def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
-        """Return the models of the networks that the search queries for these features."""
+        """Return the models of the networks that the search queries for these features.
+
+        If Moses searches, the joint model is the one that ``nnjm export-nplm`` writes.
+        """
         used = (self.known[name] for name in features)
-        return [network_file(feature.network, network) for feature in used if feature.in_search]
+        return [
+            network_file(feature.network, network, NPLM if self._is_for_moses(feature.name) else "model.pt")
+            for feature in used
+            if feature.in_search
+        ]
+
+    def _is_for_moses(self, feature: str) -> bool:
+        """Return whether a network in the search must be in the format of Moses."""
+        return feature == NNJM.name and moses_searches(self.config)
 
     def is_per_text(self, features: Iterable[str]) -> bool:
         """Return whether the tables of these features exist only filtered for a text."""
@@ -178,7 +196,11 @@ class Systems:
             feature = self.known[name]
             if feature.in_search:
                 (model,) = self.search_models([name], network)
-                options.append(f"--{name} ../{model.removeprefix('results/')}")
+                path = f"../{model.removeprefix('results/')}"
+                if self._is_for_moses(name):
+                    options.append(f"--nplm {path}")
+                    continue
+                options.append(f"--{name} {path}")
                 settings = self.config[feature.chapter]
                 options += [f"--{name}-{setting} {settings[setting]}" for setting in feature.ini_settings]
         return " ".join(options)
@@ -196,9 +218,13 @@ class Systems:
         features, trainings = self.features(system), dict.fromkeys(self.trainings_of(system))
         return [model for n in trainings for model in self.search_models(features, n)]
 
+    def moses_limits(self) -> str:
+        """Return the limits of the search that Moses has, too."""
+        return settings_options({name: self.config["search"][name] for name in LIMITS})
+
     def search_options(self, system: str) -> str:
         """Return the limits of the search, with the settings of the networks that it queries."""
-        names = ["pop_limit", "stack"]
+        names = [*LIMITS]
         for feature in map(self.known.__getitem__, self.features(system)):
             names += feature.search_settings
         return settings_options({name: self.config["search"][name] for name in names})

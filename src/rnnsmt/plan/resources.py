@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from rnnsmt.plan.config import is_embedded
+from rnnsmt.plan.config import is_embedded, moses_has_joint_model
 
 BUDGET_MB = 16000
 """Maximum memory limit in MB of stages with ``--memory-mb``, which write to disk beyond it."""
@@ -135,6 +135,8 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     # A job reads the text once for every aligner; the disk space of `symmetrize` is that of two aligners.
     aligned = {"select_bitext": aligners, "symmetrize": aligners / 2}
     search, neural = Line(450, 18), Line(300, 37000)
+    # Moses computes the first layer of a joint model for every word of both sides at every position, and keeps scores
+    moses = Line(3500 if moses_has_joint_model(config) else 1500, 60)
     # fmt: off
     return {
         # corpus; the growth of truecase and prepare_bitext includes the monolingual corpora
@@ -202,6 +204,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         # nnjm
         "nnjm_prepare": JobNeeds(Line(300, 2), Line(15, 0.05)),
         "nnjm_train": JobNeeds(ByPreset("nnjm", 700, 1500, 8000), None),
+        "nnjm_export": JobNeeds(ByPreset("nnjm", 600, 900, 1500), Line(30)),
         "nnjm_rescore": JobNeeds(ByPreset("nnjm", 900, 2500, 6000), None),
         # seq2seq
         "seq2seq_prepare": JobNeeds(Line(150, 3), Line(15, 0.1)),
@@ -221,9 +224,9 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "augment_filtered": JobNeeds(Line(350, 0.1), Line(10)),
         "fill_up": JobNeeds(Line(250), Line(10, 0.5)),
         # tuning and evaluation
-        "moses_tune": JobNeeds(Line(1500, 60), None),
+        "moses_tune": JobNeeds(moses, None),
         "mert": JobNeeds(search, None, neural=neural),
-        "moses_decode": JobNeeds(Line(1500, 60), decoding),
+        "moses_decode": JobNeeds(moses, decoding),
         "decode": JobNeeds(search, decoding, neural=neural),
         "detokenize_reference": JobNeeds(Line(200), Line(30)),
         "score": JobNeeds(Line(200), Line(30)),
@@ -245,7 +248,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
 
 
 def needed_memory(needs: JobNeeds, config: Mapping[str, Any], mb: Callable[[], float]) -> float:
-    """Return the memory in MB of a job with ``mb()`` MB of input, which is asked only if the memory depends on it."""
+    """Return the memory in MB of a job with ``mb()`` MB of input, which is called only if the memory depends on it."""
     if isinstance(needs.memory, ByPreset):
         return float(getattr(needs.memory, config[needs.memory.chapter]["preset"]))
     return min(needs.memory.at(mb() if needs.memory.slope else 0.0), needs.most)

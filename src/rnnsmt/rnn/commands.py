@@ -34,7 +34,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the parts and the number of parameters of a network, without building it.
 
-    Also prints the training settings of the preset. torch is not needed.
+    The training settings of the preset are printed as well. torch is not needed.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -155,8 +155,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     is a float32 array (.npy) with one score per line of the phrase table, in the order of the table.
 
     --shard K/N scores the K-th of N consecutive shards of nearly equal size, for parallel jobs. Scores do not depend on
-    the sharding: each is equal to that of the pair alone to within 1e-4. Matrix products are computed in full float32
-    precision.
+    the sharding: each differs by less than 1e-4 from the score of the pair computed alone. Matrix products are computed
+    in full float32 precision.
 
     The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
     have not seen in training (`rnn train --leave-out`) is scored by these networks only.
@@ -217,9 +217,9 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
     logarithm is n, so that the counts of the phrases of a translation add up to its number of words outside the
     shortlist. Only the directory of `rnn prepare` is needed, no trained network.
 
-    The decoder passes a source word that is not in the phrase table through with 0 in every column, although it is not
-    in the shortlist either. The number of such words is the same for every translation of a sentence; counting them
-    would add a constant and would not change any ranking.
+    The decoder copies a source word that is not in the phrase table to the output, with 0 in every column. Such a word
+    is not counted, although it is not in the shortlist. The number of these words is the same for every translation of
+    a sentence; counting them would add a constant and would not change any ranking.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -421,10 +421,10 @@ def propose_options(parser: argparse.ArgumentParser) -> None:
 def propose(args: argparse.Namespace) -> dict[str, object]:
     r"""Propose targets of source phrases that are missing from the phrase table (section 5 of the paper).
 
-    Source phrases are the phrases of the input that the table lacks, or for which it has little evidence
-    (--extractions, --targets), and whose words are all in the source vocabulary of the network. For each of them beam
-    search finds the targets with the highest p(target | source). Pairs that are already in the table, and targets that
-    contain UNK, are discarded.
+    Targets are proposed for the phrases of the input that are missing from the table, or that are rare in it
+    (--extractions, --targets), if all of their words are in the source vocabulary of the network. For each of them,
+    beam search finds the targets with the highest p(target | source). Pairs that are already in the table, and targets
+    that contain UNK, are discarded.
 
     The output is a phrase table in the sort order of Moses, with the five scores of a table that has a column of this
     network: p(f|e) and lex(f|e) are both the lexical weight of the best alignment, as is lex(e|f); p(e|f) and the fifth

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import growing_array, read_array
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, write_json
+from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes
-from rnnsmt.base.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
+from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
+from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.id_directory import write_id_directory
+from rnnsmt.networks.id_directory import write_about, write_id_directory
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
-from rnnsmt.phrases.table import refuse_line
+from rnnsmt.phrases.table import read_phrase_lines
 from rnnsmt.rnn.pairs import COUNTS, FIRST_FOLD, FORMAT, HELD_OUT, LAST_FOLD, SIDES
 
 TABLE_AGAIN = "create the table and its origins again"
@@ -68,7 +68,7 @@ def prepare_pairs(
         vocabulary.write(directory / f"vocab.{name}.txt")
         stats[f"{name} vocabulary"] = vocabulary.hash()
     hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
-    write_json(directory / FORMAT.json, stats)
+    write_about(directory, FORMAT, stats)
     return {name: value for name, value in stats.items() if name not in hidden}
 
 
@@ -124,25 +124,20 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
     known = [Interner() for _ in SIDES]
     for words, vocabulary in zip(known, vocabularies, strict=True):
         words.add([word.encode() for word in vocabulary.index])
-    number, n_scores = 0, 0
+    number = 0
     before = b""
     seen: set[int] = set()
-    for block in read_line_blocks(table):
-        check_utf8(block, table, number)
-        text, lines = np.frombuffer(block, np.uint8), block.count(b"\n")
-        bounds = np.empty((lines, 3, 2), np.int64)
-        n_scores, bad = split_phrase_lines(text, POW10, n_scores, bounds)
-        if bad >= 0:
-            refuse_line(block.split(b"\n")[bad], table, number + bad + 1, n_scores or None, reordering=False)
+    for text, bounds, _ in read_phrase_lines(table):
+        lines = len(bounds)
         new_source, keys = np.empty(lines, np.bool_), np.empty(lines, np.uint64)
         pair_keys(text, bounds, new_source, keys)
         # the kernel does not see the last line of the previous block
-        new_source[0] = block[slice(*bounds[0, SOURCE])] != before
-        before = block[slice(*bounds[-1, SOURCE])]
+        new_source[0] = text[slice(*bounds[0, SOURCE])].tobytes() != before
+        before = text[slice(*bounds[-1, SOURCE])].tobytes()
         seen, twice = _first_repeated(new_source, keys, seen)
         sides: list[IdsAndLengths] = []
         for side, words, vocabulary in zip((SOURCE, TARGET), known, vocabularies, strict=True):
-            ids, lengths = np.empty(len(block), np.int32), np.empty(lines, np.int64)
+            ids, lengths = np.empty(len(text), np.int32), np.empty(lines, np.int64)
             filled = number_phrases(text, bounds, side, words.table, UNK, vocabulary.eos, ids, lengths)
             sides.append((ids[:filled], lengths))
         longest = np.maximum(sides[0][1], sides[1][1]) - 1

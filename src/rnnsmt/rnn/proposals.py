@@ -47,7 +47,7 @@ def unfamiliar_phrases(
             continue
         known.setdefault(entry.source, set()).add(entry.target)
         if extractions and len(entry.counts) < 2:
-            raise InputError(f"{table}: a line of '{entry.source}' has no counts; omit --extractions")
+            raise InputError(f"{table}: the entry of '{entry.source}' has no counts; omit --extractions")
         if not extractions or entry.counts[1] > extractions:
             frequent.add(entry.source)
     familiar = {source for source in frequent if len(known[source]) > targets}

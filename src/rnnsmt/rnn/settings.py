@@ -166,7 +166,7 @@ class RnnSettings(TrainingSettings):
     deviation: float = setting(0.01, "standard deviation of the normally distributed initial weights", above=0)
     batch: int = 64
     epochs: float = setting(1.0, "number of epochs, may be fractional; ignored if --updates is not 0", above=0)
-    updates: int = setting(0, "number of updates; 0: as many as --epochs takes", least=0)
+    updates: int = setting(0, "number of updates; 0: determined by --epochs", least=0)
     optimiser: str = "adadelta"
     learning_rate: float = 1.0
     schedule: str = "constant"
@@ -178,8 +178,8 @@ class RnnSettings(TrainingSettings):
     loss: str = setting("mean", "reduction of the loss over a minibatch", choices=LOSSES)
     held_out: int = setting(
         5000,
-        "maximum number of pairs to evaluate on: of held-out sentences, and drawn from the phrase table (at most 1 % "
-        "of it)",
+        "maximum size of each of the two evaluation sets: pairs of held-out sentences, and pairs drawn at random "
+        "from the phrase table (at most 1 % of it)",
         least=0,
     )
     evaluations: int = 20

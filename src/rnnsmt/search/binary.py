@@ -1,4 +1,4 @@
-"""Binary form of a model, ``model.binary`` beside its phrase table, shared by all processes of a machine.
+"""Binary form of a model, ``model.binary`` in the directory of its phrase table, shared by all processes of a machine.
 
 The file holds the flat arrays that result from reading the tables and LMs as text. It is memory-mapped: a process
 starts at once, and all processes share the pages in physical memory.
@@ -241,13 +241,13 @@ def _misfit(header: dict[str, Any], texts: Sequence[ModelText]) -> str | None:
     if any(text.links for text in texts) and "affiliations.places" not in header["arrays"]:
         return "has no word alignment of the phrase pairs, which the joint model needs"
     if [(one["kind"], one["columns"]) for one in described] != [(text.kind, text.columns) for text in texts]:
-        return "was made of other files than this moses.ini names"
+        return "was made from other files than those of this moses.ini"
     for one, text in zip(described, texts, strict=True):
         size, changed = _state(text)
         if size == one["bytes"] and changed == one["mtime_ns"] and changed % 1_000_000_000:
             continue
         if size != one["bytes"] or sha256(text.path) != one["sha256"]:
-            return f"was not made of {text.path} as it is now"
+            return f"was made before {text.path} was changed"
     return None
 
 
@@ -415,14 +415,14 @@ class _Binary:
         expected = np.uint64(int(self.header["checksum"], 16))
         part, fault, number = soundness.model_fault(data, expected, new_checksum(), model)
         if part == soundness.DATA:
-            raise self._unusable("is damaged: its bytes are not those that were written")
+            raise self._unusable("is damaged: its checksum is wrong")
         if part >= 0:
             found = {
                 soundness.SOURCES: f"source phrases with {STRING_FAULTS[fault]}",
                 soundness.TARGETS: f"target phrases with {STRING_FAULTS[fault]}",
                 soundness.PAIRS: f"phrase pairs with {soundness.PAIR_FAULTS[fault]}",
                 soundness.AFFILIATIONS: "word alignments that do not fit the phrases",
-                soundness.REORDERING: "reordering scores that are not there, or are no logarithms",
+                soundness.REORDERING: "missing reordering scores, or reordering scores that are not logarithms",
                 soundness.LM_WORDS: f"words of LM {number + 1} with {STRING_FAULTS[fault]}",
                 soundness.LMS: f"LM {number + 1} with {AUTOMATON_FAULTS[fault]}",
             }

@@ -31,7 +31,8 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
         "--nbest",
         type=int,
         default=0,
-        help="n-best list size, in distinct translations; the beam is wider, so the 1-best may differ",
+        help="number of distinct translations per n-best list; 0: no lists. The search for n-best lists has a wider "
+        "beam, so that its best translations may differ",
     )
     add("--nbest-file", type=Path, nargs="+", metavar="FILE",
         help="output files: n-best lists in Moses format, one file for each --output")  # fmt: skip
@@ -180,13 +181,14 @@ def binarise_options(parser: argparse.ArgumentParser) -> None:
 def binarise(args: argparse.Namespace) -> dict[str, object]:
     """Convert the tables and n-gram language models of a model to one memory-mapped binary file.
 
-    Corresponds to processPhraseTableMin (Moses) and build_binary (KenLM), without quantisation. The file is called
-    model.binary and is written to the directory of the phrase table, or to --output-dir, which must then be the
+    The command corresponds to processPhraseTableMin (Moses) and build_binary (KenLM), without quantisation. The file is
+    called model.binary and is written to the directory of the phrase table, or to --output-dir, which must then be the
     --model-dir of the decoder.
 
     Commands whose ini names the same text files (`search decode`, `translate`, `tuning mert`) map model.binary into
     memory instead of reading them. All processes on a machine share its pages. Translations and scores are identical,
-    and no ini changes. The text files are still needed: they are compared with the binary file, and Moses reads them.
+    and no moses.ini has to be changed. The text files are still needed: they are compared with the binary file, and
+    Moses reads them.
 
     If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
 

@@ -1,9 +1,11 @@
 """The neural network joint model (Devlin et al. 2014) as a feature of the search: ``JointFeature``.
 
-A target word hangs on a source word of its phrase pair (``rnnsmt.nnjm.affiliation``), and the network reads the window
-of source words around it and the target words before. A hypothesis remembers the target words only.
+A target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.affiliation``), and the network reads
+the window of source words around it and the preceding target words. The state of a hypothesis contains the target words
+only.
 
-Windows are numbered: equal windows, of any sentence, have one number, so that they share the answers to equal n-grams.
+Windows are numbered: equal windows, of any sentence, have the same number, so that they share the scores of equal
+n-grams.
 """
 
 from collections.abc import Sequence
@@ -64,11 +66,17 @@ class JointFeature(NeuralFeature):
     by_source = True
     contexts_per_entry = 2
 
-    def __init__(self, name: str, scorer: JointNetwork) -> None:
-        """Create the feature of a network."""
+    def __init__(self, name: str, scorer: JointNetwork, scores_end: bool = True) -> None:
+        """Create the feature of a network.
+
+        Args:
+            name: name of the feature in the ini.
+            scorer: the network.
+            scores_end: whether ``</s>`` is scored; in Moses it is not.
+        """
         assert scorer.padding == NO_WINDOW  # context 0: no window, no words
         super().__init__(name, scorer.order, scorer.padding)
-        self.scorer = scorer
+        self.scorer, self._scores_end = scorer, scores_end
         self._windows = np.zeros((1 << 10, scorer.width), np.int32)  # row 0 is not used: NO_WINDOW
         self._numbers: dict[bytes, int] = {}
 
@@ -87,6 +95,9 @@ class JointFeature(NeuralFeature):
             np.concatenate([np.zeros((0, self.scorer.width), np.int32), *found]), axis=0, return_inverse=True
         )
         assert looked_up.affiliations is not None
+        windows = self._numbered(distinct)[number_of.reshape(-1)]
+        if not self._scores_end:
+            windows[bounds[1:] - 1] = NO_WINDOW
         words, targets = looked_up.targets.words, looked_up.targets.bounds
         return JointText(
             self.scorer.ids(looked_up.words)[words] if len(words) else words,
@@ -94,7 +105,7 @@ class JointFeature(NeuralFeature):
             looked_up.target_of,
             looked_up.affiliations.places,
             looked_up.affiliations.bounds,
-            self._numbered(distinct)[number_of.reshape(-1)],
+            windows,
             bounds,
         )
 
@@ -132,6 +143,16 @@ class JointFeature(NeuralFeature):
         return places
 
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Compute natural-log probabilities of words, see ``NeuralFeature.score``."""
+        """Compute natural-log probabilities of words, see ``NeuralFeature.score``.
+
+        A ``</s>`` that is not scored has no window, and the score 0.
+        """
+        with_window = contexts[:, 0] != NO_WINDOW
+        if not with_window.all():
+            found = np.zeros(len(words), np.float32)
+            asked = with_window[owner]
+            places = np.cumsum(with_window) - 1
+            found[asked] = self.score(contexts[with_window], places[owner[asked]], words[asked])
+            return found
         numbers, window_of = np.unique(contexts[:, 0], return_inverse=True)
         return self.scorer.score_windows(self._windows[numbers], window_of, contexts[:, 1:], owner, words)

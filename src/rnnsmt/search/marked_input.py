@@ -78,8 +78,8 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
     for one in translations:
         if not one.first <= one.last < min(len(words), one.first + MAX_WINDOW):
             raise InputError(
-                f"{where}: a translation for the words {one.first} to {one.last} of {len(words)} (from 0); "
-                f"{MAX_WINDOW} can have one at most"
+                f"{where}: a translation for the words {one.first} to {one.last} of {len(words)} words (positions "
+                f"start at 0); it can cover at most {MAX_WINDOW} words"
             )
     return MarkedSentence(" ".join(words), translations, walls)
 

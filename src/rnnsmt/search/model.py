@@ -226,7 +226,7 @@ def load_model(
         xml_input=xml_input,
         monotone_at_punctuation=ini.is_on(MONOTONE_AT_PUNCTUATION),
         neural=[
-            load_feature(feature.kind, feature.name, path, ini.neural_options(feature), options)
+            load_feature(feature.kind, feature.name, path, ini.neural_options(feature, folder), options)
             for feature, path in networks
         ],
     )
@@ -236,10 +236,13 @@ def _networks(ini: MosesIni, folder: Path | None) -> list[tuple[Feature, Path]]:
     """Return the neural features of an ini and their model files, before anything slow is read.
 
     Raises:
-        InputError: a file is missing, or there are several features of a kind.
+        InputError: a file is missing, or there are several features of a kind, or several joint models.
     """
-    features = [single(ini, kind) for kind in NEURAL_MODELS]
-    return [(feature, ini.located(feature, folder)) for feature in features if feature is not None]
+    features = [feature for kind in NEURAL_MODELS if (feature := single(ini, kind)) is not None]
+    joint = [feature.name for feature in features if NEURAL_MODELS[feature.kind].reads_links]
+    if len(joint) > 1:
+        raise InputError(f"{ini.path}: {' and '.join(joint)} are joint models; this decoder supports one")
+    return [(feature, ini.located(feature, folder)) for feature in features]
 
 
 def _xml_policy(ini: MosesIni) -> str | None:

@@ -41,17 +41,17 @@ class NeuralCounts(NamedTuple):
 class NeuralFeature(ABC):
     """A network as a feature of the search, with the store of its scores.
 
-    What a hypothesis remembers: a *context*, the number of a row of ``Store.contexts``, that decides the scores of all
-    following words. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are equal,
-    so a context should contain no more than the last target words. With several features a hypothesis has a joint
-    context (``kernels.joint_states``); a feature sees its own contexts only.
+    The state of a hypothesis is a *context*, the number of a row of ``Store.contexts``, on which the scores of all
+    following words depend. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are
+    equal, so that a context should contain no more than the last target words. With several features, a hypothesis has
+    a joint context (``kernels.joint_states``); each feature reads its own contexts only.
 
-    What is asked: in every stack, the target phrases of the selected cells after the contexts of their hypotheses
+    The queries of a stack are the target phrases of the selected cells after the contexts of their hypotheses
     (``Work.phrases``, see ``PHRASE_REQUEST``), one n-gram per word and one for ``</s>`` in the last stack. ``gather``
-    looks up their entries in the store. ``answer`` then has the network score the new ones, for all sentences under
-    way in one batch.
+    looks up their entries in the store. ``answer`` then scores the new ones by the network, for all sentences in
+    progress in one batch.
 
-    What is answered: natural-log probabilities, whose sum over all words of a translation is the value of the feature.
+    The scores are natural-log probabilities, whose sum over all words of a translation is the value of the feature.
     ``derivation_scores`` computes it for given derivations.
 
     A feature that depends on the source sentence sets ``by_source``. Its requests then differ by phrase pair and source
@@ -59,8 +59,8 @@ class NeuralFeature(ABC):
     word is aligned with, and ``start`` is the first source word of the pair. What depends on the text alone, such as
     the source windows of each sentence, is computed by ``prepare``.
 
-    Until a cell is scored, the score of the n-gram LM stands for that of the network, with its weight
-    (``translation_options.rank``, ``kernels.neural_choice``).
+    Until a cell is scored, the score of the network is estimated by that of the n-gram LM, multiplied by the weight of
+    the network (``translation_options.rank``, ``kernels.neural_choice``).
 
     Attributes:
         name: name of the feature in the ini.
@@ -77,7 +77,7 @@ class NeuralFeature(ABC):
 
         Args:
             name: name of the feature in the ini.
-            width: number of inputs of the network beside the word, the length of a context.
+            width: number of inputs of the network without the predicted word, the length of a context.
             padding: all inputs of context 0.
         """
         self.name, self._width, self._padding = name, width, padding
@@ -218,7 +218,7 @@ class NeuralFeature(ABC):
 
 
 class FeatureText(NamedTuple):
-    """A text as one neural feature sees it.
+    """A text in the form that one neural feature reads.
 
     Attributes:
         looked_up: its phrase pairs.

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnsmt.base.io import InputError
+from rnnsmt.moses.ini import BILINGUAL
+from rnnsmt.moses.nplm_file import BilingualSizes
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.joint_model import JointFeature
 from rnnsmt.search.neural import NeuralFeature, NeuralLM
@@ -45,9 +47,20 @@ def _load_nnjm(name: str, path: Path, options: Mapping[str, str], network: Netwo
     return JointFeature(name, scorer)
 
 
+def _load_bilingual(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
+    from rnnsmt.nnjm.scorer import NplmScorer
+
+    sizes = BilingualSizes(int(options["order"]), int(options["source_window"]))
+    scorer = NplmScorer(
+        path, (options["source_vocab"], options["target_vocab"]), sizes, network.device, network.threads
+    )
+    return JointFeature(name, scorer, scores_end=False)
+
+
 LOADERS: dict[str, Callable[[str, Path, Mapping[str, str], NetworkOptions], NeuralFeature]] = {
     "CSLM": _load_cslm,
     "NNJM": _load_nnjm,
+    BILINGUAL: _load_bilingual,
 }
 """How the features of each kind of ``rnnsmt.moses.ini.NEURAL_MODELS`` are loaded: from their name, model file and
 options in the ini."""

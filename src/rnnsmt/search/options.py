@@ -70,8 +70,8 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
         help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
-        help="precision of the softmax sum of these networks; reduced: bfloat16 for small terms on CPUs that "
-        "support it")  # fmt: skip
+        help="precision of the softmax sum of the CSLM and the joint model; reduced: bfloat16 for small terms on "
+        "CPUs that support it")  # fmt: skip
     add("--device", choices=("auto", "cpu", "cuda"), default="auto",
         help="device to compute the networks on; auto: a GPU if one is available, else the CPU")  # fmt: skip
 

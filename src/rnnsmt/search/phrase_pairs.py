@@ -45,7 +45,7 @@ class TranslationOptions(NamedTuple):
         known: number of pairs of the model, which come first; then those of unknown words, then those of XML.
         unknown: words that have no translation of their own.
         affiliations: those of the pairs, for a model that needs them, else None: passed-through words and translations
-            from XML hang on the first source word.
+            from XML are affiliated with the first source word.
         prepared: for every neural feature of the model, the result of ``NeuralFeature.prepare`` for these pairs.
     """
 

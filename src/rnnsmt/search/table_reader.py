@@ -2,9 +2,9 @@
 
 A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts |||``, a line of a reordering table
 ``source ||| target ||| six probabilities``. Scores are converted to natural logarithms, floored at ``LOG_FLOOR`` as in
-Moses. The alignment is read for models that need it: which source word of the phrase a target word hangs on
-(``rnnsmt.nnjm.affiliation``). In a pair without links, or a table without the field, target word j hangs on source
-word j, or on the last one if there are fewer.
+Moses. The alignment is read for models that need it: with which source word of the phrase a target word is affiliated
+(``rnnsmt.nnjm.affiliation``). In a pair without links, or a table without the field, target word j is affiliated with
+source word j, or with the last one if there are fewer.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ FEW_PAIRS = 10
 
 
 class Affiliations(NamedTuple):
-    """The source words that the target words of phrase pairs hang on.
+    """The source words with which the target words of phrase pairs are affiliated.
 
     Attributes:
         bounds: ``int64`` [pairs + 1]; the target words of pair p are bounds[p]..bounds[p + 1] - 1 in ``places``.
@@ -194,7 +194,7 @@ def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, re
     if code == kernels.REFUSED:
         refuse_line(line, path, number, None, reordering=reordering)
     raise InputError(
-        f"{path}, line {number}: does not have the {columns} score columns that the moses.ini says; "
+        f"{path}, line {number}: does not have the {columns} score columns that the moses.ini specifies; "
         "create the table again or correct the moses.ini"
     )
 

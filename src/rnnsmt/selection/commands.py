@@ -77,9 +77,9 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     counts).
 
     The in-domain text is divided into blocks of up to 50 consecutive lines, and every --hold-out-th block is held out;
-    whole blocks, because neighbouring lines come from the same document. The in-domain model is trained on the rest.
-    `selection select` measures perplexity on the held-out lines. The split depends only on the number of lines: the two
-    sides of a parallel corpus are split at the same lines.
+    whole blocks are held out because neighbouring lines come from the same document. The in-domain model is trained on
+    the rest. `selection select` measures perplexity on the held-out lines. The split depends only on the number of
+    lines: the two sides of a parallel corpus are split at the same lines.
 
     The general model is trained on lines drawn at random from the pool until they have as many words as the in-domain
     training text. A model assigns high probability to its own training lines, so that these would never be selected.
@@ -181,7 +181,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         "--words",
         type=positive,
         metavar="N",
-        help="keep as many of the best lines as have at most N words, counted in the last text of each corpus",
+        help="keep the best lines up to a total of N words, counted in the last text of each corpus",
     )
     parser.add_argument(
         "--held-out",
@@ -214,8 +214,8 @@ def select_options(parser: argparse.ArgumentParser) -> None:
 def select(args: argparse.Namespace) -> dict[str, object]:
     r"""Select the lines with the lowest scores, in their original order.
 
-    All corpora without a --keep are ranked together. Either the fraction --fraction of their lines is kept, or as many
-    of the best lines as have at most --words words in the last text (the target side of a parallel corpus). ``--keep
+    All corpora without a --keep are ranked together. Either a fraction of their lines is kept (--fraction), or the best
+    lines up to a total of --words words, counted in the last text (the target side of a parallel corpus). ``--keep
     NAME=all`` keeps all lines of a corpus, whose score file may then be given as ``-``; ``--keep NAME=0.5`` keeps half
     of its lines by its own ranking.
 
@@ -232,8 +232,8 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     it (from perplexities with ``auto``), but the lines are drawn at random. Corpora with ``--keep NAME=all`` are kept
     as they are.
 
-    Writes DIR/NAME.1.gz and, for a parallel corpus, DIR/NAME.2.gz for every corpus, DIR/selected.json, and the curve
-    (TSV) with the columns fraction, lines, words, perplexity, oov_rate and chosen.
+    The command writes DIR/NAME.1.gz and, for a parallel corpus, DIR/NAME.2.gz for every corpus, DIR/selected.json, and
+    the curve (TSV) with the columns fraction, lines, words, perplexity, oov_rate and chosen.
 
     Example, in the directory of a run of the embedded corpus:
 

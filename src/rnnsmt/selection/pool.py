@@ -127,7 +127,7 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
     """
     together = [item for item in corpora if item.corpus.keep is None]
     if not together:
-        raise InputError("--words: every corpus has a --keep of its own; omit --words or one --keep")
+        raise InputError("--words: every corpus has its own --keep; omit --words or one --keep")
     scores = np.concatenate([item.scores for item in together])
     lengths = np.fromiter(
         (len(line.split()) for item in together for line in read_byte_lines(item.corpus.texts[-1])), int
@@ -140,5 +140,5 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
     if not number:
         raise InputError(f"--words {words}: the best line has {total[0]} words; the minimum is {total[0]}")
     if total[-1] < words:
-        say(f"--words {words:,}: the corpora have {total[-1]:,} words, all lines are kept")
+        say(f"--words {words:,}: the corpora have {total[-1]:,} words in total; all lines are kept")
     return number / len(order)

@@ -59,7 +59,7 @@ def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) 
         raise InputError("--corpus: bitexts and monolingual texts cannot be selected together")
     for corpus in corpora:
         if corpus.scores is None and wanted.get(corpus.name) != 1.0:
-            raise InputError(f"--corpus {corpus.name}: with - for scores it needs --keep {corpus.name}=all")
+            raise InputError(f"--corpus {corpus.name}: scores can be - only with --keep {corpus.name}=all")
     return [replace(corpus, keep=wanted.get(corpus.name)) for corpus in corpora]
 
 

@@ -60,7 +60,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the layers and the number of parameters of a network, without building it.
 
-    Also prints the training settings of the preset. torch is not needed.
+    The training settings of the preset are printed as well. torch is not needed.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -101,8 +101,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     an empty side, or a side longer than --max-length, are discarded.
 
     With --subwords the units are subwords: byte pair encoding (Sennrich, Haddow and Birch 2016) or a unigram language
-    model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018); hardly any word is unknown then. The
-    sentencepiece models are stored in the output directory and later in the model file: all other commands read and
+    model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018). With subwords, hardly any word is unknown.
+    The sentencepiece models are stored in the output directory and later in the model file: all other commands read and
     write tokenised text.
 
     Examples, in the directory of a run of the embedded corpus:
@@ -182,9 +182,9 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     r"""Translate texts with the network alone, or with an ensemble that averages the probabilities of its networks.
 
     The method is left-to-right beam search. A completed hypothesis is removed from the beam, which becomes narrower by
-    one; the output is the hypothesis with the highest probability, not normalised by length. --model may be repeated,
-    for the runs of a result table: every model translates all texts. A model that is given twice translates them only
-    once.
+    one; the output is the hypothesis with the highest probability, not normalised by length. If --model is repeated,
+    every model translates all texts, as needed for several runs of a system. A model that is given twice translates
+    them only once.
 
     With --unknown copy the n-th unknown word of a translation is replaced by the n-th source word that is not in the
     source vocabulary. With --unknown lexicon it is replaced by the most probable translation, according to the lexical
@@ -307,7 +307,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--feature {args.feature}: must be a name like LSTM0")
     number = len(args.nbest)
     if len(args.output) != number:
-        raise InputError(f"{number} --nbest but {len(args.output)} --output; give as many of each")
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; give the same number of each")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
         raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
     need_torch()

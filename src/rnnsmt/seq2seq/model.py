@@ -194,5 +194,7 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
     first = ensemble[0]
     for path, other in zip(paths[1:], ensemble[1:], strict=True):
         if (other.source.hash(), other.target.hash()) != (first.source.hash(), first.target.hash()):
-            raise InputError(f"{path}: has other vocabularies than {paths[0]}; train them on the same sentences")
+            raise InputError(
+                f"{path}: has other vocabularies than {paths[0]}; train both networks on the same sentences"
+            )
     return ensemble

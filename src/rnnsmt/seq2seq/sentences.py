@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_parallel, write_json
+from rnnsmt.base.io import InputError, read_parallel
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.id_directory import (
     IdDirectory,
     IdFormat,
     check_vocabulary,
     open_id_directory,
+    write_about,
     write_id_directory,
 )
 from rnnsmt.networks.vocabulary import check_size, count_words, split
@@ -91,7 +92,7 @@ def prepare_sentences(
         InputError: the numbers of files or of lines differ, or no pair is left; see also ``make_units``.
     """
     if len(sources) != len(targets):
-        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give as many of each")
+        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give the same number of each")
     directory = Path(output_dir)
     units = []
     stats: dict[str, object] = {}
@@ -119,7 +120,7 @@ def prepare_sentences(
         write_units(directory, name, of_side)
         about[f"{name} vocabulary"] = of_side.hash()
     fingerprint = writer.fingerprint(of_side.hash() for of_side in units)
-    write_json(directory / FORMAT.json, {**about, **stats, "fingerprint": fingerprint})
+    write_about(directory, FORMAT, {**about, **stats, "fingerprint": fingerprint})
     return stats
 
 

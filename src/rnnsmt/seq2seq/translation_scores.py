@@ -205,11 +205,16 @@ def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_E
         fields = fields_of(line, path, number)
         sentence = int(fields[0])
         if f"{feature}=" in fields[2].split():
-            raise InputError(f"{path}, line {number}: has {feature}= already; give another --feature")
+            raise InputError(f"{path}, line {number}: already has the feature {feature}; give another --feature")
         if sentence >= sentences:
-            raise InputError(f"{path}, line {number}: sentence {sentence} of {sentences}, which count from 0")
+            raise InputError(
+                f"{path}, line {number}: sentence number {sentence}, but the source text has "
+                f"{sentences} lines (numbers start at 0); give the source text of this list"
+            )
         if sentence < last:
-            raise InputError(f"{path}, line {number}: sentence {sentence} after {last}; sort the list")
+            raise InputError(
+                f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
+            )
         last = sentence
         yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
 

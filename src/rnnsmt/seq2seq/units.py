@@ -120,10 +120,10 @@ class Subwords(Units):
 
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         if not processor.vocab_size() or processor.unk_id() != 0:
-            raise ValueError("not a model of subwords of this program")
+            raise ValueError("not a subword model written by this program")
         pieces = [processor.id_to_piece(i) for i in range(1, processor.vocab_size())]
         if BEGIN not in pieces:
-            raise ValueError(f"the model of subwords has no piece {BEGIN}")
+            raise ValueError(f"the subword model has no piece {BEGIN}")
         super().__init__(Vocabulary(pieces))
         self.begins = np.array([unit.startswith(BEGIN) for unit in self.vocabulary.words])
         self.begins[self.eos] = True
@@ -160,7 +160,7 @@ class Subwords(Units):
     def load(cls, vocabulary: Vocabulary, model: bytes) -> "Subwords":
         found = cls(model)
         if found.vocabulary.words != vocabulary.words:
-            raise ValueError("the vocabulary has other pieces than the model of subwords")
+            raise ValueError("the vocabulary and the subword model have different pieces")
         return found
 
 

@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 
 class Query(NamedTuple):
-    """What a request asks for.
+    """The contents of a request.
 
     Attributes:
         lines: raw segments.
@@ -83,7 +83,7 @@ def read_query(kind: str, body: bytes, about: Description) -> Query:
         raise _bad('the request has no text; send {"text": "..."}, or q, source and target')
     query = _own_query(content) if "text" in content else _libretranslate_query(content, about)
     if len(query.lines) > MOST_LINES:
-        raise _bad(f"at most {MOST_LINES} lines in a request")
+        raise _bad(f"a request can have at most {MOST_LINES} lines")
     return query
 
 
@@ -95,7 +95,7 @@ def _form(body: bytes) -> dict[str, Any]:
     try:
         fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_LINES + 20)
     except ValueError:
-        raise _bad(f"at most {MOST_LINES} lines in a request") from None
+        raise _bad(f"a request can have at most {MOST_LINES} lines") from None
     return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
 
 
@@ -103,10 +103,10 @@ def _own_query(content: Mapping[str, Any]) -> Query:
     if not isinstance(content["text"], str):
         raise _bad('the request has no text; send {"text": "..."}')
     if unknown := sorted(set(content) - {"text", "nbest", "explain"}):
-        raise _bad(f"there is no {unknown[0][:40]}; there are text, nbest and explain")
+        raise _bad(f"unknown key {unknown[0][:40]}; the keys are text, nbest and explain")
     nbest, explain = content.get("nbest", 0), content.get("explain", False)
     if type(nbest) is not int or not 0 <= nbest <= MOST_NBEST or not isinstance(explain, bool):
-        raise _bad(f"nbest is a number up to {MOST_NBEST}, explain true or false")
+        raise _bad(f"nbest must be a number of at most {MOST_NBEST}, explain must be true or false")
     lines = content["text"].replace("\r\n", "\n").removesuffix("\n").split("\n")
     return Query(lines, nbest, explain, lambda found: {"translations": found})
 
@@ -115,17 +115,17 @@ def _libretranslate_query(content: Mapping[str, Any], about: Description) -> Que
     q = content["q"]
     texts = q if isinstance(q, list) else [q]
     if not all(isinstance(text, str) for text in texts):
-        raise _bad("q is a text or a list of texts")
+        raise _bad("q must be a text or a list of texts")
     source, target = (content.get(name) for name in ("source", "target"))
     if source not in (about.source, "auto") or target != about.target:
-        raise _bad(f"the languages are source {about.source} (or auto) and target {about.target}")
+        raise _bad(f"source must be {about.source} or auto, and target must be {about.target}")
     kind, alternatives = content.get("format") or "text", content.get("alternatives") or 0
     if kind not in ("text", "html"):
-        raise _bad("format is text or html")
+        raise _bad("format must be text or html")
     if isinstance(alternatives, str) and alternatives.isascii() and alternatives.isdecimal():
         alternatives = int(alternatives[:9])
     if type(alternatives) is not int or not 0 <= alternatives < MOST_NBEST:
-        raise _bad(f"alternatives is a number up to {MOST_NBEST - 1}")
+        raise _bad(f"alternatives must be a number of at most {MOST_NBEST - 1}")
     lines: list[str] = []
     templates = [_html_template(text, lines) if kind == "html" else _template(text, lines) for text in texts]
     written = html_escaped if kind == "html" else str

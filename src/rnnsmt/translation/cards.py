@@ -1,8 +1,9 @@
-"""What the page tells about a system: its features in words, and the documents that come with it."""
+"""Contents of the page about a system: descriptions of its features, and the documents in its directory."""
 
 from pathlib import Path
 from typing import NamedTuple
 
+from rnnsmt.moses.ini import BILINGUAL
 from rnnsmt.translation.system import System
 
 MOST_BYTES = 1_000_000
@@ -38,7 +39,7 @@ def documents(folder: Path) -> list[Document]:
     ):
         if path == "provenance" and folder.parents[1].name != "systems":
             continue
-        # a link in a stranger's archive could lead to any file
+        # a link in an archive from an unknown source could lead to any file
         if file.is_file() and not file.is_symlink() and file.stat().st_size <= MOST_BYTES:
             found.append(Document(title, path, kind, file.read_bytes()))
     return found
@@ -58,6 +59,6 @@ def features(system: System) -> list[str]:
             found.append(f"{order}-gram language model" if order else "n-gram language model")
         elif feature.kind == "CSLM":
             found.append("continuous-space language model, queried in the search")
-        elif feature.kind == "NNJM":
+        elif feature.kind in ("NNJM", BILINGUAL):
             found.append("neural network joint model, queried in the search")
     return found

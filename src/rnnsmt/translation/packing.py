@@ -20,7 +20,8 @@ from rnnsmt.base.io import InputError, atomic_path, sha256
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.truecaser import Truecaser
 from rnnsmt.lm.arpa import check_header
-from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_TABLES, Feature, feature_count
+from rnnsmt.moses.ini import BILINGUAL, LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_TABLES, Feature, feature_count
+from rnnsmt.moses.nplm_file import check_config, read_words
 from rnnsmt.networks.vocabulary import Vocabulary
 from rnnsmt.phrases.table import read_phrase_table, read_reordering_table
 from rnnsmt.translation.system import FILE, INI, SUMS, Description, read_ini
@@ -58,7 +59,7 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
         if not path.is_file():
             raise InputError(f"{folder}: needs {path}, which is missing; run the workflow again")
         if called in files:
-            raise InputError(f"{folder}: needs two files with the name {called}; rename one")
+            raise InputError(f"{folder}: two of its files have the name {called}; rename one")
         check(path)
         if path.is_symlink():
             say(f"{path} is a link to {path.resolve()}, whose content is packed")
@@ -66,13 +67,10 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
         return called
 
     for feature in ini.features:
-        if "path" in feature.options:
-            path = ini.located(feature)
-            feature.options["path"] = taken(
-                path,
-                f"{feature.kind.lower()}.pt" if feature.kind in NEURAL_MODELS else path.name,
-                _check_of(feature, str(ini.path)),
-            )
+        trained_here = feature.kind in NEURAL_MODELS and feature.kind != BILINGUAL
+        for key, path in ini.located_files(feature).items():
+            called = f"{feature.kind.lower()}.pt" if trained_here else path.name
+            feature.options[key] = taken(path, called, _check_of(feature, key, str(ini.path)))
     packed = replace(
         about,
         truecaser=None
@@ -103,8 +101,10 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
     return {"files": len(files) + len(texts), "bytes": output.stat().st_size}
 
 
-def _check_of(feature: Feature, where: str) -> Check:
-    """Return the check of the file of a feature of ``where``, an ini."""
+def _check_of(feature: Feature, key: str, where: str) -> Check:
+    """Return the check of a file of a feature of ``where``, an ini. key: option of the file, one of ``FILES``."""
+    if feature.kind == BILINGUAL:
+        return read_words if key.endswith("_vocab") else check_config
     if feature.kind in LANGUAGE_MODELS:
         return check_header
     if feature.kind in NEURAL_MODELS:

@@ -131,7 +131,7 @@ class ClientLog:
         """Print a line, unless there were too many in this minute."""
         if (minute := int(time.monotonic() // 60)) != self._minute:
             if self._lines > LINES_PER_MINUTE:
-                say(f"{self._lines - LINES_PER_MINUTE} further messages in the minute before")
+                say(f"{self._lines - LINES_PER_MINUTE} further messages in the previous minute")
             self._minute, self._lines = minute, 0
         self._lines += 1
         if self._lines <= LINES_PER_MINUTE:
@@ -390,7 +390,7 @@ class Connection:
     def refuse(self) -> None:
         """Tell a client that has not sent a request yet that there are too many connections, without waiting."""
         if self._is_fresh:
-            body = _encoded({"error": "too many connections; come again"})
+            body = _encoded({"error": "too many connections; try again later"})
             head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}"
             with suppress(OSError):
                 self.socket.send(f"{head}\r\nConnection: close\r\n\r\n".encode() + body)
@@ -414,11 +414,11 @@ class Connection:
             await self._error(refused.status, str(refused))
         except h11.RemoteProtocolError as error:
             reason = _REPEATED.split(str(error))[0]
-            self.server.log.say(f"a malformed request was refused: {reason}")
+            self.server.log.say(f"a malformed request was rejected: {reason}")
             await self._error(HTTPStatus(error.error_status_hint), f"malformed request: {reason}")
         except TimeoutError:
             if not self.is_silent and not self.is_busy:
-                await self._error(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive whole")
+                await self._error(HTTPStatus.REQUEST_TIMEOUT, "the request is incomplete")
         self.server.answered += 1
         return self.h11.our_state is h11.DONE and self.h11.their_state is h11.DONE
 
@@ -468,7 +468,7 @@ class Connection:
         if b"content-length" not in headers:
             raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request needs a Content-Length")
         if int(headers[b"content-length"][:20]) > api.MOST_BYTES:
-            sentence = f"at most {api.MOST_BYTES:,} bytes in a request"
+            sentence = f"a request can have at most {api.MOST_BYTES:,} bytes"
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
         body = bytearray()
         while isinstance(event := await self._next_event(end), h11.Data):
@@ -477,7 +477,7 @@ class Connection:
 
     def _no_such_route(self) -> RefusedError:
         served = ", ".join(self.server.routes)
-        return RefusedError(HTTPStatus.NOT_FOUND, f"there are GET {served} and POST {POST_ROUTE}")
+        return RefusedError(HTTPStatus.NOT_FOUND, f"the routes are GET {served} and POST {POST_ROUTE}")
 
     def _check_origin(self, headers: dict[bytes, str]) -> None:
         """Check that a request is meant for this server.
@@ -495,11 +495,11 @@ class Connection:
             name = urlsplit(f"//{host}").hostname or ""
             foreign = origin is not None and urlsplit(origin).netloc != host
         except ValueError:
-            self.server.log.say("a malformed request was refused: Host or Origin is not an address")
+            self.server.log.say("a malformed request was rejected: Host or Origin is not an address")
             raise RefusedError(HTTPStatus.BAD_REQUEST, "Host or Origin is not an address") from None
         is_open = not self.server.is_local and not self.server.names
         if foreign or not (is_open or name in ("", "localhost", *self.server.names) or _is_loopback(name)):
-            sentence = "this server does not answer to this name; see --host and --public-name"
+            sentence = "this server does not accept requests for this host name; see --host and --public-name"
             raise RefusedError(HTTPStatus.FORBIDDEN, sentence)
 
     async def _translate(self, request: h11.Request, body: bytes) -> None:
@@ -510,7 +510,7 @@ class Connection:
         """
         client, translator = _network(self.server.client_of(self.peer, request.headers)), self.server.translator
         if not self.server.limit.allows(client, time.monotonic()):
-            sentence = f"more than {self.server.limit.number} requests in a minute; wait"
+            sentence = f"more than {self.server.limit.number} requests per minute; try again later"
             raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, sentence)
         kind = next((value for name, value in request.headers if name == b"content-type"), b"").decode("latin-1")
         query = api.read_query(kind.partition(";")[0].strip().lower(), body, translator.system.description)
@@ -518,7 +518,9 @@ class Connection:
         try:
             translator.submit(job)
         except FullError:
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again") from None
+            raise RefusedError(
+                HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are waiting; try again later"
+            ) from None
         try:
             found = await self._answer_of(job)
             await self._send(HTTPStatus.OK, JSON, _encoded(query.response(found)))
@@ -539,7 +541,7 @@ class Connection:
                 if _is_gone(self.socket):
                     raise ConnectionAbortedError
                 if time.monotonic() > end:
-                    raise RefusedError(HTTPStatus.GATEWAY_TIMEOUT, "no translation in time; send less text")
+                    raise RefusedError(HTTPStatus.GATEWAY_TIMEOUT, "the translation took too long; send less text")
             return answer.result()
         except InputError as error:
             raise RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from None

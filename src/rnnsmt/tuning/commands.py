@@ -28,10 +28,10 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--state-dir", required=True, nargs="+", metavar="DIR",
         help="checkpoint directory of each run, used to resume an interrupted run")  # fmt: skip
     add("--nested-ini", action="append", nargs="+", default=[], metavar="FILE",
-        help="tuned moses.ini of a nested model, whose features are a subset, for each run; its weights are tried too; "
-        "repeat for further models")  # fmt: skip
+        help="for each run, the tuned moses.ini of a nested model, i.e. one with a subset of the features of --ini; "
+        "the development set is also decoded with its weights; repeat the option for further models")  # fmt: skip
     add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
-        help="columns of the phrase table, from 0, that hold the scores of the nested phrase table; once for each "
+        help="columns of the phrase table, from 0, that contain the scores of the nested phrase table; once for each "
         "--nested-ini; if not given, the first columns")  # fmt: skip
     add("--model-dir", nargs="+", metavar="DIR",
         help="directory searched first for the model files, by base name, e.g. filtered tables; one, or one for "
@@ -65,18 +65,19 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     of all iterations (JSON).
 
     A run that was interrupted resumes from --state-dir and ends with the same weights (with a CSLM, on the same kind of
-    processor only: rounding differences of a score can make a known hypothesis a new one). If the next iteration would
-    exceed --time-limit, the exit status is 75; run the same command again to resume.
+    processor only: because of rounding differences, a hypothesis of an earlier list may be treated as new). If the next
+    iteration would exceed --time-limit, the exit status is 75; run the same command again to resume.
 
     --nested-ini gives the tuned weights of models with a subset of the features. After the last iteration, the
-    development set is decoded with these weights and weight 0 for the other features. If they are better than every
-    iteration, points on the line between both weight vectors are decoded as well. The best weights of all are written,
-    so that an additional feature does not reduce BLEU on the development set (except that the search with a CSLM of
-    weight 0 differs slightly from the search without it).
+    development set is decoded with these weights and weight 0 for the other features. If their BLEU is higher than that
+    of every iteration, it is also decoded with points on the line between both weight vectors. The best weights of all
+    are written, so that an additional feature does not reduce BLEU on the development set (except that the search with
+    a CSLM of weight 0 differs slightly from the search without it).
 
     Several seeds are several runs, one after the other, with one --output-ini, --output-history and --state-dir each.
-    The result of each run is that of the run alone; runs with the same --ini share the model, the first decoding and
-    the cached scores of a CSLM. With one --ini for each run the models may differ, e.g. in the training of a network.
+    Each run gives the same result as when it is run alone; runs with the same --ini share the model, the first decoding
+    and the cached scores of a CSLM. With one --ini for each run the models may differ, e.g. in the training of a
+    network.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -210,8 +211,8 @@ def rerank_options(parser: argparse.ArgumentParser) -> None:
 def rerank(args: argparse.Namespace) -> dict[str, object]:
     r"""Select the best hypothesis of every n-best list with the weights of an ini.
 
-    For n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights (`tuning optimise`).
-    Among hypotheses of equal score the first in the list is selected.
+    The command is used for n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights
+    (`tuning optimise`). Among hypotheses of equal score, the first in the list is selected.
 
     Example, in the directory of a run of the embedded corpus:
 

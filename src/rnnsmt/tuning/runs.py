@@ -54,7 +54,7 @@ class TuningRun:
 
 
 def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:
-    """Return the runs that a command line asks for.
+    """Return the runs that a command line requests.
 
     Raises:
         InputError: an option is not given once for each run.

@@ -7,7 +7,6 @@ last complete iteration.
 
 import argparse
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rnnsmt.base.arrays import DAMAGED_ARRAY
-from rnnsmt.base.io import InputError, atomic_path, open_binary, read_json, write_json
+from rnnsmt.base.io import InputError, atomic_path, checksum_of, open_binary, read_json, write_json
 from rnnsmt.base.state_folder import StateFolder
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
@@ -58,8 +57,8 @@ class TuningState:
         ):
             raise InputError(f"{self.path}: damaged; {self._state.remedy}")
         # states of earlier versions have no checksum
-        if "checksum" in saved and saved.pop("checksum") != _checksum(saved):
-            raise InputError(f"{self.path}: damaged: its values are not those that were written; {self._state.remedy}")
+        if "checksum" in saved and saved["checksum"] != checksum_of(saved):
+            raise InputError(f"{self.path}: is damaged: its checksum is wrong; {self._state.remedy}")
         self._state.check(before)
         self.iterations = iterations
         self.comparisons = comparisons
@@ -85,7 +84,7 @@ class TuningState:
             "iterations": self.iterations,
             "comparisons": self.comparisons,
         }
-        write_json(self.path, saved | {"checksum": _checksum(saved)})
+        write_json(self.path, saved | {"checksum": checksum_of(saved)})
 
     def finish(self) -> None:
         """Mark the run as finished: its outputs are written, so that other settings may replace this state."""
@@ -115,11 +114,6 @@ class TuningState:
 ITERATION = {"iteration": int, "dev_bleu": (int, float), "weights": list, "new_candidates": int}
 COMPARISON = {"dev_bleu": (int, float), "weights": list}
 """Required keys of the records and the types of their values; records may have further keys."""
-
-
-def _checksum(saved: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the content of ``state.json``, without the checksum itself."""
-    return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
 
 
 def _whole(record: object, kinds: Mapping[str, Any]) -> bool:
@@ -177,7 +171,6 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, folder: str | None) -> 
         "--reference": content_hash(*args.reference),
     }
     for feature in ini.features:
-        if "path" in feature.options:
-            path = ini.located(feature, Path(folder) if folder else None)
-            found[f"file of {feature.name}"] = file_hash(path)
+        if files := ini.located_files(feature, Path(folder) if folder else None):
+            found[f"file of {feature.name}"] = " ".join(map(file_hash, files.values()))
     return found | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

@@ -51,7 +51,7 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
             continue
         weights = nested.weights[feature.name]
         if kinds.get(feature.name) != feature.kind:
-            raise InputError(f"{nested.path}: has the feature {feature.name}, which {ini.path} lacks")
+            raise InputError(f"{nested.path}: has the feature {feature.name}, which is missing in {ini.path}")
         chosen = columns if columns is not None and feature.kind in PHRASE_TABLES else range(len(weights))
         if len(set(chosen)) != len(weights) or len(chosen) != len(weights):
             raise InputError(

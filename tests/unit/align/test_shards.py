@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.align import PASSES_OF, direction, training
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 
 SENTENCES = 60
@@ -153,3 +154,13 @@ def test_files_may_have_any_name(tmp_path):
     about, arrays = training.load_arrays(tmp_path / "counts", "create it again")
     assert about == {"--part": "1"}
     assert arrays["t"].tolist() == [0, 1, 2]
+
+
+def test_an_archive_that_lost_an_array_is_refused(tmp_path):
+    """As damage to the directory of a .npz file can leave it."""
+    path = tmp_path / "passes.npz"
+    training.save_arrays(path, {"text": "x"}, t=np.arange(3), done=np.array(1))
+    with np.load(path) as saved:
+        np.savez(path, **{name: saved[name] for name in saved.files if name != "t"})
+    with pytest.raises(InputError, match="damaged; remove it"):
+        training.load_arrays(path, "remove it")

@@ -200,8 +200,8 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
         ("serch decode", "did you mean rnnsmt search decode?"),
         ("truecas", "did you mean rnnsmt corpus truecase?"),
         ("alin", "did you mean rnnsmt align?"),
-        ("xyzzy", "there are demo, corpus, "),
-        ("lm xyzzy", "there are estimate, interpolate, perplexity"),
+        ("xyzzy", "the commands are demo, corpus, "),
+        ("lm xyzzy", "the commands are estimate, interpolate, perplexity"),
     ],
 )
 def test_unknown_commands_are_answered_with_known_ones(capsys, words, hint):
@@ -354,12 +354,14 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     changed.clear_finished("state.json")
     with pytest.raises(InputError, match=r"changed: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
         changed.check(before.fingerprint)
+    with pytest.raises(InputError, match="text, 3; "):
+        changed.check({3: "x" * 64})  # a forged state may have anything as a name
     before.finish()
     before.clear_finished("state.json")
     assert (tmp_path / "state.json").exists()
     changed.clear_finished("state.json")
     assert not list(tmp_path.iterdir())
-    assert "the finished run in it had other settings, starting over; changed: epochs" in capsys.readouterr().err
+    assert "in this directory had other settings; starting over; changed: epochs" in capsys.readouterr().err
 
 
 def test_what_a_killed_process_left_in_a_state_folder_goes(tmp_path):

@@ -486,9 +486,9 @@ def test_an_endless_test_line_is_refused(
         ([], "no input"),
         (["--source", "a"], "--source and --output-source must be given together"),
         (["--output-target", "a"], "--target and --output-target must be given together"),
-        (["--source", "a", "--output-source", "a"], "give every output a name of its own"),
-        (["--source", "a", "--output-source", "r.json"], "give every output a name of its own"),
-        (["--source", "a", "--output-source", "b", "--target", "c", "--output-target", "b"], "a name of its own"),
+        (["--source", "a", "--output-source", "a"], "give every output a different name"),
+        (["--source", "a", "--output-source", "r.json"], "give every output a different name"),
+        (["--source", "a", "--output-source", "b", "--target", "c", "--output-target", "b"], "a different name"),
     ],
 )
 def test_wrong_options(

@@ -103,7 +103,7 @@ def test_several_inputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "empty truecasing model"),
+        ("", "the truecasing model is empty"),
         ("the (1/1) The\n", 'line 1: not "word (count/total) ..."'),
         ("the (1/1)\nthe x\n", "line 2"),
         ("the (one)\n", "line 1"),

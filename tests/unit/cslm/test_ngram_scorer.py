@@ -428,9 +428,9 @@ def test_bad_models(files, tmp_path, stage, capfd):
     ("text", "said"),
     [
         ("", "is empty"),
-        ("le chat\n", "line 1: not number ||| text"),
-        ("0 ||| le ||| LM0= 1 ||| 1\nx ||| le ||| LM0= 1 ||| 1\n", "line 2: not number ||| text"),
-        ("0 ||| le ||| LM0= 1\n", "line 1: not number ||| text"),
+        ("le chat\n", "line 1: is not of the form `number ||| text"),
+        ("0 ||| le ||| LM0= 1 ||| 1\nx ||| le ||| LM0= 1 ||| 1\n", "line 2: is not of the form `number ||| text"),
+        ("0 ||| le ||| LM0= 1\n", "line 1: is not of the form `number ||| text"),
         ("0 ||| le ||| CSLM0= 1 ||| 1\n", "line 1: has CSLM0= already"),
     ],
 )

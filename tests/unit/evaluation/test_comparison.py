@@ -177,11 +177,11 @@ def test_without_details_texts_of_any_system_do(folder):
     ("change", "said"),
     [
         (lambda folder, words: [*words, "--trainings", "1", "2"], "--trainings: must divide the number of runs, 1"),
-        (lambda folder, words: [*words, "--system", f"{folder}/other.out", f"{folder}/other.out"], "as many runs"),
+        (lambda folder, words: [*words, "--system", f"{folder}/other.out", f"{folder}/other.out"], "the same number"),
         (lambda folder, words: words[:-2], None),
         (lambda folder, words: [word for word in words if word not in ("--source", f"{folder}/in.txt")], "--source"),
-        (lambda folder, words: [w.replace("other.details", "ref.txt") for w in words], "is it an n-best list"),
-        (lambda folder, words: [w.replace("in.txt", "ref.txt") for w in words], "its phrases differ"),
+        (lambda folder, words: [w.replace("other.details", "ref.txt") for w in words], "is this an n-best list"),
+        (lambda folder, words: [w.replace("in.txt", "ref.txt") for w in words], "the phrases differ"),
         (lambda folder, words: [*words, "--model-dir", f"{folder}/none"], "no such directory"),
     ],
 )  # fmt: skip
@@ -195,7 +195,7 @@ def test_details_of_another_model_are_refused(folder, capsys):
     for name in ("other.details", "other.out"):
         (folder / name).write_text((folder / name).read_text().replace("d", "e"))
     assert main(command(folder, *details(folder))) == 2
-    assert "lacks phrases of sentence" in capsys.readouterr().err
+    assert "the model has no phrases for sentence" in capsys.readouterr().err
 
 
 def test_interchanged_details_are_refused(folder, capsys):

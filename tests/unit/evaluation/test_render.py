@@ -30,7 +30,7 @@ def outputs(tmp_path_factory):
     return folder / "out"
 
 
-def test_markdown_has_an_overview_and_three_tables_a_set(outputs):
+def test_markdown_has_an_overview_and_four_tables_a_set(outputs):
     text = (outputs / "table1.md").read_text()
     overview, *others = tables(text)
     assert overview[0] == ["System", "dev", "test", "paper dev", "paper test"]
@@ -42,8 +42,9 @@ def test_markdown_has_an_overview_and_three_tables_a_set(outputs):
     ]  # fmt: skip
     headings = ["Feature", "added to", "Δ", "95 %", "detectable", "paper", "p", "p boot", "p strict"]
     assert others[1][0] == headings
-    assert others[2][0] == ["System", "sacreBLEU", "chrF", "Length", "Unknown", "BLEU of every run"]
-    assert len(others) == 6
+    assert others[2][0] == ["System", "Metric", "Score", "Δ baseline", "95 %", "p strict"]
+    assert others[3][0] == ["System", "sacreBLEU", "Length", "Unknown", "BLEU of every run"]
+    assert len(others) == 8
     assert re.findall("^## .*", text, re.MULTILINE) == ["## dev: 1 segment, 3 runs", "## test: 2 segments, 3 runs"]
 
 
@@ -75,7 +76,7 @@ def test_markdown_reads_well_on_a_terminal(outputs):
 
 
 def test_gains_of_the_paper_stand_beside_ours(outputs):
-    _, _, _, _, scores, contrasts, _ = tables((outputs / "table1.md").read_text())
+    _, _, _, _, _, scores, contrasts, *_ = tables((outputs / "table1.md").read_text())
     row = next(row for row in scores if row[0] == "CSLM + RNN")
     assert (row[2], row[5], row[8]) == ("34.64", "+1.34", "+0.77")
     assert [row[5] for row in contrasts if row[:2] == ["CSLM", "RNN"]] == ["+0.77"]

@@ -40,7 +40,9 @@ def test_phrases_that_a_network_does_not_take(config):
     assert list(setting_mistakes(Systems(config))) == []
     config["compare"] = ["baseline", "ff"]
     (line,) = setting_mistakes(Systems(config))
-    assert line == "feedforward: takes phrases of 7 words, phrases.max_length is 8; give it max_length: 8"
+    assert (
+        line == "feedforward: accepts phrases of at most 7 words, but phrases.max_length is 8; set its max_length to 8"
+    )
     config["scorers"]["feedforward"]["max_length"] = 8
     assert list(setting_mistakes(Systems(config))) == []
 

@@ -16,7 +16,7 @@ from rnnsmt.analysis.curves import read_history
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.installation import Installation, Needs, last_words, run, try_decoder
+from rnnsmt.moses.installation import Installation, Needs, last_words, run, try_decoder, try_joint_model
 from rnnsmt.moses.nbest import read_details
 from tests.fake_moses import install
 
@@ -93,6 +93,23 @@ def test_the_decoder_is_tried(home, tmp_path):
         try_decoder(tmp_path / "none", 5)
     with pytest.raises(InputError, match="cannot translate a word"):
         try_decoder(script(tmp_path / "mute", "cat > /dev/null; echo b"), 5)
+
+
+def test_the_joint_model_is_tried(home, tmp_path):
+    try_joint_model(home / "bin/moses")
+    needs = Needs(("decoding",), joint_model=True)
+    Installation(home).check(needs)
+    without = install(tmp_path / "without", without=("nplm",))
+    Installation(without).check(Needs(("decoding",)))
+    with pytest.raises(
+        InputError, match=r"joint model \(BilingualNPLM\): .*is not registered.; build Moses with --with-nplm and NPLM"
+    ):
+        Installation(without).check(needs)
+    line = "0 ||| b ||| LM0= -1 NNJM0= -0.25 ||| -1 ||| 0=0"
+    old = script(tmp_path / "old", f"cat > /dev/null; echo b; echo '{line}' > nbest")
+    with pytest.raises(InputError, match=r"gives a word -0\.25 instead of -0\.75, as if it had no biases"):
+        try_joint_model(old)
+    try_decoder(old, 3)
 
 
 def test_last_words():
@@ -227,6 +244,9 @@ def test_what_moses_has_not(home, model, tmp_path, capsys):
     command = ["moses", "decode", "--ini", f"{model}/cslm.ini", "--input", f"{tmp_path}/text", *outputs]
     assert main([*command, "--moses-home", str(home), "--program-log", f"{tmp_path}/log"]) == 2
     assert "has no continuous-space LM" in capsys.readouterr().err
+    (model / "cslm.ini").write_text(text.replace("CSLM", "NNJM"))
+    assert main([*command, "--moses-home", str(home), "--program-log", f"{tmp_path}/log"]) == 2
+    assert "does not read NNJM; write the network for Moses with `nnjm export-nplm`" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -268,7 +288,7 @@ def run_again(command: list[str], folder: Path, capsys: pytest.CaptureFixture[st
     assert (folder / "history.json").read_bytes() == before
     log = (folder / "log").read_text()
     assert main([*command, "--nbest", "50"]) == 0
-    assert "the finished run in it had other settings, starting over; changed: nbest" in capsys.readouterr().err
+    assert "in this directory had other settings; starting over; changed: nbest" in capsys.readouterr().err
     assert "--continue" not in (folder / "log").read_text()[len(log) :]
     assert main(command) == 0
     assert (folder / "history.json").read_bytes() == before

@@ -108,7 +108,10 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
         ("[beam-threshold]\n0.1\n", r"\[beam-threshold\] 0.1"),
         ("[max-phrase-length]\n3\n", r"\[max-phrase-length\] 3"),
         ("[stakc]\n100\n", r"\[stakc\] 100"),
-        ("[mapping]\n0 T 0\n1 T 1\n", r"\[mapping\] 0 T 0, 1 T 1: .* every phrase table by itself, which is 0 T 0$"),
+        (
+            "[mapping]\n0 T 0\n1 T 1\n",
+            r"\[mapping\] 0 T 0, 1 T 1: .* every phrase table is an alternative of its own; use 0 T 0$",
+        ),
     ],
 )
 def test_sections_that_change_translations_are_refused_by_name(tmp_path: Path, section: str, said: str) -> None:

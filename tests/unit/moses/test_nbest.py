@@ -39,14 +39,14 @@ def test_nbest_file(tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("", "is it an n-best list"),
-        ("0 ||| a ||| LM0= 1", "not number .* score; is it"),
-        ("x ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "not number"),
+        ("", "is this an n-best list"),
+        ("0 ||| a ||| LM0= 1", "is not of the form .number .* score.; is this"),
+        ("x ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "is not of the form .number"),
         ("0 ||| a ||| LM0= -1 TM0= 1 y ||| 0", "could not convert"),
         ("0 ||| a ||| LM0= -1 TM0= 1 nan ||| 0", "not finite"),
         ("0 ||| a ||| LM0= -1 TM0= 1 ||| 0", "other features"),
         ("0 ||| a ||| LM0= -1 XX0= 1 2 ||| 0", "other features"),
-        ("-1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "not number"),
+        ("-1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "is not of the form .number"),
         ("1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "sort the list"),
     ],
 )
@@ -94,7 +94,7 @@ def test_lists_in_the_order_of_the_ini(tmp_path):
 @pytest.mark.parametrize(
     ("ini", "sentences", "nbest", "said"),
     [
-        (INI, 2, NBEST, r"has sentence 2 \(from 0\), but the text has 2 lines"),
+        (INI, 2, NBEST, r"has a sentence number 2, but the text has 2 lines \(numbers start at 0\)"),
         (INI.replace("LM0", "LM1"), 4, NBEST, r"lacks LM1:0 of .*ini and has LM0:0, which .*ini lacks; use the ini"),
         (INI.replace("num-features=2", "num-features=3").replace("0.25", "0.25 1"), 4, NBEST, "lacks TM0:2 of"),
         (INI, 4, NBEST.replace(" ||| -", " CSLM0= -3 ||| -"), "has CSLM0:0, which .*ini lacks"),
@@ -133,7 +133,10 @@ def test_one_more_feature(tmp_path):
 def test_lists_that_lack_a_sentence(tmp_path):
     """An empty sentence has no line in a list; one with words and without a line is missing."""
     nbest = "".join(line for line in NBEST.splitlines(keepends=True) if not line.startswith("2"))
-    with pytest.raises(InputError, match=r"has no translation of sentence 2 \(from 0\) and of 0 more; create the list"):
+    with pytest.raises(
+        InputError,
+        match=r"has no translation of sentence number 2 \(numbers start at 0\) and of 0 more; create the list",
+    ):
         lists(tmp_path, nbest=nbest)
 
 
@@ -176,5 +179,5 @@ def test_details_are_of_every_sentence(tmp_path):
     path = tmp_path / "details"
     path.write_text("1 ||| x  y z ||| LM0= -1 ||| -1 ||| 1=0-1 0=2\n1 ||| x ||| LM0= -2 ||| -2 ||| 0-1=0\n")
     assert read_details(path, ["", "a b"]) == [("", []), ("x y z", [(1, 1, 2), (0, 0, 1)])]
-    with pytest.raises(InputError, match=r"no translation of sentence 0"):
+    with pytest.raises(InputError, match=r"no translation of sentence number 0"):
         read_details(path, ["a", "a b"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.base.io import InputError, write_json
-from rnnsmt.networks.id_directory import IdFormat, check_vocabulary, open_id_directory, write_id_directory
+from rnnsmt.networks.id_directory import IdFormat, check_vocabulary, open_id_directory, write_about, write_id_directory
 from rnnsmt.networks.vocabulary import UNK
 
 PAIRS = IdFormat("pairs.json", "test-1", "pairs", ("source", "target"), "prepare it again")
@@ -76,4 +76,14 @@ def test_other_numbers_are_refused(tmp_path: Path, change: dict[str, object], me
     stats = json.loads((tmp_path / "pairs.json").read_text()) | change
     write_json(tmp_path / "pairs.json", stats)
     with pytest.raises(InputError, match=message):
+        open_id_directory(tmp_path, PAIRS)
+
+
+def test_a_damaged_number_is_refused(tmp_path: Path) -> None:
+    """A flipped digit of a number that nothing else depends on, such as that of distinct unknown words."""
+    write_about(tmp_path, PAIRS, write(tmp_path, PAIRS) | {"distinct unknown words": 17})
+    assert open_id_directory(tmp_path, PAIRS).stats["distinct unknown words"] == 17
+    path = tmp_path / "pairs.json"
+    path.write_text(path.read_text().replace("17", "37"))
+    with pytest.raises(InputError, match="its values are not those that were written; prepare it again"):
         open_id_directory(tmp_path, PAIRS)

@@ -313,7 +313,7 @@ def test_four_directions_on_lists(toy, system, tmp_path, capsys):
             assert float(features.split(f"NNJM{place}= ")[1].split()[0]) == pytest.approx(expected, abs=1e-3)
     capsys.readouterr()
     assert rescore(system, tmp_path / "rescored", tmp_path / "x", models[1]) == 2
-    assert "has NNJM1= already; omit the network of this direction" in capsys.readouterr().err
+    assert "already has the feature NNJM1; omit the network of this direction" in capsys.readouterr().err
     assert rescore(system, tmp_path / "nbest", tmp_path / "x", models[1], models[1]) == 2
     assert "two networks have the same direction" in capsys.readouterr().err
     (tmp_path / "short").write_text((tmp_path / "nbest").read_text().replace("0-1=0", "0=0"))

@@ -363,8 +363,14 @@ def test_ties_are_broken_like_a_vector_of_sets(a, b):
 
 
 BAD_CORPORA = {
-    "a link out of the source": (("a b", "x", "2-0"), "c.a, line 2: a link leads out of the sentence: '2-0'"),
-    "a link out of the target": (("a b", "x", "0-1"), "c.a, line 2: a link leads out of the sentence: '0-1'"),
+    "a link out of the source": (
+        ("a b", "x", "2-0"),
+        "c.a, line 2: a link points beyond the end of the sentence: '2-0'",
+    ),
+    "a link out of the target": (
+        ("a b", "x", "0-1"),
+        "c.a, line 2: a link points beyond the end of the sentence: '0-1'",
+    ),
     "no dash": (("a", "x", "00"), "c.a, line 2: not a list of links i-j: '00'"),
     "a negative link": (("a", "x", "0--1"), "c.a, line 2: not a list of links i-j: '0--1'"),
     "a possible link": (("a", "x", "0?0"), "c.a, line 2: not a list of links i-j: '0?0'"),
@@ -375,7 +381,7 @@ BAD_CORPORA = {
     "the separator in the source": (("a ||| b", "x", "0-0"), "c.f, line 2: contains |||"),
     "the separator in a word": (("a", "x|||", "0-0"), "c.e, line 2: contains |||"),
     "NUL": (("a", "x\0y", "0-0"), "c.e, line 2: contains a NUL"),
-    "a link with an empty source": (("", "x", "0-0"), "c.a, line 2: a link leads out of the sentence"),
+    "a link with an empty source": (("", "x", "0-0"), "c.a, line 2: a link points beyond the end of the sentence"),
 }
 
 

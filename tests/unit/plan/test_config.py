@@ -259,7 +259,7 @@ MISTAKES = {
     ),
     "thresholds that fall": (
         lambda c: c["lm"].update(prune=[0, 1, 0]),
-        ["lm.prune: a threshold is below the one before it; a longer n-gram cannot stay where a part of it goes"],
+        ["lm.prune: a threshold is below the one before it; thresholds must not decrease"],
     ),
     "more thresholds than orders": (
         lambda c: c["lm"].update(prune=[0, 0, 1, 1], order=3),
@@ -294,7 +294,7 @@ MISTAKES = {
         [
             "systems.baseline: has the features rnn and cslm, which contradict its name",
             "systems.rnn: has the features wp, which contradict",
-            "systems.baseline+cslm: the search of baseline has cslm already; rescore another system",
+            "systems.baseline+cslm: the search of baseline already uses cslm; rescore another system",
         ],
     ),
     "an unknown feature": (

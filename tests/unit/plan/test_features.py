@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import NEURAL_MODELS
+from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS
 from rnnsmt.plan import features, systems
 from rnnsmt.plan.config import check
 from rnnsmt.plan.features import BY_NAME, FEATURES, REGISTRY, SystemFeature, features_of, known_features, networks_of
@@ -17,17 +17,22 @@ SCHEMA = Path(__file__).resolve().parents[3] / "workflow/schemas/config.schema.j
 
 
 def test_the_registry():
-    assert [feature.name for feature in REGISTRY] == ["cslm", "nnjm", "rnn", "wp", "proposals"]
-    assert FEATURES == ("rnn", "cslm", "wp")
-    assert {name: feature.weight for name, feature in BY_NAME.items()} == {
-        "cslm": 0.25, "nnjm": 0.25, "rnn": 0.2, "wp": 0, "proposals": 0
-    }  # fmt: skip
-    assert [name for name, feature in BY_NAME.items() if feature.is_column] == ["rnn", "wp", "proposals"]
-    assert [name for name, feature in BY_NAME.items() if feature.is_scorer] == ["rnn"]
-    assert all(re.fullmatch("[a-z]+", feature.name) for feature in REGISTRY), "they are joined by _ in directories"
+    """What every line has to be; a new line changes nothing here."""
+    names = [feature.name for feature in REGISTRY]
+    assert len(set(names)) == len(names) == len({feature.label for feature in REGISTRY})
+    assert all(re.fullmatch("[a-z]+", name) for name in names), "they are joined by _ in directories"
+    assert list(BY_NAME) == names
+    for feature in REGISTRY:
+        assert feature.is_column == bool(feature.scores or feature.per_text), "a column has files"
+        assert not feature.chapter or (feature.network and feature.title), "a chapter trains a network"
+        assert feature.is_scorer == (feature.chapter == "rnn")
+        if feature.scores:
+            assert ("{network}" in feature.scores) == bool(feature.network)
+        assert bool(feature.weight) == bool(feature.network and not feature.per_text), "counts start at 0"
+    assert FEATURES == ("rnn", "cslm", "wp"), "the paper's order"
 
 
-@pytest.mark.parametrize("kind", NEURAL_MODELS)
+@pytest.mark.parametrize("kind", [kind for kind in NEURAL_MODELS if kind != BILINGUAL])
 def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     """Weight and settings."""
     feature = BY_NAME[kind.lower()]
@@ -37,9 +42,18 @@ def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     assert feature.ini_settings == tuple(NEURAL_MODELS[kind].choices)
 
 
+def test_the_joint_model_of_moses_begins_with_the_weight_of_ours(tmp_path):
+    options = {"name": "NNJM0", "path": "model.nplm"}
+    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={BILINGUAL: options})
+    assert ini.weights["NNJM0"] == [BY_NAME["nnjm"].weight]
+
+
 def test_scorers_are_columns_like_that_of_the_rnn(settled):
     known = known_features(settled)
-    assert list(known) == ["cslm", "nnjm", "rnn", "inverse", "bag", "feedforward", "counted", "wp", "proposals"]
+    further = ["inverse", "bag", "feedforward", "counted"]
+    names = [feature.name for feature in REGISTRY]
+    after = names.index("rnn") + 1
+    assert list(known) == [*names[:after], *further, *names[after:]]
     bag = known["bag"]
     assert (bag.label, bag.title, bag.weight, bag.network) == ("bag", "Scorer bag", 0.2, "bag")
     assert bag.scores.format(network=2, scatteritem="1-of-2") == "results/bag/network2/scores/1-of-2.npy"
@@ -93,48 +107,49 @@ def two_more(monkeypatch) -> None:
         "topic", "Topic", 0.25, network="topic", chapter="topic", title="Topic model", in_search=True,
         ini_settings=("unknown",), search_settings=("topic_cells",),
     )  # fmt: skip
-    length = SystemFeature("length", "Length", 0.1, scores="results/phrases/length.npy")
-    registry = (REGISTRY[0], topic, *REGISTRY[1:], length)
+    surplus = SystemFeature("surplus", "Surplus", 0.1, scores="results/phrases/surplus.npy")
+    registry = (REGISTRY[0], topic, *REGISTRY[1:], surplus)
+    assert len({feature.name for feature in registry}) == len(registry), "features of the test only"
     monkeypatch.setattr(features, "REGISTRY", registry)
-    for feature in (topic, length):
+    for feature in (topic, surplus):
         monkeypatch.setitem(BY_NAME, feature.name, feature)
         monkeypatch.setitem(systems._LABELS, feature.name, feature.label)
 
 
 def test_a_further_feature_needs_one_line(settled, two_more):
     settled["systems"] |= {
-        "topic_length": {"features": ["length", "topic"]},
-        "cslm_topic_rnn_length": {"features": ["cslm", "topic", "rnn", "length"]},
+        "topic_surplus": {"features": ["surplus", "topic"]},
+        "cslm_topic_rnn_surplus": {"features": ["cslm", "topic", "rnn", "surplus"]},
     }
-    settled["compare"] = ["baseline", "rnn", "topic_length", "cslm_topic_rnn_length"]
+    settled["compare"] = ["baseline", "rnn", "topic_surplus", "cslm_topic_rnn_surplus"]
     assert check(settled, SCHEMA) == []
     settled["topic"], settled["search"]["topic_cells"] = {"unknown": "word"}, 40
     model = Systems(settled)
     assert model.networks == ["rnn", "cslm", "topic"]
-    assert model.features("topic_length") == ["topic", "length"]
-    assert model.untuned_inis("topic_length") == ["results/augmented/topic_length/network1/moses.ini"]
-    assert model.filtered_tables("topic_length", "dev")[0] == (
-        "results/augmented/length/network1/filtered/dev/phrase-table.gz"
+    assert model.features("topic_surplus") == ["topic", "surplus"]
+    assert model.untuned_inis("topic_surplus") == ["results/augmented/topic_surplus/network1/moses.ini"]
+    assert model.filtered_tables("topic_surplus", "dev")[0] == (
+        "results/augmented/surplus/network1/filtered/dev/phrase-table.gz"
     )
-    assert model.score_pattern("length", 3) == "results/phrases/length.npy"
-    assert model.networks_in_search("cslm_topic_rnn_length") == [
+    assert model.score_pattern("surplus", 3) == "results/phrases/surplus.npy"
+    assert model.networks_in_search("cslm_topic_rnn_surplus") == [
         "results/cslm/network1/model.pt",
         "results/topic/network1/model.pt",
     ]
-    assert model.search_options("topic_length") == "--pop-limit 150 --stack 100 --topic-cells 40"
-    options = model.ini_options(model.features("cslm_topic_rnn_length"), 2)
+    assert model.search_options("topic_surplus") == "--pop-limit 150 --stack 100 --topic-cells 40"
+    options = model.ini_options(model.features("cslm_topic_rnn_surplus"), 2)
     assert (
         "--num-features 6 --further-weights 0.2 0.1 --cslm ../cslm/network2/model.pt --cslm-unknown class " in options
     )
     assert options.endswith("--topic ../topic/network2/model.pt --topic-unknown word")
     inis = [f"{number}.ini" for number in range(1, 5)]
-    assert model.start_systems("cslm_topic_rnn_length") == ["rnn", "topic_length"]
-    assert model.nested_options("cslm_topic_rnn_length", inis) == (
+    assert model.start_systems("cslm_topic_rnn_surplus") == ["rnn", "topic_surplus"]
+    assert model.nested_options("cslm_topic_rnn_surplus", inis) == (
         "--nested-ini 1.ini 2.ini --nested-columns 0 1 2 3 4 --nested-ini 3.ini 4.ini --nested-columns 0 1 2 3 5"
     )
-    assert model.table_features(["topic_length"]) == "topic_length=topic+length"
-    assert label("cslm_topic_rnn_length") == "CSLM + Topic + RNN + Length"
-    assert named_features("topic_length") == ("topic", "length")
-    assert ordered_features(["topic", "length", "cslm"]) == ("cslm", "topic", "length")
-    assert has_network(["topic"]) and not has_network(["length", "wp"])
-    assert not share_networks(["length", "rnn"], ["length", "topic"])
+    assert model.table_features(["topic_surplus"]) == "topic_surplus=topic+surplus"
+    assert label("cslm_topic_rnn_surplus") == "CSLM + Topic + RNN + Surplus"
+    assert named_features("topic_surplus") == ("topic", "surplus")
+    assert ordered_features(["topic", "surplus", "cslm"]) == ("cslm", "topic", "surplus")
+    assert has_network(["topic"]) and not has_network(["surplus", "wp"])
+    assert not share_networks(["surplus", "rnn"], ["surplus", "topic"])

@@ -8,7 +8,7 @@ import pytest
 
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.rnn import pair_preparation
+from rnnsmt.phrases import table as phrase_table
 from rnnsmt.rnn.pairs import Pairs
 
 TABLE = """a b ||| x y ||| 1 1 1 1 ||| 0-0 ||| 1 1 1
@@ -63,7 +63,7 @@ def test_blocks_do_not_matter(tmp_path, monkeypatch):
     lines = [f"a {'b ' * (i % 4)}w{i} ||| x {'y ' * (i % 3)}{i} ||| 1 1 1 1\n" for i in range(300)]
     found = []
     for size in (1 << 21, 64):
-        monkeypatch.setattr(pair_preparation, "read_line_blocks", lambda path, n=size: _blocks(path, n))
+        monkeypatch.setattr(phrase_table, "read_line_blocks", lambda path, n=size: _blocks(path, n))
         (tmp_path / str(size)).mkdir()
         assert prepare(tmp_path / str(size), "".join(lines)) == 0
         found.append((tmp_path / str(size) / "pairs" / "pairs.json").read_bytes())

@@ -129,7 +129,7 @@ def test_refuses_inputs(folder, capsys):
     assert "empty: the input contains no words" in capsys.readouterr().err
     (folder / "plain").write_text("a ||| b ||| 1\n")
     assert propose(folder, "--extractions", "1", phrase_table="plain", output="bad") == 2
-    assert "a line of 'a' has no counts; omit --extractions" in capsys.readouterr().err
+    assert "the entry of 'a' has no counts; omit --extractions" in capsys.readouterr().err
     assert not (folder / "bad").exists()
     assert propose(folder, lex_e2f="text", output="bad") == 2
     assert "text, line 1: expected 'word word probability'" in capsys.readouterr().err

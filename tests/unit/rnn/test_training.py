@@ -724,7 +724,7 @@ def test_bad_model_files(tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             load_model(tmp_path / "m.pt")
     torch.save({"some": "thing"}, tmp_path / "m.pt")
-    with pytest.raises(InputError, match="not an RNN Encoder-Decoder, or of another version"):
+    with pytest.raises(InputError, match="is not an RNN Encoder-Decoder, or was written by another version"):
         load_model(tmp_path / "m.pt")
     with pytest.raises(InputError, match="no such file"):
         load_model(tmp_path / "none.pt")

@@ -186,7 +186,7 @@ def test_a_changed_text_file_is_read(
     capsys.readouterr()
     found = outputs(folder)
     said = capsys.readouterr().err
-    assert said.count(f"warning: {path}: was not made of {file} as it is now; the text files are used instead; ") == 1
+    assert said.count(f"warning: {path}: was made before {file} was changed; the text files are used instead; ") == 1
     path.unlink()
     assert outputs(folder) == found
     binarise(folder)
@@ -201,7 +201,7 @@ def test_other_files_than_the_ini_names(folder: Path, capsys: pytest.CaptureFixt
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
     capsys.readouterr()
     found = outputs(folder)
-    assert "model.binary: was made of other files than this moses.ini names; the text files are" in (
+    assert "model.binary: was made from other files than those of this moses.ini; the text files are" in (
         capsys.readouterr().err
     )
     (folder / "model" / binary.NAME).unlink()

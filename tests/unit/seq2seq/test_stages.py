@@ -292,7 +292,10 @@ def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None
             "--source {0}/two.sentences {0}/two.sentences {0}/two.sentences",
             "--source and --model: give one, or one for",
         ),
-        ("--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b", "line 2: sentence 0 after 1; sort the list"),
+        (
+            "--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b",
+            "line 2: sentence 0 follows sentence 1; sort the list",
+        ),
         ("--feature LM0", "has LM0= already"),
     ],
 )
@@ -328,7 +331,7 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
     ("line", "said"),
     [
         ("2 ||| u ||| LM0= -3 ||| -1", "line 1: sentence 2 of 2"),
-        ("x ||| u ||| LM0= -3 ||| -1", "line 1: not number ||| text"),
+        ("x ||| u ||| LM0= -3 ||| -1", "line 1: is not of the form `number ||| text"),
         ("0 ||| u ||| LSTM0= -3 ||| -1", "has LSTM0= already"),
         ("0 ||| u", "line 1"),
         ("", "n-best list"),

@@ -88,7 +88,7 @@ def test_the_table_is_read_for_the_words_of_the_text(tmp_path: Path, capsys: pyt
     assert (lexicon.translation("dog"), lexicon.translation("cat"), lexicon.translation("Xa")) == ("chien", "cat", "Xa")
     assert "warning" not in capsys.readouterr().err
     LexicalTranslations.read(path, ["chien"])
-    assert "has no word of the texts; is it p(target | source), lex.f2e?" in capsys.readouterr().err
+    assert "contains no word of the texts; is this the table p(target | source), lex.f2e?" in capsys.readouterr().err
     path.write_text("chien dog 0.9\nchien dog\n")
     with pytest.raises(InputError, match="line 2: expected 'word word probability'"):
         LexicalTranslations.read(path, ["dog"])

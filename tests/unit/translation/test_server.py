@@ -105,7 +105,7 @@ def test_the_page_and_what_is_served(server):
 def test_no_file_is_given_out(server, path):
     status, content = ask(server, path)
     assert status == 404
-    assert json.loads(content)["error"].startswith("there are GET /, /system, ")
+    assert json.loads(content)["error"].startswith("the routes are GET /, /system, ")
 
 
 @pytest.mark.parametrize(
@@ -116,12 +116,12 @@ def test_no_file_is_given_out(server, path):
         (b"[" * 100_000, 400, "is not valid JSON"),
         ({"text": 1}, 400, "has no text"),
         ([], 400, "has no text"),
-        ({"text": "a", "further": 1}, 400, "there is no further"),
-        (b'{"text": "a", "\\ud800": 1}', 400, "there is no"),
+        ({"text": "a", "further": 1}, 400, "unknown key further"),
+        (b'{"text": "a", "\\ud800": 1}', 400, "unknown key"),
         ({"text": "a\n" + "a " * 4001, "explain": True}, 400, "segment 2"),
-        ({"text": "a", "nbest": 101}, 400, "nbest is a number up to 100"),
-        ({"text": "a", "nbest": True}, 400, "nbest is a number up to 100"),
-        ({"text": "a", "explain": "yes"}, 400, "explain true or false"),
+        ({"text": "a", "nbest": 101}, 400, "nbest must be a number of at most 100"),
+        ({"text": "a", "nbest": True}, 400, "nbest must be a number of at most 100"),
+        ({"text": "a", "explain": "yes"}, 400, "explain must be true or false"),
         ({"text": "a\n" * 1001}, 400, "at most 1000 lines"),
         ({"text": "a " * 4001}, 400, "more than 4,000 words"),
         ({"text": "a" * 150_000}, 400, "at most 100,000"),
@@ -281,7 +281,7 @@ def test_malformed_addresses_are_answered_and_logged(server, head, capsys):
         one.settimeout(10)
         one.sendall(f"GET / HTTP/1.1\r\n{head}\r\n\r\n".encode())
         assert b" 400 " in one.recv(10_000)
-    assert "a malformed request was refused: Host or Origin" in capsys.readouterr().err
+    assert "a malformed request was rejected: Host or Origin" in capsys.readouterr().err
 
 
 def test_damaged_requests_are_answered(server, capsys):
@@ -375,13 +375,13 @@ def test_requests_of_libretranslate_clients(server, system):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"source": "de"}, "the languages are source en"),
-        ({"target": None}, "and target fr"),
-        ({"q": 1}, "q is a text or a list"),
+        ({"source": "de"}, "source must be en or auto"),
+        ({"target": None}, "and target must be fr"),
+        ({"q": 1}, "q must be a text or a list"),
         ({"q": ["a"] * 1001}, "at most 1000 lines"),
-        ({"format": "pdf"}, "format is text or html"),
-        ({"alternatives": 100}, "alternatives is a number up to 99"),
-        ({"alternatives": -1}, "alternatives is a number up to 99"),
+        ({"format": "pdf"}, "format must be text or html"),
+        ({"alternatives": 100}, "alternatives must be a number of at most 99"),
+        ({"alternatives": -1}, "alternatives must be a number of at most 99"),
     ],
 )
 def test_what_libretranslate_clients_are_refused(server, change, said):

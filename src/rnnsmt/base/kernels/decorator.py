@@ -8,7 +8,7 @@ tuple argument. After such an edit or a ``git pull`` it would run stale code. Th
 * the fields of the named tuples that they construct;
 * the fields of the named tuples that a kernel is called with, from the types of the arguments of each call.
 
-A kernel may live in any file and take any named tuple. A global of another kind, whose changes would go unnoticed, is
+A kernel can be in any file and accept any named tuple. A global of another kind, whose changes would go unnoticed, is
 an error.
 """
 

@@ -53,7 +53,7 @@ def new_checksum() -> np.ndarray:
 
 @kernel()
 def add_to_checksum(state, words):
-    """Add data to a checksum of 64 bits, which tells accidental changes; it is no protection against intent.
+    """Add data to a checksum of 64 bits, which detects accidental changes; it does not protect against forgery.
 
     Every step is a bijection of the sum and of the word, so that a change within one word always changes the result.
     It reads more than 10 gigabytes per second, three times as many as CRC-32 and seven times as many as SHA-256.

@@ -225,9 +225,9 @@ def strings_fault(table):
 
 STRING_FAULTS = (
     "",
-    "a slot that names no string",
+    "a slot with the number of a string that does not exist",
     "a hash table whose look-ups would not end",
-    "strings that do not follow each other",
+    "strings whose positions do not ascend",
     "a string with a line break",
 )
 """What ``strings_fault`` found."""

@@ -4,7 +4,7 @@ Rows of ``Store.contexts`` are [window, target words before, the oldest first], 
 rows of two kinds:
 
 * with a window: what the network reads; entries have such a row in their key.
-* with the window ``NO_WINDOW``: what hypotheses remember, their last target words. ``next`` of an entry is such a row.
+* with the window ``NO_WINDOW``: the states of hypotheses, their last target words. ``next`` of an entry is such a row.
 """
 
 from typing import NamedTuple
@@ -23,13 +23,14 @@ _NONE = -1
 
 
 class JointText(NamedTuple):
-    """A text and its phrase pairs as a joint model sees them.
+    """A text and its phrase pairs in the form that a joint model reads.
 
     Attributes:
         words: ``int32`` [words of all target phrases], word classes.
         targets: ``int64`` [target phrases + 1]; the words of phrase t are targets[t]..targets[t + 1] - 1 in ``words``.
         target_of: ``int32`` [pairs], target phrase of every pair.
-        places: ``int8`` [target words of all pairs], the position in the source phrase that a target word hangs on.
+        places: ``int8`` [target words of all pairs], the position in the source phrase with which a target word is
+            affiliated.
         pairs: ``int64`` [pairs + 1]; the target words of pair p are pairs[p]..pairs[p + 1] - 1 in ``places``.
         windows: ``int32`` [source words of all sentences, each with ``</s>``], number of the window around a word.
         sentences: ``int64`` [sentences + 1]; the words of sentence s are sentences[s]..sentences[s + 1] - 1 in

@@ -23,8 +23,8 @@ _OTHER, _LEADER, _KEPT = range(3)
 def _estimate(cells, work, constants):
     """Compute ``Work.estimates``: total of each cell plus neural weight times n-gram LM score of the new words.
 
-    The n-gram score stands for the missing scores of all neural features, which score the same words. An estimate of
-    its own for one of them, such as a lexical one, would be added here and in ``translation_options.rank``.
+    The missing scores of all neural features, which score the same words, are estimated by the n-gram score. A separate
+    estimate for one of them, such as a lexical one, would be added here and in ``translation_options.rank``.
 
     Returns:
         The best estimate.

@@ -1,12 +1,12 @@
-"""Store of the scores of one neural feature: the requests of the search, and the answers to earlier ones.
+"""Store of the scores of one neural feature: the requests of the search, and the scores of earlier ones.
 
 The *store* is a growing automaton. A context is what the network reads besides the word, for a neural LM the last
 order - 1 words of a hypothesis, and has a number. An entry is a context with a following word, its score, and the
 number of the context after the word. Hypotheses hold numbers of contexts, so recombination compares integers. The first
 request for an n-gram adds an entry; new entries are contiguous at the end of the store until they are scored.
 
-A feature that also reads the source remembers target words only: the rows of its store with a source window are looked
-up for scoring, and ``next`` of its entries is a row without a window (``joint_store``).
+The contexts of a feature that also reads the source contain target words only: the rows of its store with a source
+window are looked up for scoring, and ``next`` of its entries is a row without a window (``joint_store``).
 """
 
 from typing import NamedTuple

@@ -53,10 +53,10 @@ DATA, SOURCES, TARGETS, PAIRS, AFFILIATIONS, REORDERING, LMS, LM_WORDS = range(8
 
 PAIR_FAULTS = (
     "",
-    "source phrases that are not in order",
-    "a target phrase that is not there",
-    "a score that is not the logarithm of a number",
-    "a phrase table that is not there",
+    "source phrases that are not sorted",
+    "the number of a target phrase that does not exist",
+    "a score that is not a logarithm",
+    "the number of a phrase table that does not exist",
 )
 """Faults of the part ``PAIRS``."""
 
@@ -120,7 +120,7 @@ def _word_counts(table):
 
 @kernel(**INNER)
 def _affiliations_fault(model):
-    """Return whether a target word hangs on no source word of its pair, or a pair has another number of words."""
+    """Return whether a target word has no affiliation in its pair, or a pair has a wrong number of words."""
     bounds, places = model.bounds, model.places
     if bounds[0] != 0 or bounds[bounds.shape[0] - 1] != places.shape[0]:
         return True

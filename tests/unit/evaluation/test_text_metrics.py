@@ -1,0 +1,134 @@
+"""chrF, chrF++ and TER: against sacreBLEU, in the table with differences, intervals and p, in joint sets."""
+
+import json
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+from sacrebleu.metrics import CHRF, TER
+
+from rnnsmt.bleu.batch import bleu_of_many
+from rnnsmt.cli import main
+from rnnsmt.evaluation.scores import read_score
+from rnnsmt.evaluation.significance import compare, compare_metric
+from rnnsmt.evaluation.text_metrics import METRICS, score_texts
+from tests.unit.evaluation.test_significance import statistics
+from tests.unit.evaluation.test_table import ALL, REFERENCES, command, contrasts, output_of, score, table, write
+
+SACRE = {"chrf": CHRF(), "chrfpp": CHRF(word_order=2), "ter": TER()}
+
+
+def texts(seed: int, references: int) -> tuple[list[str], list[list[str]]]:
+    source = random.Random(seed)
+    words = ["the", "boat", "is", "red", "a", "harbour,", "sees", "Old", "x"]
+
+    def lines() -> list[str]:
+        return [" ".join(source.choices(words, k=source.randint(1, 9))) for _ in range(12)]
+
+    return ["", *lines()[1:]], [lines() for _ in range(references)]
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(("seed", "references"), [(1, 1), (2, 1), (3, 2)])
+def test_sums_of_statistics_give_the_score_of_sacrebleu(name, seed, references):
+    hypotheses, many = texts(seed, references)
+    expected = SACRE[name].corpus_score(hypotheses, many)
+    found = score_texts(hypotheses, many)[name]
+    assert found.score == pytest.approx(expected.score)
+    assert METRICS[name].of_many(np.array(found.sentences).sum(0)) == pytest.approx(expected.score)
+    assert {len(row) for row in found.sentences} == {METRICS[name].size}
+    both = METRICS[name].of_many(np.array([np.array(found.sentences).sum(0), np.zeros(METRICS[name].size)]))
+    assert both == pytest.approx([expected.score, 0])
+
+
+def test_case_in_signatures():
+    hypotheses, many = texts(1, 1)
+    cased, lower = score_texts(hypotheses, many), score_texts(hypotheses, many, lowercase=True)
+    assert "case:mixed" in cased["chrfpp"].signature and "case:lc" in lower["chrfpp"].signature
+    assert lower["chrf"].score > cased["chrf"].score
+
+
+@pytest.mark.parametrize(("trainings", "shared"), [((1, 1), False), ((3, 3), True), ((1, 3), False)])
+def test_the_test_of_any_metric_is_that_of_bleu(trainings, shared):
+    """With BLEU as the metric: the same difference and, but for other draws, the same p and interval."""
+    rng = np.random.default_rng(4)
+    quality = rng.uniform(0.6, 0.9, 80)
+    first, second = (statistics(rng, np.broadcast_to(quality + gain, (3, 80))) for gain in (0, 0.02))
+    of_both = tuple(number if number > 1 else None for number in trainings)
+    expected = compare(first, second, trainings=of_both, shared=shared)
+    found = compare_metric(first, second, bleu_of_many, trainings, shared)
+    assert found.difference == expected.difference
+    assert found.p_strict == pytest.approx(expected.p_strict, abs=0.02)
+    assert found.margin == pytest.approx(expected.margin, rel=0.05)
+    turned = compare_metric(second, first, bleu_of_many, trainings[::-1], shared)
+    assert (turned.difference, turned.p_strict, turned.margin) == (-found.difference, found.p_strict, found.margin)
+    assert compare_metric(first[:1], second[:1], bleu_of_many, (1, 1), False).p_strict is None
+
+
+def test_the_table_has_them(tmp_path):
+    """Means of sacreBLEU's scores, differences with intervals and p, joint sets as one corpus; in every form."""
+    outputs = [f"--output-contrasts={tmp_path / 'out/contrasts.tsv'}", f"--output-json={tmp_path / 'out/table.json'}"]
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more", *outputs)) == 0
+    frame = table(tmp_path).set_index(["system", "test_set"])
+    for name, metric in SACRE.items():
+        means = {
+            system: np.mean([
+                metric.corpus_score(output_of(system, "test", run) + output_of(system, "more", run),
+                                    [REFERENCES["test"] + REFERENCES["more"]]).score for run in (1, 2, 3)
+            ]) for system in ("baseline", "rnn")
+        }  # fmt: skip
+        row = frame.loc[("rnn", "both")]
+        assert row[name] == pytest.approx(means["rnn"], abs=1e-4)
+        assert row[f"{name}_diff_baseline"] == pytest.approx(means["rnn"] - means["baseline"], abs=2e-4)
+        assert row[f"{name}_low_baseline"] < row[f"{name}_diff_baseline"] < row[f"{name}_high_baseline"]
+        assert 0 < row[f"{name}_p_strict_baseline"] <= 1
+        assert pd.isna(frame.loc[("baseline", "both")][f"{name}_diff_baseline"])
+        of_feature = contrasts(tmp_path).set_index(["test_set", "feature"]).loc[("both", "rnn")]
+        assert of_feature[f"{name}_diff"] == row[f"{name}_diff_baseline"] == row[f"{name}_diff_without"]
+    described = json.loads((tmp_path / "out/table.json").read_text())["columns"]
+    assert described["ter_diff_baseline"] == "TER minus that of the baseline; lower is better"
+    for kind in ("md", "html"):
+        text = (tmp_path / "out" / f"table1.{kind}").read_text()
+        assert text.count("Other metrics") == 4
+        assert all(label in text for label in ("chrF++", "TER", f"{frame.loc[('rnn', 'test')]['ter']:.2f}"))
+
+
+def test_one_run_has_no_p(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, score(), score("rnn")))) == 0
+    row = table(tmp_path).set_index("system").loc["rnn"]
+    assert not pd.isna(row["ter_diff_baseline"])
+    assert pd.isna(row["ter_p_strict_baseline"]) and pd.isna(row["chrf_low_baseline"])
+
+
+def test_score_files_of_the_format_before(tmp_path):
+    """They are read and have no metrics but BLEU; the table then lacks these columns' values."""
+    (path,) = write(tmp_path, score())
+    content = json.loads((tmp_path / "scores/0.json").read_text())
+    del content["metrics"]
+    content["format"] = "rnnsmt-bleu-3"
+    (tmp_path / "scores/0.json").write_text(json.dumps(content))
+    assert read_score(path).metrics == {}
+    assert main(command(tmp_path, [path])) == 0
+    assert "Other metrics" not in (tmp_path / "out/table1.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda metrics: metrics["ter"].update(score=3.0), "`metrics.ter` does not agree with its sentences"),
+        (lambda metrics: metrics["chrf"]["sentences"].pop(), "`metrics.chrf` does not agree with its sentences"),
+        (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "1 2"), "`metrics.chrf` does not agree"),
+        (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "nan " * 18), "`metrics.chrf` does not agree"),
+        (lambda metrics: metrics["chrf"].update(sentences=3), "`sentences` has the wrong type"),
+        (lambda metrics: metrics.update(other={}), "`metrics` has an unknown entry, other"),
+        (lambda metrics: metrics.update(ter=3), "`metrics` has an unknown entry, ter"),
+    ],
+)
+def test_damaged_score_files(tmp_path, capsys, change, message):
+    paths = write(tmp_path, score())
+    content = json.loads((tmp_path / "scores/0.json").read_text())
+    change(content["metrics"])
+    (tmp_path / "scores/0.json").write_text(json.dumps(content))
+    assert main(command(tmp_path, paths)) == 2
+    assert message in capsys.readouterr().err
