@@ -1,13 +1,36 @@
 """Another workflow uses this one, and checkouts in folders with names that shells read differently."""
 
+import gzip
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
+
+HOSTED = """
+module smt:
+    snakefile: {snakefile!r}
+    config: config
+
+use rule * from smt as smt_*
+"""
+"""A workflow that has nothing but the module."""
+
+ONE_RULE = """
+module smt:
+    snakefile: {snakefile!r}
+
+use rule language_model from smt as mine with:
+    input: "mine.fr"
+    output: "mine.arpa.gz"
+    log: "mine.log"
+"""
+"""A workflow that uses one chapter, on a file of its own."""
 
 ODD = "it's $(touch evil) here"
 """A folder name with everything that an unquoted or badly quoted path would show."""
@@ -55,6 +78,42 @@ def test_a_module_of_another_workflow(tmp_path):
     assert (workflow.folder / "translation/results/corpus/truecaser.fr").exists()
     assert not (workflow.folder / "results").exists()
     assert not list(workflow.folder.rglob("evil"))
+
+
+@pytest.fixture(scope="session")
+def hosted(tmp_path_factory) -> str:
+    """The Snakefile in a Git repository without work tree; for Snakemake, what a hosting service has is the same."""
+    folder = tmp_path_factory.mktemp("hosted")
+    copy_of_checkout(folder)
+    git = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *words], check=True)
+    for path in folder.iterdir():
+        if path.name != ".git":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return f"git+file:{folder}/workflow/Snakefile@main"
+
+
+def test_a_hosted_module(hosted, plan, tmp_path):
+    """Of four lines, in an empty directory: the jobs are those of a checkout, and they run."""
+    (tmp_path / "Snakefile").write_text(HOSTED.format(snakefile=hosted))
+    workflow = Workflow(tmp_path, tmp_path / "Snakefile")
+    assert workflow.plan() == {f"smt_{rule}": count for rule, count in plan.items()}
+    done = workflow.call("--config", "demo={scale: 0.02}", "--until", "smt_train_truecaser")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "results/corpus/truecaser.fr").exists()
+
+
+def test_one_chapter_alone(hosted, tmp_path):
+    """A language model of another text; nothing else is planned, made or asked for."""
+    (tmp_path / "Snakefile").write_text(ONE_RULE.format(snakefile=hosted))
+    (tmp_path / "mine.fr").write_text("le chat dort .\nle chien dort .\nle chat mange .\n" * 5)
+    workflow = Workflow(tmp_path, tmp_path / "Snakefile")
+    done = workflow.call("mine.arpa.gz")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ngram 5=" in gzip.decompress((tmp_path / "mine.arpa.gz").read_bytes()).decode()
+    assert "done" in (tmp_path / "mine.log").read_text()
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_checkout_in_an_odd_folder(tmp_path):

@@ -87,12 +87,16 @@ systems = Systems(config)
 if mistakes := list(setting_mistakes(systems)):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 
+# A module of another workflow may run some rules only, on files that other rules make.
+is_module = not (ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT))
+
 # With --sdm conda, the environments of the rules have what this Python may lack.
 has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
 if (
     (systems.networks or systems.lstm_models)
     and find_spec("torch") is None
     and not has_environments
+    and not is_module
     and workflow.is_main_process
     and executes(sys.argv)
 ):
@@ -106,11 +110,10 @@ HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
 
 if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
-    # Files of a module may be made by rules of the workflow that uses it.
-    if ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT):
+    if not is_module:
         warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
     warnings += first_warnings(texts.corpora.values(), (texts.source, texts.target))
-    if not HAS_FIGURES:
+    if not HAS_FIGURES and not is_module:
         warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     for line in warnings:
         logger.warning(f"warning: {line}")
