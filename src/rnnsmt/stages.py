@@ -139,6 +139,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
         "table": Stage(9, "make Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
+        "oracle": Stage(1, "compute the best BLEU that n-best lists contain"),
         "provenance": Stage(5, "record the files, seeds and weights of Table 1"),
     },
     "analysis": {

@@ -422,6 +422,51 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     return {"sentences": content["sentences"], "difference": content["difference"], **content["first run"]}
 
 
+def oracle_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--nbest", required=True, metavar="FILE", help="n-best lists in Moses format, best translation first")
+    add("--reference", required=True, nargs="+", metavar="FILE",
+        help="tokenised reference; several files are multiple references")  # fmt: skip
+    add("--sizes", type=positive, nargs="+", default=[], metavar="N",
+        help="also compute the oracles of the first N translations of every list")  # fmt: skip
+    add("--output", required=True, metavar="FILE", help="output file: BLEU (JSON)")
+    add("--output-text", metavar="FILE", help="output file: translations selected by the corpus oracle of whole lists")
+
+
+def oracle(args: argparse.Namespace) -> dict[str, object]:
+    r"""Compute oracle BLEU of n-best lists: the BLEU of the translations that a reference would select.
+
+    The sentence oracle selects the translation with the highest smoothed sentence BLEU of every list. The corpus oracle
+    exchanges these translations one by one as long as corpus BLEU increases; it is a lower bound of the best possible
+    BLEU. Also computed: BLEU of the first translations.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt evaluation oracle --nbest try/oracle.nbest --reference results/corpus/joined/truecased/dev.fr.gz \
+            --sizes 1 10 --output try/oracle.json --output-text try/oracle.txt
+    """
+    from rnnsmt.evaluation.oracle import oracles, read_references, read_texts
+
+    references = read_references(args.reference)
+    texts = read_texts(args.nbest, len(references[0]))
+    first, found = oracles(texts, references, [*args.sizes, 0])
+    whole = found[-1]
+    write_json(
+        args.output,
+        {
+            "sentences": len(texts),
+            "translations": sum(map(len, texts)),
+            "first": first,
+            "oracles": [{"size": one.size or None, "sentence": one.sentence, "corpus": one.corpus} for one in found],
+        },
+    )
+    if args.output_text is not None:
+        write_lines(args.output_text, whole.translations)
+    for one in found[:-1]:
+        say(f"oracles of the first {one.size}: sentence {one.sentence:.2f}, corpus {one.corpus:.2f}")
+    return {"first BLEU": first, "sentence oracle BLEU": whole.sentence, "corpus oracle BLEU": whole.corpus}
+
+
 def provenance_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")

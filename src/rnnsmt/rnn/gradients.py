@@ -30,6 +30,9 @@ from rnnsmt.rnn.model import (
     GatedUnit,
     Output,
     RNNEncoderDecoder,
+    TanhDecoder,
+    TanhEncoder,
+    TanhUnit,
     WordReader,
 )
 
@@ -122,6 +125,16 @@ def _(encoder: Encoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradien
 
 
 @_encode.register
+def _(encoder: TanhEncoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
+    states = _forward_tanh(mm, encoder, x, x.new_zeros(x.shape[1], len(encoder.b)), None)
+
+    def gradient(d_c: Tensor) -> Tensor:
+        return _backward_tanh(mm, encoder, states, x, d_c, None)[2]
+
+    return states[-1], gradient
+
+
+@_encode.register
 def _(encoder: BagOfWords, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
     # sum of W e(x_k) = W (sum of e(x_k)): one product
     total = x.sum(0)
@@ -207,6 +220,29 @@ def _(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor,
         return mm(d_uses, matrices)
 
     return Decoding(trace.states, y, context, gradient)
+
+
+@_decode.register
+def _(decoder: TanhDecoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
+    H = c.shape[1]
+    users = (decoder.V, decoder.C, output.O_c)
+    matrices = mm.round(torch.cat(users))
+    first, terms, context = mm(c, matrices.t()).split([H, H, len(output.O_c)], 1)
+    s_0 = torch.tanh(first + decoder.b_V)
+    y, factors = embed(decoder, target[:-1])
+    states = _forward_tanh(mm, decoder, y, s_0, terms)
+
+    def gradient(d_states: Tensor, d_y: Tensor | None, d_context: Tensor) -> Tensor:
+        assert d_y is not None
+        d_s0, d_inputs, d_read = _backward_tanh(mm, decoder, states, y, d_states[-1], d_states[1:-1])
+        _embedding_gradient(decoder, target[:-1], d_read + d_y, factors)
+        d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0] if len(y) else d_s0, s_0)
+        d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
+        put_gradients(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]))
+        put_gradient(decoder.b_V, d_first.sum(0))
+        return mm(d_uses, matrices)
+
+    return Decoding(states, y, context, gradient)
 
 
 @_decode.register
@@ -336,6 +372,49 @@ def _input_gradient(mm: Products, unit: GatedUnit, trace: Trace, x: Tensor, d_in
     flat = mm.round(flat)
     put_gradients((unit.W_r, unit.W_z, unit.W), mm(flat.t(), x.flatten(0, 1)).split(len(unit.W)))
     return mm(flat, trace.of_inputs).view_as(x)
+
+
+def _forward_tanh(mm: Products, unit: TanhUnit, x: Tensor, h: Tensor, terms: Tensor | None) -> Tensor:
+    """Run tanh units over K steps; arguments as of ``_forward``, terms [B, H]. Return the states [K + 1, B, H]."""
+    K, B, H = *x.shape[:2], h.shape[1]
+    inputs = mm(x.flatten(0, 1), unit.W.t()).view(K, B, H) + unit.b
+    if terms is not None:
+        inputs += terms
+    matrix = mm.round(unit.U).t()
+    states = h.new_empty(K + 1, B, H)
+    states[0] = h
+    for k in range(K):
+        torch.add(mm(states[k], matrix), inputs[k], out=states[k + 1]).tanh_()
+    return states
+
+
+def _backward_tanh(
+    mm: Products, unit: TanhUnit, states: Tensor, x: Tensor, d_last: Tensor, d_between: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Run the backward pass of ``_forward_tanh`` and fill the gradients of U, W and b.
+
+    Args:
+        mm, unit, x: as of ``_forward_tanh``.
+        states: its result.
+        d_last, d_between: as of ``_backward``.
+
+    Returns:
+        The gradients of the first state [B, H], of the inputs of tanh [K, B, H], and of x [K, B, E].
+    """
+    K = len(x)
+    d, d_inputs = d_last, torch.empty_like(states[1:])
+    matrix = mm.round(unit.U)
+    for k in reversed(range(K)):
+        if d_between is not None and k < K - 1:
+            d = d + d_between[k]
+        torch.ops.aten.tanh_backward.grad_input(d, states[k + 1], grad_input=d_inputs[k])
+        d = mm(d_inputs[k], matrix)
+    flat = d_inputs.flatten(0, 1)
+    put_gradient(unit.b, flat.sum(0))
+    flat = mm.round(flat)
+    put_gradient(unit.U, mm(flat.t(), states[:-1].flatten(0, 1)))
+    put_gradient(unit.W, mm(flat.t(), x.flatten(0, 1)))
+    return d, d_inputs, mm(flat, unit.W).view_as(x)
 
 
 def _embedding_gradient(unit: WordReader, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:

@@ -8,6 +8,8 @@ The gated unit applies the reset gate BEFORE the recurrent matrix (``torch.nn.GR
     r  = sigmoid(W_r x + U_r h)             z  = sigmoid(W_z x + U_z h)
     h~ = tanh(W x + b + U (r * h))          h' = z * h + (1 - z) * h~
 
+In the variant ``tanh`` there are no gates: h' = tanh(W x + b + U h).
+
 This module is the reference: plain operations that autograd differentiates. ``gradients`` computes the same loss with a
 hand-written gradient, which is faster. Further below: the file of a network, with its sizes, its parameters and the
 hashes of its vocabularies.
@@ -34,7 +36,8 @@ class DecoderContext(NamedTuple):
 
     Attributes:
         state: [B, H], s_0, from which the first word is predicted.
-        terms: [B, 3H], C c, C_r c and C_z c side by side, for the next states; in the feed-forward variant [B, H], c.
+        terms: [B, 3H], C c, C_r c and C_z c side by side, for the next states; in the variant ``tanh`` [B, H], C c; in
+            the feed-forward variant [B, H], c.
         readout: [B, 2M], O_c c + b_o, for the words.
     """
 
@@ -92,6 +95,30 @@ class Encoder(GatedUnit):
         z = torch.sigmoid(linear(e, self.W_z) + linear(h, self.U_z))
         candidate = torch.tanh(linear(e, self.W, self.b) + linear(r * h, self.U))
         return z * h + (1 - z) * candidate
+
+
+class TanhUnit(WordReader):
+    """The parameters of a layer of tanh units without gates, with its embedding: h' = tanh(W x + b + U h)."""
+
+    def __init__(self, vocabulary: int, E: int, H: int) -> None:
+        super().__init__(vocabulary, E)
+        self.W, self.b = nn.Parameter(torch.empty(H, E)), nn.Parameter(torch.empty(H))
+        self.U = nn.Parameter(torch.empty(H, H))
+
+
+class TanhEncoder(TanhUnit):
+    """The recurrent encoder without gates: c is the state h after x_1 .. x_N and EOS."""
+
+    def __init__(self, sizes: RnnSizes) -> None:
+        super().__init__(sizes.source_vocabulary, sizes.embedding, sizes.hidden)
+
+    def finish(self, h: Tensor) -> Tensor:
+        """Return c [B, H], given the state after EOS [B, H]."""
+        return h
+
+    def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
+        """Return the next state [B, H], given the state h [B, H] after k words and the next embedding e [B, E]."""
+        return torch.tanh(linear(e, self.W, self.b) + linear(h, self.U))
 
 
 class SummingEncoder(WordReader):
@@ -174,6 +201,24 @@ class Decoder(GatedUnit):
         return z * s + (1 - z) * candidate
 
 
+class TanhDecoder(TanhUnit):
+    """The recurrent decoder without gates, with its context matrices C and V'."""
+
+    def __init__(self, sizes: RnnSizes) -> None:
+        super().__init__(sizes.target_vocabulary, sizes.embedding, sizes.hidden)
+        H = sizes.hidden
+        self.C, self.V = (nn.Parameter(torch.empty(H, H)) for _ in range(2))
+        self.b_V = nn.Parameter(torch.empty(H))
+
+    def begin(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        """Return s_0 = tanh(V' c + b) [B, H] and the term of c in every later step [B, H], given c [B, H]."""
+        return torch.tanh(linear(c, self.V, self.b_V)), linear(c, self.C)
+
+    def step(self, s: Tensor, words: Tensor, terms: Tensor, k: int) -> Tensor:
+        """Return s_k [B, H], given s_{k-1} [B, H] and words y_k [B]. terms: the term of c from ``begin``."""
+        return torch.tanh(linear(self.embed(words), self.W, self.b) + linear(s, self.U) + terms)
+
+
 class FeedForwardDecoder(nn.Module):
     """A hidden layer for every target position, s_{k-1} = tanh(V'_k c + b_k) for the k-th; no words are read.
 
@@ -220,13 +265,17 @@ class Output(nn.Module):
         self.b_G = nn.Parameter(torch.empty(V))
 
 
-ENCODERS: dict[str, type[Encoder | BagOfWords | FeedForwardEncoder]] = {
+ENCODERS: dict[str, type[Encoder | TanhEncoder | BagOfWords | FeedForwardEncoder]] = {
+    "tanh": TanhEncoder,
     "bag-of-words": BagOfWords,
     "feed-forward": FeedForwardEncoder,
 }
 """Encoders by variant, where it is not ``Encoder``."""
 
-DECODERS: dict[str, type[Decoder | FeedForwardDecoder]] = {"feed-forward": FeedForwardDecoder}
+DECODERS: dict[str, type[Decoder | TanhDecoder | FeedForwardDecoder]] = {
+    "tanh": TanhDecoder,
+    "feed-forward": FeedForwardDecoder,
+}
 """Decoders by variant, where it is not ``Decoder``."""
 
 
@@ -295,7 +344,7 @@ class RNNEncoderDecoder(nn.Module):
             readout: [B, 2M], of the ``DecoderContext``.
         """
         a = linear(s, self.output.O_h) + readout
-        if previous is not None and isinstance(self.decoder, Decoder):
+        if previous is not None and isinstance(self.decoder, WordReader):
             e = self.decoder.embed(previous) * (previous != 0)[:, None]
             a = a + linear(e, self.output.O_y)
         m = a.unflatten(-1, (-1, 2)).amax(-1)

@@ -23,7 +23,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.exact_softmax import ExactSoftmax
-from rnnsmt.rnn.model import Decoder, RNNEncoderDecoder
+from rnnsmt.rnn.model import RNNEncoderDecoder, WordReader
 from rnnsmt.rnn.pairs import Pairs
 
 
@@ -189,7 +189,7 @@ def _score_batch(
     inside = np.ones(len(words), bool)
     inside[begins + lengths - 1] = False  # EOS is predicted but never read
     # without words to read, all targets of a source share one path of nodes, one for each position
-    read = words if isinstance(model.decoder, Decoder) else np.zeros_like(words)
+    read = words if isinstance(model.decoder, WordReader) else np.zeros_like(words)
     scores = np.zeros(end - begin)
     context = model.decoder_context(c)
     nodes = _Nodes(context.state, torch.arange(len(c), device=device), None)

@@ -31,11 +31,13 @@ from dataclasses import dataclass, replace
 from rnnsmt.base.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings, setting
 
-VARIANTS = ("paper", "supplementary", "bag-of-words", "feed-forward")
+VARIANTS = ("paper", "supplementary", "tanh", "bag-of-words", "feed-forward")
 """Network architectures.
 
 * ``paper``: the main text and the authors' code.
 * ``supplementary``: the equations of the supplementary material.
+* ``tanh``: the paper's network with plain tanh units on both sides. The paper (section 2.3) reports that it did not get
+  meaningful results with them, which is why it introduces the gates.
 * ``bag-of-words``: the paper's decoder with an encoder that ignores word order, like the models of Gao et al. (2013)
   and Chandar et al. (2014), from which the paper distinguishes its own.
 * ``feed-forward``: no recurrence on either side, for phrases of up to ``max_length`` words, with target words that are
@@ -108,6 +110,10 @@ class RnnSizes(NetworkSizes):
         feedback = {"O_y": 2 * M * E}
         if self.variant == "supplementary":
             reading |= {"V": H * H}
+        elif self.variant == "tanh":
+            reading = {"W": H * E, "b": H, "U": H * H}
+            gated = ("W', W'_r, W'_z", "U', U'_r, U'_z", "C, C_r, C_z")
+            writing = {name.split(",")[0]: n // 3 if name in gated else n for name, n in writing.items()}
         elif self.variant == "bag-of-words":
             reading = {"W": H * E, "b": H}
         elif self.variant == "feed-forward":
@@ -142,7 +148,7 @@ class RnnSettings(TrainingSettings):
     variant: str = setting(
         "paper",
         "network architecture; paper: main text of the paper; supplementary: its supplementary material; "
-        "bag-of-words: encoder without word order; feed-forward: no recurrence",
+        "tanh: units without gates; bag-of-words: encoder without word order; feed-forward: no recurrence",
         choices=VARIANTS,
     )
     max_length: int = setting(7, "maximum phrase length in words, for --variant feed-forward only", above=0)

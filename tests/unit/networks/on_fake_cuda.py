@@ -57,7 +57,7 @@ def take_steps(make, setup, number=4):
 # an update
 
 
-@pytest.mark.parametrize("variant", ["paper", "bag-of-words", "feed-forward"])
+@pytest.mark.parametrize("variant", ["paper", "tanh", "bag-of-words", "feed-forward"])
 def test_rnn_training_has_the_values_of_the_processor(pairs, setup, variant):
     here, there = (take_steps(lambda at: rnn_trainer(pairs, at, variant=variant), at) for at in (CPU, setup))
     assert isinstance(there.flat, CudaTensor)
@@ -198,7 +198,7 @@ def test_dropout_of_a_minibatch_is_drawn_at_once():
 # scores
 
 
-@pytest.mark.parametrize("variant", ["paper", "supplementary", "bag-of-words", "feed-forward"])
+@pytest.mark.parametrize("variant", ["paper", "supplementary", "tanh", "bag-of-words", "feed-forward"])
 def test_scores_of_pairs(pairs, setup, variant):
     found = []
     for at in (CPU, setup):

@@ -32,7 +32,7 @@ def network(scale=1.0, source=6, target=EOS + 1, variant="paper", max_length=LON
     return model
 
 
-@pytest.fixture(scope="module", params=["paper", "supplementary", "feed-forward"])
+@pytest.fixture(scope="module", params=["paper", "supplementary", "tanh", "feed-forward"])
 def model(request):
     return network(0.5, variant=request.param)
 

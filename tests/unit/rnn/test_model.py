@@ -22,7 +22,8 @@ SMALL = RnnSizes(9, 8, 4, 6, 3)
 SUPPLEMENTARY = RnnSizes(9, 8, 4, 6, 3, "supplementary")
 BAG_OF_WORDS = RnnSizes(9, 8, 4, 6, 3, "bag-of-words")
 FEED_FORWARD = RnnSizes(9, 8, 4, 6, 3, "feed-forward", 5)
-EVERY = [SMALL, SUPPLEMENTARY, BAG_OF_WORDS, FEED_FORWARD]
+TANH = RnnSizes(9, 8, 4, 6, 3, "tanh")
+EVERY = [SMALL, SUPPLEMENTARY, TANH, BAG_OF_WORDS, FEED_FORWARD]
 
 
 def network(sizes=SMALL, seed=3, scale=0.7):
@@ -69,6 +70,13 @@ def test_the_feed_forward_network_of_the_paper_s_sizes():
     softmax = 500 * 100 + 15_001 * 100 + 15_001
     sizes = RnnSizes(variant="feed-forward")
     assert sizes.count() == encoder + decoder + readout + softmax == 13_875_301
+
+
+def test_the_network_without_gates_has_a_third_of_the_recurrent_parameters():
+    """Counted by hand: one W, U and C on each side instead of three."""
+    encoder = 15_001 * 100 + 100 + 100 * 1000 + 1000 + 1000 * 1000
+    decoder = encoder + 2 * 1000 * 1000 + 1000
+    assert RnnSizes(variant="tanh").count() == encoder + decoder + 2_101_000 + 1_565_101
 
 
 @pytest.mark.parametrize("sizes", [*EVERY, RnnSizes(3, 3, 1, 1, 1)])
@@ -195,6 +203,19 @@ def test_target_words_of_the_feed_forward_network_are_independent(sizes):
     assert (abs(ab + cd - ad - cb) < 1e-12) == (sizes == FEED_FORWARD)
 
 
+def test_the_unit_without_gates_is_that_of_torch():
+    model = network(TANH)
+    unit = model.encoder
+    rnn = torch.nn.RNN(TANH.embedding, TANH.hidden, batch_first=True).double()
+    with torch.no_grad():
+        rnn.weight_ih_l0.copy_(unit.W)
+        rnn.weight_hh_l0.copy_(unit.U)
+        rnn.bias_ih_l0.copy_(unit.b)
+        rnn.bias_hh_l0.zero_()
+    words = torch.tensor([[2, 3, 4, 8]])
+    assert torch.allclose(model.encode(words, torch.tensor([4])), rnn(unit.embed(words))[1][0], atol=1e-12)
+
+
 def test_the_reset_gate_is_before_the_matrix():
     """torch.nn.GRU with the same weights is another function; they agree only where U (r * h) = r * (U h)."""
     model = network()
@@ -254,7 +275,7 @@ def by_autograd(model, source, target):
 
 
 @pytest.mark.parametrize(("source", "target"), list(rectangles()))
-@pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS, FEED_FORWARD])
+@pytest.mark.parametrize("sizes", [SMALL, TANH, BAG_OF_WORDS, FEED_FORWARD])
 def test_gradient_by_hand_is_autograd_s(sizes, source, target):
     model = network(sizes)
     loss, found = gradients_of(model, source, target)
@@ -294,7 +315,7 @@ def test_gradient_against_finite_differences(sizes):
     assert_slopes(model, loss, found, seed=1)
 
 
-@pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS, FEED_FORWARD])
+@pytest.mark.parametrize("sizes", [SMALL, TANH, BAG_OF_WORDS, FEED_FORWARD])
 def test_gradient_with_dropout(sizes):
     """With what was left out held fixed, against finite differences."""
     model = network(sizes)

@@ -500,6 +500,7 @@ def test_reduced_precision_changes_little(pairs):
         TINY,
         replace(TINY, optimiser="adadelta", learning_rate=1.0, keep="last", loss="sum"),
         replace(TINY, variant="supplementary"),
+        replace(TINY, variant="tanh", dropout=0.3, sampled_classes=5),
         replace(TINY, variant="feed-forward", dropout=0.3, sampled_classes=5),
     ],
 )

@@ -29,6 +29,9 @@ class Twin:
         h = np.zeros(len(p["U"]))
         for word in source:
             x = p["embedding"][word] + p["b_embedding"]
+            if self.variant == "tanh":
+                h = np.array([np.tanh(W @ x + b + U @ h) for W, b, U in zip(p["W"], p["b"], p["U"], strict=True)])
+                continue
             h_next = np.empty_like(h)
             r = sigmoid(p["W_r"] @ x + p["U_r"] @ h)
             z = sigmoid(p["W_z"] @ x + p["U_z"] @ h)
@@ -41,6 +44,8 @@ class Twin:
 
     def advance(self, s, e, c):
         p = {name[8:]: value for name, value in self.p.items() if name.startswith("decoder.")}
+        if self.variant == "tanh":
+            return np.tanh(p["W"] @ e + p["b"] + p["U"] @ s + p["C"] @ c)
         r = sigmoid(p["W_r"] @ e + p["U_r"] @ s + p["C_r"] @ c)
         z = sigmoid(p["W_z"] @ e + p["U_z"] @ s + p["C_z"] @ c)
         if self.variant == "supplementary":
