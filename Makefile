@@ -32,7 +32,7 @@ fuzz: $(VENV)/ready-dev
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5) $(if $(ONLY),--only $(ONLY))
 
 kill-test: $(VENV)/ready-dev
-	$(BIN)/python -m tests.fuzz.kills --kills $(N) --cores $(CORES)
+	$(BIN)/python -m tests.fuzz.kills --kills $(or $(N),50) --cores $(CORES)
 
 setup: $(VENV)/ready
 
