@@ -164,6 +164,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "tune": Stage(1, "tune weights with mert-moses.pl"),
         "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
         "ini": Stage(2, "write the moses.ini of a model directory"),
+        "add-column": Stage(1, "add the score of an RNN Encoder-Decoder to a Moses phrase table"),
         "add-feature": Stage(2, "add features of rescored n-best lists to a moses.ini"),
     },
     "monitoring": {

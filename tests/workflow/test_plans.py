@@ -595,13 +595,21 @@ def test_the_table_knows_what_systems_are_made_of(workflow):
     assert "--features baseline= rnn_big=rnn --trainings 1 --dev-set dev " in command
 
 
-@pytest.mark.parametrize(("target", "shown"), [("fr", True), ("de", False)])
-def test_the_published_figures_are_of_english_and_french(workflow, target, shown):
-    roles = ("bitext", "dev", "test")
-    for role in roles:
+@pytest.mark.parametrize(
+    ("target", "dev", "test", "shown"),
+    [
+        ("fr", ["newstest2012", "newstest2013"], "newstest2014", True),
+        ("de", ["newstest2012", "newstest2013"], "newstest2014", False),
+        ("fr", ["newstest2013"], "newstest2014", False),
+        ("fr", ["newstest2012", "newstest2013"], "mine", False),
+    ],
+)
+def test_the_published_figures_stand_beside_the_paper_s_sets_only(workflow, target, dev, test, shown):
+    names = {"train": "bitext", **dict.fromkeys(dev, "dev"), test: "test"}
+    for name in names:
         for side in ("x", "y"):
-            (workflow.folder / f"{role}.{side}").write_text(f"{role} {side}\n")
-    corpora = [f"{{name: {role}, role: {role}, source: {role}.x, target: {role}.y}}" for role in roles]
+            (workflow.folder / f"{name}.{side}").write_text(f"{name} {side}\n")
+    corpora = [f"{{name: {name}, role: {role}, source: {name}.x, target: {name}.y}}" for name, role in names.items()]
     settings = [f"languages={{source: en, target: {target}}}", f"corpora=[{', '.join(corpora)}]"]
     assert (" --paper " in workflow.commands("table1", *settings)) == shown
 

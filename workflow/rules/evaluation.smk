@@ -151,7 +151,7 @@ rule table1:
     params:
         version=version("evaluation", "table"),
         joint=JOINT,
-        paper=switch("paper", [SOURCE, TARGET] == ["en", "fr"]),
+        paper=switch("paper", texts.are_of_the_paper),
         features=systems.table_features(config["compare"]),
         trainings=len(TRAININGS),
         title="Table 1: BLEU",
@@ -178,7 +178,7 @@ use rule table1 as table2 with:
     params:
         version=version("evaluation", "table"),
         joint=JOINT,
-        paper=switch("paper", [SOURCE, TARGET] == ["en", "fr"]),
+        paper=switch("paper", texts.are_of_the_paper),
         features=systems.table_features(config["seq2seq"]["compare"]),
         trainings=len(TRAININGS),
         title="Table 2: BLEU with LSTMs",

@@ -216,8 +216,8 @@ def comet(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the embedded corpus:
 
-        rnnsmt evaluation comet --model wmt22-comet-da/checkpoints/model.ckpt --source try/demo/test.en \
-            --reference try/demo/test.fr --hypothesis results/systems/rnn/run1/harbour-test.detokenized \
+        rnnsmt evaluation comet --model wmt22-comet-da/checkpoints/model.ckpt --source results/demo/test.en \
+            --reference results/demo/test.fr --hypothesis results/systems/rnn/run1/harbour-test.detokenized \
             --output try/comet.json
     """
     from statistics import fmean

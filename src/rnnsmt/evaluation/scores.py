@@ -16,7 +16,7 @@ import numpy as np
 
 from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, corpus_statistics, read_texts
-from rnnsmt.evaluation.text_metrics import METRICS, MetricScore, in_words, joint_metrics, score_texts
+from rnnsmt.evaluation.text_metrics import METRICS, MetricScore, in_words, joint_metrics, number, score_texts
 
 FORMAT = "rnnsmt-bleu-4"
 """Format of score files."""
@@ -251,7 +251,7 @@ def _metrics(path: str | Path, value: dict[str, Any], segments: int) -> dict[str
         lines: Sequence[Any] = _field(path, entry, "sentences", list)
         score = float(_field(path, entry, "score", (int, float)))
         try:
-            rows = tuple(tuple(map(float, line.split())) for line in lines)
+            rows = tuple(tuple(map(number, line.split())) for line in lines)
         except (ValueError, AttributeError):
             rows = ()
         size = METRICS[name].size

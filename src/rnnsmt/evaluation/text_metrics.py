@@ -91,7 +91,7 @@ def score_texts(
                          ("ter", TER())):  # fmt: skip
         sentences = metric._extract_corpus_statistics(list(hypotheses), [list(texts) for texts in references])
         score = metric._aggregate_and_compute(sentences)
-        rows = tuple(tuple(float(number) for number in sentence) for sentence in sentences)
+        rows = tuple(tuple(map(number, sentence)) for sentence in sentences)
         found[name] = MetricScore(float(score.score), str(metric.get_signature()), rows)
     return found
 
@@ -108,6 +108,12 @@ def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, Metri
     return joint
 
 
+def number(value: str | float) -> float:
+    """Return a statistic as int if it is a whole number: Python has one object for each of the small ones."""
+    found = float(value)
+    return int(found) if found.is_integer() else found
+
+
 def in_words(rows: Sequence[Sequence[float]]) -> list[str]:
     """Return the statistics of every segment as text, without the decimals of whole numbers."""
-    return [" ".join(f"{number:.12g}" for number in row) for row in rows]
+    return [" ".join(f"{value:.12g}" for value in row) for row in rows]

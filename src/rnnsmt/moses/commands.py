@@ -113,6 +113,132 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}
 
 
+def add_column_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--ini", type=Path, metavar="FILE", help="moses.ini of the model; its weights are kept")
+    add("--phrase-table", type=Path, metavar="FILE", help="phrase table in text form, instead of --ini")
+    add("--reordering-table", type=Path, metavar="FILE", help="reordering table, with --phrase-table")
+    add("--lm", type=Path, nargs="+", metavar="FILE",
+        help="language models (ARPA), with --phrase-table; default: one is estimated from --target")  # fmt: skip
+    add("--lm-order", type=positive, default=5, metavar="N", help="order of the language models")
+    add("--source", type=Path, required=True, metavar="FILE", help="source side of the training text of the table")
+    add("--target", type=Path, required=True, metavar="FILE", help="target side of the training text of the table")
+    add("--dev-source", type=Path, metavar="FILE", help="source side of the dev text; the weights are tuned on it")
+    add("--dev-reference", type=Path, metavar="FILE", help="reference of the dev text")
+    add("--preset", default="small", choices=["demo", "small", "paper"], help="sizes and training of the network")
+    add("--epochs", type=float, metavar="X", help="number of epochs, instead of that of the preset")
+    add("--vocab-size", type=positive, default=15000, metavar="N", help="vocabulary size of each side")
+    add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of tuning iterations")
+    add("--device", default="auto", choices=["auto", "cpu", "cuda"], help="device to train and score on")
+    add("--seed", type=int, default=1, metavar="N", help="seed of the network and of tuning")
+    add("--threads", type=int, default=1, metavar="N", help="number of CPU threads")
+    add("--output-dir", type=Path, required=True, metavar="DIR", help="output directory: table, network, moses.ini")
+
+
+def add_column(args: argparse.Namespace) -> dict[str, object]:
+    r"""Add the score of an RNN Encoder-Decoder to the phrase table of a Moses model.
+
+    An RNN Encoder-Decoder is trained on the phrase table, and the probability p(target | source) of every phrase pair
+    becomes a further column. Inputs are a moses.ini, or a phrase table in text form and, optionally, a reordering
+    table and language models; and the text that the table was trained on, tokenised as the table is. DIR/moses.ini
+    names the new table. With dev text, its weights are tuned by MERT; DIR/untuned.ini has those before. Otherwise the
+    weight of the column is 0.2, and the others are those of --ini or Moses' defaults.
+
+    The command runs `rnn prepare`, `rnn train`, `rnn score`, `phrases augment` and `tuning mert`, whose logs are in
+    DIR/logs. The same command resumes after an interruption. Binary and compact tables are refused: give the text
+    that they were made from.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt moses add-column --ini results/model/moses.ini --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --preset demo --vocab-size 1500 --threads 2 \
+            --dev-source results/corpus/joined/truecased/dev.en.gz \
+            --dev-reference results/corpus/joined/truecased/dev.fr.gz \
+            --max-iterations 2 --output-dir try/column
+    """
+    from rnnsmt.moses.column import Model, Steps, ini_with_column, lm_files, model_of_ini, number_of_scores
+
+    if (args.ini is None) == (args.phrase_table is None):
+        raise InputError("give --ini, or --phrase-table for a model without an ini")
+    if args.ini is not None and (args.reordering_table or args.lm):
+        raise InputError("--ini names the reordering table and the language models; remove --reordering-table and --lm")
+    if (args.dev_source is None) != (args.dev_reference is None):
+        raise InputError("--dev-source and --dev-reference must be given together: both or neither")
+    given = [args.reordering_table, *(args.lm or ()), args.source, args.target, args.dev_source, args.dev_reference]
+    for path in filter(None, given):
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+    folder = args.output_dir
+    if args.ini is not None:
+        model = model_of_ini(args.ini)
+    else:
+        lms = args.lm or [folder / "lm.arpa.gz"]
+        model = Model(None, args.phrase_table, args.reordering_table, lms, args.lm_order)
+    scores = number_of_scores(model.table)
+    if args.dev_source and (binary := lm_files(model)):
+        raise InputError(
+            f"{binary[0]}: a binary language model cannot be read for tuning; name the ARPA file in the ini, or tune "
+            "with mert-moses.pl (without --dev-source)"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    steps = Steps(folder)
+    threads, device = ["--threads", args.threads], ["--device", args.device]
+    pairs, network, column, table = (folder / name for name in ("pairs", "rnn.pt", "column.npy", "phrase-table.gz"))
+    texts = ["--source", args.source, "--target", args.target]
+    steps.run(
+        "prepare",
+        [
+            "rnn",
+            "prepare",
+            "--phrase-table",
+            model.table,
+            *texts,
+            "--vocab-size",
+            args.vocab_size,
+            "--output-dir",
+            pairs,
+        ],
+        [model.table, args.source, args.target],
+        [pairs],
+    )
+    epochs = [] if args.epochs is None else ["--epochs", args.epochs]
+    history, state = folder / "rnn.json", folder / "rnn.state"
+    trained = ["--pairs", pairs, "--preset", args.preset, *epochs, "--seed", args.seed]
+    outputs = ["--output-model", network, "--output-history", history, "--state-dir", state]
+    prepared = sorted(path for path in pairs.iterdir() if path.is_file())
+    steps.run("train", ["rnn", "train", *trained, *outputs, *device, *threads], prepared, [network])
+    scored = ["--pairs", pairs, "--model", network, "--output", column]
+    steps.run("score", ["rnn", "score", *scored, *device, *threads], [network], [column])
+    augmented = ["--phrase-table", model.table, "--column", column, "--output", table]
+    steps.run("augment", ["phrases", "augment", *augmented, *threads], [model.table, column], [table])
+    if args.ini is None and args.lm is None:
+        estimated = ["--input", args.target, "--order", args.lm_order, "--output", model.lms[0]]
+        steps.run("lm", ["lm", "estimate", *estimated], [args.target], [model.lms[0]])
+    ini, tuned = ini_with_column(model, table, scores, folder), folder / "moses.ini"
+    if args.dev_source is None:
+        ini.write(tuned)
+        return {"moses.ini": str(tuned), "scores": scores + 1, "tuned": "no"}
+    untuned = folder / "untuned.ini"
+    ini.write(untuned)
+    dev = ["--source", args.dev_source, "--reference", args.dev_reference, "--seed", args.seed]
+    outputs = [
+        "--output-ini",
+        tuned,
+        "--output-history",
+        folder / "tuning.json",
+        "--state-dir",
+        folder / "tuning.state",
+    ]
+    limits = ["--max-iterations", args.max_iterations]
+    steps.run(
+        "tune",
+        ["tuning", "mert", "--ini", untuned, *dev, *outputs, *limits, *device, *threads],
+        [table, args.dev_source, args.dev_reference],
+        [tuned],
+    )
+    return {"moses.ini": str(tuned), "scores": scores + 1, "tuned": "yes"}
+
+
 def add_feature_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", required=True, nargs="+", metavar="FILE", help="moses.ini of the n-best lists")

@@ -96,21 +96,44 @@ def moses_has_joint_model(config: Mapping[str, Any]) -> bool:
 
 
 def settle(config: dict[str, Any]) -> str:
-    """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists them.
+    """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists those of this run.
 
     For other corpora, the networks of the embedded corpus are too small, its search too narrow and its tuning too
-    short.
+    short. Settings of networks that no system of ``compare`` has are not listed.
     """
     embedded = is_embedded(config)
+    unused = _unused_networks(config)
     settled = []
     if moses_has_joint_model(config) and config["nnjm"]["unknown"] == "auto":
         config["nnjm"]["unknown"] = "class"  # Moses has no other
     for (section, key), values in AUTO.items():
         if config[section][key] == "auto":
             config[section][key] = values[0 if embedded else 1]
-            settled.append(f"{section}.{key}: {config[section][key]}")
+            if section not in unused and not (key == "cslm_cells" and {"cslm", "nnjm"} <= unused):
+                settled.append(f"{section}.{key}: {config[section][key]}")
     where = "the embedded corpus" if embedded else "corpora of your own"
     return f"Settings for {where} (auto): {', '.join(settled)}" if settled else ""
+
+
+def _unused_networks(config: Mapping[str, Any]) -> set[str]:
+    """Return the sections of networks that no system of ``compare`` needs, nor one whose lists it rescores."""
+    used: set[str] = set()
+    names, seen = list(config["compare"]), set()
+    while names:
+        name = names.pop()
+        system = config["systems"].get(name)
+        if name in seen or system is None:
+            continue
+        seen.add(name)
+        used.update(system.get("features", ()))
+        if "network" in system:
+            used.add(system["network"] if system["network"] in ("cslm", "nnjm") else "seq2seq")
+        if "rescores" in system:
+            names.append(system["rescores"])
+    # the other features (wp, scorers, proposals) share words, preset and settings with rnn
+    if used - {"cslm", "nnjm", "seq2seq"} or used & {"cslm", "nnjm"}:
+        used.add("rnn")
+    return {"rnn", "cslm", "nnjm", "seq2seq"} - used
 
 
 def repeated_keys(path: str | Path) -> Iterator[str]:

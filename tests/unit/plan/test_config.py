@@ -562,7 +562,7 @@ def test_settings_for_the_embedded_corpus(config):
     assert said.startswith("Settings for the embedded corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
     for (section, key), (embedded, _) in AUTO.items():
         assert config[section][key] == embedded
-        assert f"{section}.{key}: {embedded}" in said
+        assert (f"{section}.{key}: {embedded}" in said) == (section != "seq2seq"), "no LSTM is compared"
     assert check(config, SCHEMA) == []
     assert settle(config) == ""
 
@@ -580,10 +580,29 @@ def test_settings_for_other_corpora(config):
     assert said == (
         "Settings for corpora of your own (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
         "rnn.preset: small, cslm.unknown: word, nnjm.preset: small, nnjm.unknown: word, "
-        "seq2seq.preset: small, seq2seq.source_vocab_size: 15000, "
-        "seq2seq.target_vocab_size: 15000, seq2seq.nbest: 1000, search.pop_limit: 1000, search.cslm_cells: 100, "
+        "search.pop_limit: 1000, search.cslm_cells: 100, "
         "tuning.nbest: 100, tuning.restarts: 20, tuning.max_iterations: 25"
     )
+
+
+@pytest.mark.parametrize(
+    ("compare", "sections"),
+    [
+        (["baseline"], set()),
+        (["baseline", "baseline_wp"], {"rnn"}),
+        (["baseline", "cslm"], {"rnn", "cslm"}),
+        (["baseline", "baseline+nnjm"], {"rnn", "nnjm"}),
+        (["cslm_rnn+lstm"], {"rnn", "cslm", "seq2seq"}),
+        (["baseline", "lstm"], {"seq2seq"}),
+    ],
+)
+def test_settings_of_networks_that_no_system_has_are_not_listed(config, compare, sections):
+    """Those of a system whose lists are rescored count; rnn has the words that the CSLM and the NNJM share."""
+    config["compare"] = compare
+    said = settle(config)
+    assert {name for name in ("rnn", "cslm", "nnjm", "seq2seq") if f" {name}." in said} == sections
+    assert ("search.cslm_cells" in said) == bool(sections & {"cslm", "nnjm"})
+    assert "auto" not in (config["seq2seq"]["preset"], config["nnjm"]["preset"]), "all are settled"
 
 
 REPEATED = """seed: 1

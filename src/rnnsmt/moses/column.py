@@ -1,0 +1,199 @@
+"""The score of an RNN Encoder-Decoder as a further column of the phrase table of a Moses model.
+
+The work is done by the stages that the workflow uses, each a process with a log of its own; a stage whose command and
+input files are those of an earlier call is not repeated.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.base.io import InputError, open_binary, read_json, write_json
+from rnnsmt.base.progress import say
+from rnnsmt.moses.default_ini import default_ini
+from rnnsmt.moses.ini import LANGUAGE_MODELS, PHRASE_TABLES, MosesIni
+
+COLUMN_WEIGHT = 0.2
+"""Weight of the column before tuning, that of every phrase score in Moses' untuned models."""
+
+BINARY_TABLES = {
+    "PhraseDictionaryCompact": "processPhraseTableMin",
+    "PhraseDictionaryBinary": "processPhraseTable",
+    "PhraseDictionaryOnDisk": "CreateOnDiskPt",
+    "ProbingPT": "CreateProbingPT",
+}
+"""Features of Moses that read a binary form of a phrase table, with the programs that make it from the text."""
+
+BINARY_SUFFIXES = (".minphr", ".binphr.idx", ".binphr.srctree.wa", ".binphr.tgtdata.wa", ".dat")
+
+FIRST_BYTES = 1 << 16
+
+
+class Steps:
+    """Stages that are run one after the other in a directory, which records what is done already."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._record = folder / "steps.json"
+        self._done: dict[str, Any] = read_json(self._record) if self._record.is_file() else {}
+
+    def run(self, name: str, command: Sequence[object], inputs: Sequence[Path], outputs: Sequence[Path]) -> None:
+        """Run a stage, unless it has been run with the same command and the same files.
+
+        Args:
+            name: name of the step; its log is ``logs/NAME.log``.
+            command: words after ``rnnsmt``.
+            inputs: files that the stage reads.
+            outputs: files and directories that it writes.
+
+        Raises:
+            InputError: the stage failed; the message is its own.
+            SystemExit: the stage was stopped by a signal or a time limit.
+        """
+        words = list(map(str, command))
+        said = {"command": words, "inputs": [[str(path), *_state(path)] for path in inputs]}
+        if self._done.get(name) == said and all(path.exists() for path in outputs):
+            say(f"{name}: done already")
+            return
+        log = self._folder / "logs" / f"{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        say(f"{name} ... (log: {log})")
+        with log.open("w", encoding="utf-8") as file:
+            status = subprocess.run([sys.executable, "-m", "rnnsmt", *words], stderr=file, stdout=file, check=False)
+        lines = log.read_text(encoding="utf-8", errors="replace").replace("\r", "\n").strip().splitlines() or [""]
+        for line in lines:
+            if line.startswith("warning: "):
+                say(line)
+        if status.returncode == 2:
+            raise InputError(f"{name}: {lines[-1].partition('error: ')[2] or lines[-1]} (log: {log})")
+        if status.returncode:
+            say(f"{name} ended with status {status.returncode}; the same command resumes; log: {log}")
+            raise SystemExit(status.returncode if status.returncode > 0 else 128 - status.returncode)
+        say(lines[-1])
+        self._done[name] = said
+        write_json(self._record, self._done)
+
+
+def _state(path: Path) -> list[int]:
+    """Return size and time of a file."""
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def number_of_scores(table: Path) -> int:
+    """Return the number of scores of a phrase table in text form.
+
+    Raises:
+        InputError: the file is missing, empty, binary or not a phrase table.
+    """
+    if table.is_dir() or table.name.endswith(BINARY_SUFFIXES):
+        raise InputError(
+            f"{table}: is a binary phrase table, to which no column can be added; give the text file (phrase-table.gz) "
+            "that it was made from"
+        )
+    with open_binary(table) as stream:
+        start = stream.read(FIRST_BYTES)
+    line = start.split(b"\n", 1)[0]
+    if b"\0" in start:
+        raise InputError(
+            f"{table}: is binary, not a phrase table in text form; give the text file (phrase-table.gz) that it was "
+            "made from"
+        )
+    fields = line.split(b" ||| ")
+    try:
+        scores = [float(score) for score in fields[2].split()]
+    except (IndexError, ValueError):
+        scores = []
+    if not scores:
+        raise InputError(
+            f"{table}, line 1: not of the form SOURCE ||| TARGET ||| SCORES; is this a Moses phrase table?"
+        )
+    return len(scores)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A Moses model to which a column is added.
+
+    Attributes:
+        ini: its features and weights; None: default weights for the files below.
+        table: phrase table in text form.
+        reordering: reordering table, if there is no ini.
+        lms: language models (ARPA), if there is no ini.
+        lm_order: their order.
+    """
+
+    ini: MosesIni | None
+    table: Path
+    reordering: Path | None = None
+    lms: Sequence[Path] = ()
+    lm_order: int = 5
+
+
+def model_of_ini(path: Path) -> Model:
+    """Return the model of a moses.ini with one phrase table in text form.
+
+    Raises:
+        InputError: as ``MosesIni.read``; it has no phrase table, several of them, or a binary one.
+    """
+    ini = MosesIni.read(path)
+    for feature in ini.features:
+        if feature.kind in BINARY_TABLES:
+            raise InputError(
+                f"{path}, line {feature.number}: {feature.kind} is a binary phrase table, made by "
+                f"{BINARY_TABLES[feature.kind]}, to which no column can be added; write a line PhraseDictionaryMemory "
+                "with the text file (phrase-table.gz) that it was made from"
+            )
+    tables = [feature for feature in ini.features if feature.kind in PHRASE_TABLES]
+    if len(tables) != 1:
+        raise InputError(
+            f"{path}: has {len(tables)} phrase tables (PhraseDictionaryMemory); a model with one is needed"
+        )
+    return Model(ini, ini.located(tables[0]))
+
+
+def ini_with_column(model: Model, table: Path, scores: int, folder: Path) -> MosesIni:
+    """Return the ini of a model with the column in its phrase table.
+
+    Args:
+        model: the model.
+        table: the table with the column.
+        scores: number of scores without the column.
+        folder: directory of the ini.
+
+    Raises:
+        InputError: the ini and the table of the model disagree about the number of scores.
+    """
+    if model.ini is None:
+        reordering = None if model.reordering is None else str(model.reordering.resolve())
+        lm, *further = (str(path.resolve()) for path in model.lms)
+        weights = [COLUMN_WEIGHT] * (scores - 3) if scores >= 4 else None
+        return default_ini(
+            folder, str(table.resolve()), reordering, lm, model.lm_order, scores + 1, further_weights=weights,
+            further_lms=further,
+        )  # fmt: skip
+    ini = model.ini
+    feature = next(feature for feature in ini.features if feature.kind in PHRASE_TABLES)
+    weights_before = ini.weights[feature.name]
+    if len(weights_before) != scores:
+        raise InputError(
+            f"{model.table}: has {scores} scores in line 1, but {ini.path} has {len(weights_before)} weights of "
+            f"{feature.name}; correct num-features and the weights"
+        )
+    for other in ini.features:
+        if "path" in other.options:
+            other.options["path"] = str(ini.file_of(other).resolve())
+    feature.options |= {"path": str(table.resolve()), "num-features": str(scores + 1)}
+    ini.weights[feature.name] = [*weights_before, COLUMN_WEIGHT]
+    return ini
+
+
+def lm_files(model: Model) -> list[str]:
+    """Return the language models that are no ARPA text, which the tuning here cannot read."""
+    if model.ini is None:
+        return []
+    paths = [str(model.ini.file_of(feature)) for feature in model.ini.features if feature.kind in LANGUAGE_MODELS]
+    return [path for path in paths if path.endswith((".binlm", ".blm", ".bin", ".mmap"))]
