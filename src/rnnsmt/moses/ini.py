@@ -178,7 +178,9 @@ class MosesIni:
         for line, number in zip(sections.pop("weight", []), numbers.get("weight", []), strict=True):
             name, values = _weights(line, f"{path}, line {number}")
             if name not in names:
-                raise InputError(f"{path}, line {number}: weights of {name}, but there is no such feature")
+                raise InputError(
+                    f"{path}, line {number}: weights of {name}, but there is no such feature; remove the line"
+                )
             if name in ini.weights:
                 raise InputError(f"{path}, line {number}: duplicate weights of {name}; keep one of the lines")
             ini.weights[name] = values
@@ -202,13 +204,16 @@ class MosesIni:
                 if feature.kind == "UnknownWordPenalty":
                     self.weights[feature.name] = [1.0]
                     continue
-                raise InputError(f"{self.path}: feature {feature.name} has no line in [weight]")
+                raise InputError(f"{self.path}: feature {feature.name} has no line in [weight]; add one")
             if feature.kind not in KNOWN_FEATURES and "num-features" not in feature.options:
                 continue  # the decoder decides what to do with a feature of this kind
             expected = feature_count(feature, f"{self.path}")
             found = len(self.weights[feature.name])
             if expected != found:
-                raise InputError(f"{self.path}: feature {feature.name} has {expected} scores but {found} weights")
+                raise InputError(
+                    f"{self.path}: feature {feature.name} has {expected} scores but {found} weights; "
+                    "correct its line in [weight]"
+                )
 
     def table_limit_of(self, table: Feature) -> int:
         """Return the maximum number of translations per source phrase for a phrase table; 0 for no limit."""
@@ -316,7 +321,7 @@ class MosesIni:
             InputError: the feature has no such option.
         """
         if key not in feature.options:
-            raise InputError(f"{self.path}: feature {feature.name} has no {key}=")
+            raise InputError(f"{self.path}: feature {feature.name} has no {key}=; add the path of its file")
         return self.folder / feature.options[key]
 
     def located(self, feature: Feature, folder: Path | None = None, key: str = FILES[0]) -> Path:

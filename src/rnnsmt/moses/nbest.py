@@ -282,7 +282,7 @@ def _parse(path: str | Path, number: int, line: str) -> tuple[list[str], Candida
     except ValueError as error:
         raise InputError(f"{path}, line {number}: {error}; is it an n-best list?") from None
     if not all(map(math.isfinite, values)):
-        raise InputError(f"{path}, line {number}: a feature that is not finite")
+        raise InputError(f"{path}, line {number}: a feature that is not finite; create the list again")
     return names, Candidate(sentence, " ".join(fields[1].split()), tuple(values), score)
 
 

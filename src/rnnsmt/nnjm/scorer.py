@@ -167,7 +167,10 @@ def perplexity_report(
                 "the vocabulary of the model"
             )
     if scorer.direction != examples.direction:
-        raise InputError(f"{directory}: has direction {examples.direction}, but {model} predicts {scorer.direction}")
+        raise InputError(
+            f"{directory}: has direction {examples.direction}, but {model} predicts {scorer.direction}; "
+            "give examples and a model of the same direction"
+        )
     words = np.array(examples.target.words)
     known = words != UNK
     joint = np.concatenate(

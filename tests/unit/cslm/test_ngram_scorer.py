@@ -431,7 +431,7 @@ def test_bad_models(files, tmp_path, stage, capfd):
         ("le chat\n", "line 1: is not of the form `number ||| text"),
         ("0 ||| le ||| LM0= 1 ||| 1\nx ||| le ||| LM0= 1 ||| 1\n", "line 2: is not of the form `number ||| text"),
         ("0 ||| le ||| LM0= 1\n", "line 1: is not of the form `number ||| text"),
-        ("0 ||| le ||| CSLM0= 1 ||| 1\n", "line 1: has CSLM0= already"),
+        ("0 ||| le ||| CSLM0= 1 ||| 1\n", "line 1: already has the feature CSLM0"),
     ],
 )
 def test_bad_nbest_lists(files, tmp_path, capfd, text, said):

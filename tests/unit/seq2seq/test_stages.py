@@ -296,7 +296,7 @@ def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None
             "--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b",
             "line 2: sentence 0 follows sentence 1; sort the list",
         ),
-        ("--feature LM0", "has LM0= already"),
+        ("--feature LM0", "already has the feature LM0"),
     ],
 )
 def test_bad_input_of_several_lists(
@@ -330,9 +330,9 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("2 ||| u ||| LM0= -3 ||| -1", "line 1: sentence 2 of 2"),
+        ("2 ||| u ||| LM0= -3 ||| -1", "line 1: sentence number 2, but the source text has 2 lines"),
         ("x ||| u ||| LM0= -3 ||| -1", "line 1: is not of the form `number ||| text"),
-        ("0 ||| u ||| LSTM0= -3 ||| -1", "has LSTM0= already"),
+        ("0 ||| u ||| LSTM0= -3 ||| -1", "already has the feature LSTM0"),
         ("0 ||| u", "line 1"),
         ("", "n-best list"),
     ],
