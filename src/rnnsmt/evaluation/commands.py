@@ -211,8 +211,8 @@ def comet(args: argparse.Namespace) -> dict[str, object]:
     """Score detokenised outputs with COMET, with a model on disk.
 
     It needs the optional package unbabel-comet (pip install 'rnnsmt[comet]'). Without this package, or without the
-    model, nothing is computed: one sentence says why, the output file has it under "skipped", and the exit status is
-    0. Nothing is downloaded unless --download is given.
+    model, nothing is computed: the reason is printed and written to the output file under "skipped", and the exit
+    status is 0. Nothing is downloaded unless --download is given.
 
     Example, in the directory of a run of the embedded corpus:
 

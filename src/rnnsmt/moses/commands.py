@@ -52,7 +52,8 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nplm",
         metavar="FILE",
-        help="joint model for Moses, model.nplm of `nnjm export-nplm`, relative to --model-dir: a line BilingualNPLM",
+        help="joint model for Moses, model.nplm of `nnjm export-nplm`, relative to --model-dir; the ini then has a "
+        "feature BilingualNPLM",
     )
     parser.add_argument("--num-features", type=int, default=4, help="number of score columns of the phrase table")
     parser.add_argument(

@@ -270,7 +270,7 @@ def import_nplm_options(parser: argparse.ArgumentParser) -> None:
         "--nplm",
         required=True,
         metavar="FILE",
-        help="network in the text format of NPLM; info, vocab.source and vocab.target are beside it",
+        help="network in the text format of NPLM; info, vocab.source and vocab.target are in the same directory",
     )
     parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the model")
 
@@ -278,9 +278,9 @@ def import_nplm_options(parser: argparse.ArgumentParser) -> None:
 def import_nplm(args: argparse.Namespace) -> dict[str, object]:
     r"""Read a joint model from the files of Moses' feature BilingualNPLM, and write a model file of `nnjm train`.
 
-    The directory is that of `nnjm export-nplm`, or that in which the scripts of Moses (scripts/training/bilingual-lm)
-    have trained. Networks with two hidden layers, tanh or rectifier, are supported. All words outside the vocabulary
-    have the probability of <unk>.
+    The directory is that of `nnjm export-nplm`, or the output directory of the training scripts of Moses
+    (scripts/training/bilingual-lm). Networks with two hidden layers, tanh or rectifier, are supported. All words
+    outside the vocabulary have the probability of <unk>.
 
     Example, in the directory of a run of the embedded corpus:
 
