@@ -102,7 +102,7 @@ def test_a_wheel_beside_a_checkout_has_its_version(installed, workflow, tmp_path
     package.write_text(package.read_text().replace(f'"{rnnsmt.__version__}"', '"9.9.9"'))
     done = workflow.call("--dry-run", PYTHONPATH=str(other))
     assert done.returncode != 0
-    assert f"has rnnsmt 9.9.9, but these rules need {rnnsmt.__version__}: pip install" in done.stdout
+    assert f"has rnnsmt 9.9.9, but this workflow needs {rnnsmt.__version__}: pip install" in done.stdout
 
 
 def test_one_version():

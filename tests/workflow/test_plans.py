@@ -238,7 +238,7 @@ def test_the_package_of_another_checkout_is_refused(workflow, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     done = Workflow(workflow.folder, copy_of_checkout(other)).call("--dry-run", PYTHONPATH=str(ROOT / "src"))
     assert done.returncode != 0
-    assert f"has the package of {ROOT / 'src/rnnsmt'}, but these rules need the one of {other}" in done.stdout
+    assert f"imported from {ROOT / 'src/rnnsmt'}, but this workflow belongs to the checkout {other}" in done.stdout
     assert "make setup" in done.stdout
 
 

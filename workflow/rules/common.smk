@@ -27,7 +27,7 @@ try:
     from rnnsmt.plan.pipeline import check_package, checkout
 except ImportError:
     raise WorkflowError(
-        f"{sys.executable} has no package rnnsmt, or an older one; these rules need {VERSION}: "
+        f"{sys.executable} has no package rnnsmt, or an older one; this workflow needs {VERSION}: "
         + (f"pip install -e {ROOT}" if ROOT and (ROOT / "src").is_dir() else f"pip install rnnsmt=={VERSION}")
     )
 

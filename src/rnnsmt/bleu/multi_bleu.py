@@ -151,5 +151,5 @@ def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[s
         if empty == len(column):
             raise InputError(f"{path}: all {len(column)} lines are empty, nothing can be scored; create the file again")
         if empty:
-            say(f"{path}: {empty} of {len(column)} lines are empty; they are scored as empty translations")
+            say(f"warning: {path}: {empty} of {len(column)} lines are empty")
     return list(columns[0]), [list(column) for column in columns[1:]]

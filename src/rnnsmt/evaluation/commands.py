@@ -428,7 +428,7 @@ def oracle_options(parser: argparse.ArgumentParser) -> None:
     add("--reference", required=True, nargs="+", metavar="FILE",
         help="tokenised reference; several files are multiple references")  # fmt: skip
     add("--sizes", type=positive, nargs="+", default=[], metavar="N",
-        help="also compute the oracles of the first N translations of every list")  # fmt: skip
+        help="also compute the oracle BLEU of the first N translations of every list")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: BLEU (JSON)")
     add("--output-text", metavar="FILE", help="output file: translations selected by the corpus oracle of whole lists")
 
@@ -463,7 +463,7 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
     if args.output_text is not None:
         write_lines(args.output_text, whole.translations)
     for one in found[:-1]:
-        say(f"oracles of the first {one.size}: sentence {one.sentence:.2f}, corpus {one.corpus:.2f}")
+        say(f"oracle BLEU of the first {one.size} translations: sentence {one.sentence:.2f}, corpus {one.corpus:.2f}")
     return {"first BLEU": first, "sentence oracle BLEU": whole.sentence, "corpus oracle BLEU": whole.corpus}
 
 

@@ -15,7 +15,10 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
         "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"
     )
     parser.add_argument(
-        "--output", required=True, metavar="ARPA", help="output file: language model (ARPA), compressed by suffix"
+        "--output",
+        required=True,
+        metavar="ARPA",
+        help="output file: language model (ARPA), compressed if its suffix says so",
     )
     parser.add_argument("--order", type=order_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
     parser.add_argument(
@@ -75,7 +78,10 @@ def interpolate_options(parser: argparse.ArgumentParser) -> None:
         "--tune", required=True, metavar="FILE", help="tokenised text whose perplexity the weights minimise"
     )
     parser.add_argument(
-        "--output", required=True, metavar="ARPA", help="output file: language model (ARPA), compressed by suffix"
+        "--output",
+        required=True,
+        metavar="ARPA",
+        help="output file: language model (ARPA), compressed if its suffix says so",
     )
     parser.add_argument("--threads", type=positive, default=1, help="number of compression threads")
 

@@ -148,7 +148,7 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="directory written by `nnjm prepare` with the vocabularies of the model",
     )
-    parser.add_argument("--cslm", metavar="FILE", help="CSLM of the same target vocabulary to compare with")
+    parser.add_argument("--cslm", metavar="FILE", help="CSLM with the same target vocabulary, for comparison")
     parser.add_argument("--output", required=True, metavar="JSON", help="output file (JSON)")
     add_device(parser)
 
@@ -246,7 +246,7 @@ def export_nplm_options(parser: argparse.ArgumentParser) -> None:
 
 
 def export_nplm(args: argparse.Namespace) -> dict[str, object]:
-    r"""Write a joint model in the files of Moses' feature BilingualNPLM.
+    r"""Convert a joint model to the file format of Moses' feature BilingualNPLM.
 
     The network must be self-normalised, because Moses does not normalise, and of direction direct. `moses ini --nplm`
     writes the moses.ini. Moses needs to be built with --with-nplm (NPLM 0.3).

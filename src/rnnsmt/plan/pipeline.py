@@ -47,11 +47,11 @@ def check_package(rules: Path | None, version: str) -> None:
     own = checkout()
     if own is not None and rules is not None and (rules / "src").is_dir() and own != rules:
         raise InputError(
-            f"this Python has the package of {PACKAGE}, but these rules need the one of {rules}: "
-            "run `make setup` there and call its .venv/bin/snakemake, or `pip install -e` it into this environment"
+            f"rnnsmt is imported from {PACKAGE}, but this workflow belongs to the checkout {rules}: run `make setup` "
+            f"in {rules} and use its .venv/bin/snakemake, or run `pip install -e {rules}` in the current environment"
         )
     if rnnsmt.__version__ != version:
         raise InputError(
-            f"this Python has rnnsmt {rnnsmt.__version__}, but these rules need {version}: "
+            f"the current environment has rnnsmt {rnnsmt.__version__}, but this workflow needs {version}: "
             f"pip install rnnsmt=={version}"
         )

@@ -426,10 +426,11 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     beam search finds the targets with the highest p(target | source). Pairs that are already in the table, and targets
     that contain UNK, are discarded.
 
-    The output is a phrase table in the sort order of Moses, with the five scores of a table that has a column of this
-    network: p(f|e) and lex(f|e) are both the lexical weight of the best alignment, as is lex(e|f); p(e|f) and the fifth
-    score are the probability given by the network. `phrases fill-up` adds it to such a table. A network trained with
-    --direction inverse proposes targets for the opposite translation direction.
+    The output is a phrase table, sorted like those of Moses. It has five scores, as a phrase table to which `phrases
+    augment` has added the score of this network: p(f|e) and lex(f|e) are both the lexical weight of the source phrase
+    given the target phrase, for the best word alignment; lex(e|f) is the lexical weight in the other direction; p(e|f)
+    and the fifth score are both the probability given by the network. `phrases fill-up` adds it to such a table. A
+    network trained with --direction inverse proposes targets for the opposite translation direction.
 
     Example, in the directory of a run of the embedded corpus:
 

@@ -78,8 +78,9 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
     for one in translations:
         if not one.first <= one.last < min(len(words), one.first + MAX_WINDOW):
             raise InputError(
-                f"{where}: a translation for the words {one.first} to {one.last} of {len(words)} words (positions "
-                f"start at 0); it can cover at most {MAX_WINDOW} words"
+                f"{where}: the span {one.first}-{one.last} of a translation is invalid: it must lie within the "
+                f"{len(words)} words of the sentence (positions start at 0), from left to right, and cover at most "
+                f"{MAX_WINDOW} words"
             )
     return MarkedSentence(" ".join(words), translations, walls)
 

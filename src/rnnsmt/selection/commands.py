@@ -109,7 +109,10 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text2", metavar="FILE", help="other side of a parallel corpus; needs --models2")
     parser.add_argument("--models2", metavar="DIR", help="directory written by `selection models` for its language")
     parser.add_argument(
-        "--output", required=True, metavar="TSV", help="output file: one score per line, compressed by suffix"
+        "--output",
+        required=True,
+        metavar="TSV",
+        help="output file: one score per line, compressed if its suffix says so",
     )
     parser.add_argument("--threads", type=positive, default=1, help="number of processes")
 

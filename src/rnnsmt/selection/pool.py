@@ -138,7 +138,9 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
     total = np.cumsum(lengths[order])
     number = int(np.searchsorted(total, words, "right"))
     if not number:
-        raise InputError(f"--words {words}: the best line has {total[0]} words; the minimum is {total[0]}")
+        raise InputError(
+            f"--words {words}: the highest-ranked line alone has {total[0]} words; give at least {total[0]}"
+        )
     if total[-1] < words:
         say(f"--words {words:,}: the corpora have {total[-1]:,} words in total; all lines are kept")
     return number / len(order)

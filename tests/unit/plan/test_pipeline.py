@@ -40,13 +40,13 @@ def test_rules_of_an_equal_version(wheel: Path) -> None:
     """Those of the wheel, of a checkout beside it, and of a hosted module."""
     for rules in (wheel, ROOT, None):
         pipeline.check_package(rules, __version__)
-        with pytest.raises(InputError, match=rf"has rnnsmt {__version__}, but these rules need 9.9: pip install"):
+        with pytest.raises(InputError, match=rf"has rnnsmt {__version__}, but this workflow needs 9.9: pip install"):
             pipeline.check_package(rules, "9.9")
 
 
 def test_rules_of_another_checkout(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
-    with pytest.raises(InputError, match=r"these rules need the one of .*make setup"):
+    with pytest.raises(InputError, match=r"this workflow belongs to the checkout .*make setup"):
         pipeline.check_package(tmp_path, __version__)
     pipeline.check_package(ROOT, __version__)
     pipeline.check_package(None, __version__)

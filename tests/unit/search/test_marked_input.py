@@ -57,7 +57,7 @@ def test_a_span_names_the_words_by_their_numbers() -> None:
         ("<x translation=u>a</x>", "not of the form name="),
         ("<zone>a b</zone>", "<zone> is not supported"),
         ('<ne entity="5">@num@</ne>', "<ne> is not supported"),
-        (f'<x translation="u">{"a " * 63}</x>', "can cover at most 62 words"),
+        (f'<x translation="u">{"a " * 63}</x>', "and cover at most 62 words"),
     ],
 )
 def test_bad_xml_is_refused_with_its_line(line: str, said: str) -> None:

@@ -524,4 +524,4 @@ def test_more_words_than_there_are(scored: Path, capsys: pytest.CaptureFixture[s
     assert select(scored, "--words", "1000000000") == 0
     assert "all lines are kept" in capsys.readouterr().err
     assert select(scored, "--words", "1") == 2
-    assert "the best line has" in capsys.readouterr().err
+    assert "the highest-ranked line alone has" in capsys.readouterr().err
