@@ -154,9 +154,34 @@ def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
             contrast | {"label": cells[contrast["system"], contrast["test_set"]]["label"]}
             for contrast in content.get("contrasts", [])
         ],
+        "metrics": _other_metrics(rows),
         "runs": max(row["runs"] for row in rows),
         "trainings": max(row["trainings"] for row in rows),
         "paper": any(row.get("paper_bleu") for row in rows),
+    }
+
+
+METRICS = {"chrf": "chrF", "chrfpp": "chrF++", "ter": "TER"}
+"""Metrics beside BLEU in the table, by the beginning of the names of their columns."""
+
+
+def _other_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the table of chrF, chrF++ and TER with differences to the baseline; None if no system has them."""
+    names = [name for name in METRICS if any(row.get(name) is not None for row in rows)]
+    if not names:
+        return None
+    keys = {"score": "", "sd": "_sd", "difference": "_diff_baseline", "low": "_low_baseline",
+            "high": "_high_baseline", "p_strict": "_p_strict_baseline"}  # fmt: skip
+    return {
+        "names": [METRICS[name] for name in names],
+        "rows": [
+            {
+                "test_set": row["test_set"],
+                "label": row["label"],
+                "cells": [{key: row.get(name + end) for key, end in keys.items()} for name in names],
+            }
+            for row in rows
+        ],
     }
 
 

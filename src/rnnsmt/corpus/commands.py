@@ -352,9 +352,12 @@ def split(args: argparse.Namespace) -> dict[str, object]:
 
 def check_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--config", metavar="YAML", help="configuration of the workflow: its languages, data_dir and corpora are read")
+    given = parser.add_mutually_exclusive_group(required=True)
+    given.add_argument(
+        "--config", metavar="YAML", help="configuration of the workflow: its languages, data_dir and corpora are read"
+    )
     add("--data-dir", metavar="DIR", help="directory of the files; overrides data_dir of the configuration")
-    add(
+    given.add_argument(
         "--corpus",
         nargs="+",
         action="extend",
@@ -415,13 +418,11 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Te
     """Return the languages and the corpora that the options or the configuration name.
 
     Raises:
-        InputError: there are none, both are given, or the configuration is not one.
+        InputError: a corpus is not of this form, or the configuration is not one.
     """
     from rnnsmt.corpus.check import text_of
     from rnnsmt.plan.corpora import corpora_listed
 
-    if (args.config is None) == (not args.corpus):
-        raise InputError("give --config, or --corpus for every corpus")
     settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
     if args.config:
         settings = _read_config(args.config)

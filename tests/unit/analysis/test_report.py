@@ -126,6 +126,23 @@ def test_everything_is_on_the_page(folder):
     assert found["provenance"]["rnn/test"][0]["files"] == [["a.output", "abc"], ["table.gz", ""]]
 
 
+def test_other_metrics_stand_below_the_table(folder):
+    """Those that the table has, with differences, intervals and p; of one run without intervals."""
+    assert write(folder) == 0
+    assert "Other metrics" not in read(folder).text
+    scores = {"chrf": 70.125, "chrf_sd": 0.25, "ter": 30.5}
+    tested = {"ter_diff_baseline": -0.75, "ter_low_baseline": -1.25, "ter_high_baseline": -0.25}
+    rows = [ROW | scores, RNN | scores | tested | {"ter_p_strict_baseline": 0.0123}]
+    for runs, shown in ((2, True), (1, False)):
+        content = {"rows": [row | {"runs": runs} for row in rows], "contrasts": []}
+        (folder / "t.json").write_text(json.dumps(content))
+        assert write(folder) == 0
+        text = read(folder).text
+        assert "Other metrics: chrF, TER" in text
+        assert all(said in text for said in ("70.12 ± 0.25", "30.50", "-0.75", "p 0.012"))
+        assert ("-1.25 to -0.25" in text) == shown
+
+
 def test_a_run_without_networks_has_a_page_too(folder):
     assert write(folder) == 0
     assert "Maps" not in read(folder).text

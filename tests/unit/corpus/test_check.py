@@ -154,7 +154,6 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "give --config, or --corpus for every corpus"),
         (["--corpus", "a=train=b=c"], "--corpus a=train=b=c: must be NAME=ROLE=SOURCE=TARGET"),
         (["--corpus", "a=mono=b=c"], "--corpus a=mono=b=c: must be"),
         (["--config", "none.yaml"], "none.yaml: no such file"),
