@@ -10,6 +10,7 @@ printed: the process from its start to its end, opening (`load_model`), and the 
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -35,13 +36,13 @@ def measured(source: str, model: str, sentence: str) -> list[float]:
     """Return CPU seconds of a process: as a whole, of opening a model, of translating a sentence."""
     environment = os.environ | {"PYTHONPATH": source}
     command = [sys.executable, "-c", PROCESS, f"{model}/moses.ini", sentence]
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    after = os.times()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if "warning" in done.stderr:
         sys.exit(f"{model}: {done.stderr}")
     begun, opened, translated = json.loads(done.stdout)
-    whole = after.children_user + after.children_system - before.children_user - before.children_system
+    whole = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return [whole, opened - begun, translated - opened]
 
 

@@ -87,6 +87,8 @@ class Plans(Configurations):
     """The same files; what the checks accept is planned by Snakemake, in a fork of a process that has imported it."""
 
     name = "plans"
+    seconds = 60
+    """A plan of 64 tuning runs of every system has thousands of jobs and takes 11 seconds."""
 
     def start(self) -> None:
         """Import Snakemake before the first fork."""

@@ -78,6 +78,8 @@ class Harness:
     """
 
     name = ""
+    seconds = 0
+    """Limit of a case in seconds of CPU time, if it is above ``SECONDS``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -172,7 +174,7 @@ def outcomes(harness: Harness, made: Callable[[int], Case], number: int) -> Iter
             _work(harness, made, range(first, number), write, fault)
         os.close(write)
         try:
-            for line in _lines(read, worker):
+            for line in _lines(read, worker, max(SECONDS, harness.seconds)):
                 result = Result(*json.loads(line))
                 first = result.number + 1
                 yield result
@@ -181,12 +183,12 @@ def outcomes(harness: Harness, made: Callable[[int], Case], number: int) -> Iter
             status, hung = _end(worker)
         if first < number and (hung or status):
             how = fault.read_text(errors="replace") if fault.exists() else ""
-            detail = f"over {SECONDS} s" if hung else f"exit status {status}, perhaps due to a case before it\n{how}"
+            detail = "over the time limit" if hung else f"exit status {status}, perhaps due to a case before it\n{how}"
             yield Result(first, made(first).target, "hang" if hung else "crash", detail)
             first += 1
 
 
-def _lines(read: int, worker: int) -> Iterator[bytes]:
+def _lines(read: int, worker: int, seconds: float) -> Iterator[bytes]:
     """Yield the lines of a worker until its end, or until a case is over its limit."""
     rest = b""
     began, used = time.monotonic(), _cpu_seconds(worker)
@@ -199,7 +201,7 @@ def _lines(read: int, worker: int) -> Iterator[bytes]:
             yield from lines
             began, used = time.monotonic(), _cpu_seconds(worker)
         waited = time.monotonic() - began
-        if waited > SECONDS and (waited > MOST_SECONDS or _cpu_seconds(worker) - used > SECONDS):
+        if waited > seconds and (waited > max(MOST_SECONDS, 5 * seconds) or _cpu_seconds(worker) - used > seconds):
             return
 
 

@@ -461,7 +461,13 @@ def test_damaged_pairs(trained: Path, capsys: pytest.CaptureFixture[str], name: 
     assert name.partition(".")[0] in refused(trained, SCORE, capsys)
 
 
-@pytest.mark.parametrize("spoilt", [None, [], "x", 3, {"fingerprint": 3}, {"iterations": [3]}, {"iterations": [{}]}])
+ITERATION: dict[str, object] = {"iteration": 1, "dev_bleu": 1.0, "weights": ["x"], "new_candidates": 1}
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [None, [], "x", 3, {"fingerprint": 3}, {"iterations": [3]}, {"iterations": [{}]}, {"iterations": [ITERATION]}],
+)
 def test_a_damaged_state_of_mert(place: Path, capsys: pytest.CaptureFixture[str], spoilt: object) -> None:
     assert main(STAGES["mert"].split()) == 0
     path = place / "OD/state.json"

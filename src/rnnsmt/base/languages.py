@@ -56,7 +56,8 @@ def language_name(lang: str) -> str:
 def code_mistake(lang: str) -> str | None:
     """Return a message if a language code is invalid, otherwise None."""
     if not lang.isascii() or not lang.isalpha() or not lang.islower() or len(lang) not in (2, 3):
-        return f"{lang} is not a language code; use two letters, for example fr (ISO 639-1)"
+        shown = lang if lang.isprintable() else repr(lang)
+        return f"{shown[:50]} is not a language code; use two letters, for example fr (ISO 639-1)"
     if lang in TWO_LETTERS:
         return f"{lang} is a three-letter code; did you mean {TWO_LETTERS[lang]} (ISO 639-1)?"
     return None

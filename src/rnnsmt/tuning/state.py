@@ -117,8 +117,10 @@ COMPARISON = {"dev_bleu": (int, float), "weights": list}
 
 
 def _whole(record: object, kinds: Mapping[str, Any]) -> bool:
-    """Return whether a record has the required keys with values of the right type."""
-    return isinstance(record, dict) and all(isinstance(record.get(name), kind) for name, kind in kinds.items())
+    """Return whether a record has the required keys with values of the right type, and its weights are numbers."""
+    if not isinstance(record, dict) or not all(isinstance(record.get(name), kind) for name, kind in kinds.items()):
+        return False
+    return all(type(weight) in (int, float) for weight in record["weights"])
 
 
 def content_hash(*paths: str | Path) -> str:

@@ -445,6 +445,14 @@ def test_files_that_are_not_those_of_the_archive(system, tmp_path):
             rnnsmt.load(folder)
 
 
+def test_an_error_of_a_forged_description_is_one_line(system: Path) -> None:
+    change(system, source="a\nb" + "c" * 1000)
+    with pytest.raises(InputError, match="is not a language code") as refused:
+        System(system)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 500
+
+
 @pytest.mark.parametrize("name", ["a" * 3000, "b\0c"], ids=["long", "NUL"])
 def test_names_that_no_file_can_have(system: Path, name: str) -> None:
     """As in a damaged list or description of an archive; all of them are errors of the input."""

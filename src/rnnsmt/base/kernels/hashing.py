@@ -64,11 +64,13 @@ def add_to_checksum(state, words):
     """
     a, b, c, d = state[0], state[1], state[2], state[3]
     e, f, g, h = state[4], state[5], state[6], state[7]
-    for k in range(0, words.shape[0], CHECKSUM_LANES):
-        a, b = _step(a, words[k]), _step(b, words[k + 1])
-        c, d = _step(c, words[k + 2]), _step(d, words[k + 3])
-        e, f = _step(e, words[k + 4]), _step(f, words[k + 5])
-        g, h = _step(g, words[k + 6]), _step(h, words[k + 7])
+    # in rows: for an index such as k + 7 numba would ask whether it is negative, which takes as long as the sum
+    rows = words.reshape(words.shape[0] // CHECKSUM_LANES, CHECKSUM_LANES)
+    for k in range(rows.shape[0]):
+        a, b = _step(a, rows[k, 0]), _step(b, rows[k, 1])
+        c, d = _step(c, rows[k, 2]), _step(d, rows[k, 3])
+        e, f = _step(e, rows[k, 4]), _step(f, rows[k, 5])
+        g, h = _step(g, rows[k, 6]), _step(h, rows[k, 7])
     state[0], state[1], state[2], state[3] = a, b, c, d
     state[4], state[5], state[6], state[7] = e, f, g, h
 

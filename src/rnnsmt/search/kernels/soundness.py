@@ -82,21 +82,20 @@ def _outside(values, size):
 
 
 @kernel(**INNER)
-def _pairs_fault(model):  # noqa: PLR0911
+def _pairs_fault(model):
     """Return the index of a fault in ``PAIR_FAULTS``."""
-    first, pairs = model.first, model.source_of.shape[0]
-    begin = first[0]
-    if begin != 0:
+    first, source_of = model.first, model.source_of
+    sources, pairs = first.shape[0] - 1, source_of.shape[0]
+    if first[0] != 0 or first[sources] != pairs or _outside(source_of, sources):
         return 1
-    for source in range(first.shape[0] - 1):
-        end = first[source + 1]
-        if end < begin or end > pairs:
-            return 1
-        for pair in range(begin, end):
-            if model.source_of[pair] != source:
-                return 1
-        begin = end
-    if begin != pairs:
+    # without branches, and with indices that are never negative, for which numba would ask
+    wrong = False
+    for number in range(sources):
+        wrong |= first[number + 1] < first[number]
+    for pair in range(pairs):
+        source = np.uint64(source_of[pair])
+        wrong |= (first[source] > pair) | (first[source + np.uint64(1)] <= pair)
+    if wrong:
         return 1
     if _outside(model.target_of, model.targets.hashes.shape[0]):
         return 2
