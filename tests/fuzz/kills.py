@@ -102,11 +102,11 @@ class Configuration:
     options: Sequence[str] = ()
     targets: Sequence[str] = ("all",)
 
-    def command(self, run: Path, cores: int) -> list[str]:
-        """Return the command of a run in a directory; it is also the one that resumes the run."""
+    def command(self, run: Path, cores: int, more: Sequence[str] = ()) -> list[str]:
+        """Return the command that starts a run in a directory, or resumes it. more: further targets."""
         file = self.folder / "settings.yaml"
         return [
-            *(sys.executable, "-m", "snakemake", *self.targets, "--snakefile", str(ROOT / "Snakefile")),
+            *(sys.executable, "-m", "snakemake", *self.targets, *more, "--snakefile", str(ROOT / "Snakefile")),
             *("--directory", str(run), "--cores", str(cores), *self.options, "--configfile", str(file)),
         ]
 
@@ -226,6 +226,7 @@ class Kills:
         random: generator of the moments.
         records: for every kill: the moment in seconds after the start of Snakemake, whether SIGINT preceded it, and the
             logs of the stages that were running.
+        remade: outputs of the jobs that were run again to be killed.
     """
 
     jobs: Mapping[str, Job]
@@ -233,6 +234,7 @@ class Kills:
     needed: set[str]
     random: random.Random
     records: list[dict[str, Any]] = field(default_factory=list)
+    remade: list[str] = field(default_factory=list)
 
     def part(self, log: str) -> str:
         """Return what a job counts as: its rule; the job itself for rules that keep a state (``KEEPING``)."""
@@ -320,7 +322,11 @@ def killed(
     """
     while True:
         with run.with_suffix(".log").open("a") as log:
-            command = [*configuration.command(run, cores), *(["--forcerun", kills.jobs[aim].outputs[0]] if aim else [])]
+            made = kills.jobs[aim].outputs if aim else []
+            kills.remade += [name for name in made if (configuration.reference / name).exists()]  # no temporary ones
+            # Snakemake makes a missing file again only if it is a target, or if what is made of it is not up to date
+            command = configuration.command(run, cores, kills.remade)
+            command += ["--forcerun", kills.jobs[aim].outputs[0]] if aim else []
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         session = Session(process, run)
         try:
