@@ -1,9 +1,10 @@
-"""Text files of every kind: corpora, SGM, alignments, tables, LMs, inis, n-best lists, vocabularies, JSON."""
+"""Text files of every kind: corpora, SGM, TMX, alignments, tables, LMs, inis, n-best lists, vocabularies, JSON."""
 
 import os
 import random
 import shutil
 import tarfile
+import zipfile
 from pathlib import Path
 
 from ..unit.test_malformed_input import READERS, STAGES, sound_files
@@ -14,6 +15,8 @@ NBEST = (
     "search decode --ini moses.ini --input dev.en --output decoded --nbest 4 --nbest-file lists --report report.json "
     "--output-details details"
 )
+
+SEPARATE = "corpus separate --source-lang en --target-lang fr --output-source O1 --output-target O2 --bitext"
 
 COMMANDS = {
     **STAGES,
@@ -29,6 +32,7 @@ COMMANDS = {
     "scores": "evaluation table --scores bleu.json --output-tsv O1 --output-md O2 --output-html O3",
     "joint": "nnjm prepare --source tok.en --target tok.fr --alignment al --vocab-size 30 --output-dir OD",
     "binarise": "search binarise --ini moses.ini",
+    **{end: f"{SEPARATE} corpus.{end}" for end in ("tmx", "zip")},
     "unpack": "corpus unpack --archive corpus.tar --member dev.en --output O1",
 }
 """The stages of ``test_malformed_input``, and more of them."""
@@ -38,7 +42,14 @@ FILES = [
     *(("sgm", "set.sgm"), ("sgm", "ref.sgm"), ("marked", "marked.en"), ("decode", "moses.ini"), ("mert", "moses.ini")),
     *(("rerank", "lists"), ("rerank", "moses.ini"), ("optimise", "lists"), ("text", "vocabulary"), ("text", "tok.fr")),
     *(("interpolate", "second.arpa"), ("fill", "pairs"), ("scores", "bleu.json"), ("joint", "al"), ("binarise", "pt")),
-    *(("binarise", "lm.arpa"), ("table", "lex.f2e"), ("symmetrize", "fwd"), ("unpack", "corpus.tar")),
+    *(
+        ("binarise", "lm.arpa"),
+        ("table", "lex.f2e"),
+        ("symmetrize", "fwd"),
+        ("unpack", "corpus.tar"),
+        ("tmx", "corpus.tmx"),
+        ("zip", "corpus.zip"),
+    ),
 ]
 """(command, a text file that it reads)."""
 
@@ -53,6 +64,8 @@ TOKENS: dict[str, list[bytes]] = {
         "~num-features=99999999~order=0~LM0= 1~KENLM~Distortion~WordPenalty0= -1~name=LM0~[distortion-limit]"
         "~type=hier-mslr-backward-f-collapseff~[xml-input]\ninclusive",
         "lists": "|||~ ||| ~LM0=~LM0= nan~0-0=0-0~1=2~-1=5~0-99999=1~= ~Distortion0= 1 2",
+        "tmx": '<tu>~</tu>~<tuv xml:lang="en">~</tuv>~<seg>~</seg>~<ph>~<!ENTITY a "b">~&a;~<![CDATA[~]]>'
+        "~<!DOCTYPE x [~]>~&#0;",
         "marked": '<n translation="x">~<n translation="x||y" prob="0.5||nan">~</n>~<wall/>~<zone>~</zone>~<~>~&lt;~<n'
         "~<n translation=>",
         "json": '{~}~[~]~"~:~null~NaN~Infinity~\\ud800~1e999~{}~[]~true',
@@ -103,6 +116,13 @@ class Texts(Harness):
             with tarfile.open("corpus.tar", "w") as archive:
                 for name in ("tok.en", "dev.en", "tok.fr"):
                     archive.add(name)
+            raw = zip(Path("raw.en").read_text().split("\n"), Path("raw.fr").read_text().split("\n"), strict=True)
+            tuv = '<tuv xml:lang="{}"><seg>{} &amp; <bpt i="1">b</bpt></seg></tuv>'
+            units = "".join(f"<tu>{tuv.format('en', one)}{tuv.format('fr', other)}</tu>\n" for one, other in raw)
+            head = "<?xml version='1.0'?>\n<!DOCTYPE tmx SYSTEM \"tmx14.dtd\">\n<tmx version='1.4'><header/><body>"
+            Path("corpus.tmx").write_text(f"{head}\n{units}</body></tmx>\n")
+            with zipfile.ZipFile("corpus.zip", "w", zipfile.ZIP_DEFLATED) as bundle:
+                bundle.write("corpus.tmx", "en-fr.tmx")
             rows = [line.split(" ||| ") for line in Path("pt").read_text().splitlines()]
             Path("pairs").write_text("".join(f"{row[0]} ||| x{row[1]} ||| {row[2]}\n" for row in rows[::9]))
         finally:
