@@ -157,7 +157,7 @@ importlib.util.find_spec = lambda name, package=None: None if name in {names} el
     ("compare", "missing"),
     [
         (["baseline", "rnn"], ["kenlm"]),
-        (["baseline"], ["kenlm", "torch", "matplotlib", "sklearn", "scipy", "pandas"]),
+        (["baseline"], ["kenlm", "torch", "matplotlib", "sklearn", "scipy"]),
     ],
     ids=["all", "base"],
 )
