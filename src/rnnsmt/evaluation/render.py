@@ -6,6 +6,7 @@ each feature adds, and properties of the output.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from statistics import fmean
@@ -435,7 +436,7 @@ def _test_set(name: str, rows: Sequence[Row], paper: bool) -> dict[str, Any]:
         "name": name,
         "size": size(rows),
         "scores": _html(_columns(SCORES, rows), bold, p_of),
-        "plot": dot_plot(name, rows),
+        "plot": dot_plot(name, rows) if find_spec("matplotlib") else "",
         "verdict": verdict(rows),
         "contrasts": added
         and _html(added, [False] * len(p_values), lambda number, heading: p_values[number] if heading == "Δ" else None),
