@@ -518,10 +518,18 @@ def report(args: argparse.Namespace) -> None:
 
 
 def parse_contrast(text: str) -> tuple[str, dict[str, int]]:
-    """Parse ``D=cslm_rnn-cslm`` or ``I=cslm_rnn-cslm-rnn+baseline``: its name, what each system counts."""
+    """Parse a contrast: its name, and the factor of each system.
+
+    ``D=cslm_rnn-cslm`` or ``I=cslm_rnn-cslm-rnn+baseline``; with spaces, names may contain a plus:
+    ``L=baseline+nnjm - baseline``.
+    """
     label, _, sum_of = text.partition("=")
+    if " " in sum_of.strip():
+        terms = re.findall(r"(?:^|\s)([+-]?)\s*([a-z0-9_][a-z0-9_+]*)", sum_of.strip())
+    else:
+        terms = re.findall(r"([+-]?)([a-z0-9_]+)", sum_of)
     found: dict[str, int] = {}
-    for sign, name in re.findall(r"([+-]?)([a-z0-9_]+)", sum_of):
+    for sign, name in terms:
         found[name] = found.get(name, 0) + (-1 if sign == "-" else 1)
     if not label or not found:
         raise SystemExit(f"--contrast {text}: write NAME=SYSTEM-SYSTEM")

@@ -155,3 +155,10 @@ def test_columns_of_scores(held_out, tmp_path):
     assert np.load(counts).tolist() == [0, 0, 2]
     assert held_out.types_outside(results, held_out.Pairs.open(results / "rnn/pairs")) == 2
     assert found["shared"] == pytest.approx([-3, -2, -6 - 2 * np.log(2)])
+
+
+def test_names_with_a_plus_in_contrasts(held_out):
+    assert held_out.parse_contrast("L=baseline+nnjm - baseline") == ("L", {"baseline+nnjm": 1, "baseline": -1})
+    assert held_out.parse_contrast("I=cslm_rnn-cslm-rnn+baseline")[1] == {
+        "cslm_rnn": 1, "cslm": -1, "rnn": -1, "baseline": 1
+    }  # fmt: skip
