@@ -230,7 +230,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "decode": JobNeeds(search, decoding, neural=neural),
         "detokenize_reference": JobNeeds(Line(200), Line(30)),
         "score": JobNeeds(Line(200), Line(30)),
-        "table1": JobNeeds(Line(600), Line(120)),
+        "table1": JobNeeds(Line(450), Line(120)),
         "provenance": JobNeeds(Line(250), Line(60)),
         # analysis and translation
         "learning_curve": JobNeeds(Line(250), Line(10)),
