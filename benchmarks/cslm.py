@@ -90,7 +90,7 @@ def training(data: Text | Examples, settings: CslmSettings, threads: int, rounds
 
 
 class Plain:
-    """The same network as PyTorch's documentation would have it: modules, cross entropy, Adam."""
+    """The same network in plain PyTorch: modules, cross entropy, Adam."""
 
     def __init__(self, trainer: FeedForwardTrainer, reduced: bool) -> None:
         sizes = trainer.model.sizes

@@ -210,6 +210,9 @@ def make_column(name: str, results: Path, network: int) -> None:
     shards = sorted((network_of_rnn / "scores").glob("*.npy"), key=lambda path: int(path.stem.split("-of-")[0]))
     pairs = Pairs.open(results / "rnn/pairs")
     lengths = np.diff(pairs.sides[1].offsets[:])
+    if name == "shared":
+        outside = read_array(results / "rnn/shortlist.npy", np.float32, 1, "run the workflow with feature wp")
+        penalty = np.log(types_outside(results, pairs))
     begin = 0
     for shard in shards:
         scores = read_array(shard, np.float32, 1, "run the workflow with system rnn").astype(np.float64)
@@ -220,8 +223,7 @@ def make_column(name: str, results: Path, network: int) -> None:
         elif name == "normalised":
             scores /= lengths[here]
         else:
-            outside = read_array(results / "rnn/shortlist.npy", np.float32, 1, "run the workflow with feature wp")
-            scores -= outside[here] * np.log(types_outside(results, pairs))
+            scores -= outside[here] * penalty
         write_array(made / "scores" / shard.name, scores.astype(np.float32))
         begin += len(scores)
     if begin != len(pairs):
@@ -573,7 +575,7 @@ def main() -> None:
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--smoothing", nargs="+", default=["none", "kneser-ney"])
     new.add_argument("--contrast", nargs="*", default=[], metavar="NAME=rnn_blind-rnn", help="further contrasts")
-    new.add_argument("--only", action="store_true", help="no contrasts but those of --contrast")
+    new.add_argument("--only", action="store_true", help="print only the contrasts of --contrast")
     new.add_argument("--bins", type=int, default=5, help="bins of overlap; 0: none")
     new.set_defaults(function=report)
     args = parser.parse_args()

@@ -45,7 +45,7 @@ PIECES = (
     b"Content-Length: 99999999999999999999999\r\n", b"Host: x\r\n", b"A" * 20_000, b'"\\ud800"', b"1e999", b"[" * 3000,
     b"Transfer-Encoding: chunked\r\n", b"<" * 2000, b"<!--", b"//", b"..%2f", b"GET ", b"PUT ", b"\x16\x03\x01",
 )  # fmt: skip
-"""What it puts into them."""
+"""Byte strings that the fuzzer inserts into requests."""
 
 
 @contextmanager

@@ -36,7 +36,7 @@ MESSAGE = 2000
 """Maximum length of an error message in characters; the middle of a longer one is cut out."""
 
 PASSES_ON = ("project", "run")
-"""The command whose options are not parsed here: they are those of another program, in ``args.passed``."""
+"""Command that passes its options on to another program, unparsed, in ``args.passed``."""
 
 EXIT_STATUS = """\
 exit status:

@@ -3,10 +3,9 @@
 import hashlib
 import io
 import json
-import os
 import random
 import shutil
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +61,9 @@ class Networks(Harness):
 
     def prepare(self) -> None:
         """Train the networks, and keep the states."""
-        here = Path.cwd()
         self.place = self.folder / "run"
         self.place.mkdir()
-        try:
-            os.chdir(self.place)
+        with chdir(self.place):
             sound_files()
             for words in (
                 STAGES["pairs"].replace("OD", "pairs"),
@@ -83,8 +80,6 @@ class Networks(Harness):
                 command(words.split())
             with suppress(SystemExit):  # stopped after the first pass: a finished alignment has no state
                 main([*COMMANDS["alignment state"].split(), "--time-limit", "1e-9"])
-        finally:
-            os.chdir(here)
         for use, names in FILES.items():
             for name in names:
                 self.originals[f"{use}: {name}"] = (self.place / name).read_bytes()
@@ -105,18 +100,14 @@ class Networks(Harness):
 
     def use(self, case: Case) -> str:
         """Run the command; return what it wrote."""
-        here = Path.cwd()
         use, _, name = case.target.partition(": ")
         shutil.rmtree(self.place)
         shutil.copytree(self.pristine, self.place)
         (self.place / name).write_bytes(case.content)
-        try:
-            os.chdir(self.place)
+        with chdir(self.place):
             command(COMMANDS[use].split())
             # the history of a training has times
             return hashlib.sha256(Path("O1").read_bytes()).hexdigest()
-        finally:
-            os.chdir(here)
 
 
 def forged(name: str, data: bytes, rng: random.Random) -> bytes:

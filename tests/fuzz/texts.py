@@ -1,10 +1,10 @@
 """Text files of every kind: corpora, SGM, TMX, alignments, tables, LMs, inis, n-best lists, vocabularies, JSON."""
 
-import os
 import random
 import shutil
 import tarfile
 import zipfile
+from contextlib import chdir
 from pathlib import Path
 
 from ..unit.test_malformed_input import READERS, STAGES, sound_files
@@ -91,11 +91,9 @@ class Texts(Harness):
 
     def prepare(self) -> None:
         """Write sound files."""
-        here = Path.cwd()
         self.place = self.folder / "run"
         self.place.mkdir()
-        try:
-            os.chdir(self.place)
+        with chdir(self.place):
             sound_files()
             command(NBEST.split())
             for name, side in (("set.sgm", "en"), ("ref.sgm", "fr")):
@@ -125,8 +123,6 @@ class Texts(Harness):
                 bundle.write("corpus.tmx", "en-fr.tmx")
             rows = [line.split(" ||| ") for line in Path("pt").read_text().splitlines()]
             Path("pairs").write_text("".join(f"{row[0]} ||| x{row[1]} ||| {row[2]}\n" for row in rows[::9]))
-        finally:
-            os.chdir(here)
         self.originals = {f"{use}: {name}": (self.place / name).read_bytes() for use, name in FILES}
         self.names = {path.name for path in self.place.iterdir()}
 
@@ -139,17 +135,15 @@ class Texts(Harness):
 
     def use(self, case: Case) -> str:
         """Run the command; return what it wrote."""
-        here = Path.cwd()
         use, _, name = case.target.partition(": ")
         before = (self.place / name).read_bytes()
-        try:
-            os.chdir(self.place)
-            Path(name).write_bytes(case.content)
-            command(COMMANDS[use].split())
-            return "".join(str(Path(out).read_bytes()) for out in ("O1", "O2") if Path(out).exists())
-        finally:
-            Path(name).write_bytes(before)
-            for path in Path().iterdir():
-                if path.name not in self.names:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-            os.chdir(here)
+        with chdir(self.place):
+            try:
+                Path(name).write_bytes(case.content)
+                command(COMMANDS[use].split())
+                return "".join(str(Path(out).read_bytes()) for out in ("O1", "O2") if Path(out).exists())
+            finally:
+                Path(name).write_bytes(before)
+                for path in Path().iterdir():
+                    if path.name not in self.names:
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()

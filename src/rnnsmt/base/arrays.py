@@ -25,7 +25,7 @@ DAMAGED_ARRAY = (ValueError, EOFError, MemoryError, OverflowError, RuntimeError,
 file, whose CRC-32 is checked for every array."""
 
 TRAILER = b"\nSHA256 "
-"""What stands between the data and their SHA-256 of 32 bytes."""
+"""Marker between the data and their SHA-256 of 32 bytes."""
 
 _BLOCK = 1 << 22
 """Number of bytes that are hashed at a time."""

@@ -12,6 +12,7 @@ from typing import Any
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
+from rnnsmt.corpus.cleaning import CleaningOptions
 from rnnsmt.corpus.reading import read_pairs, read_segments
 from rnnsmt.corpus.similarity import SentenceIndex, normalised_words, sentence_key
 from rnnsmt.corpus.text_checks import (
@@ -24,14 +25,11 @@ from rnnsmt.corpus.text_checks import (
 )
 from rnnsmt.plan.corpora import Corpus, files_of, is_prepared
 
-MAX_RATIO = 9.0
-"""Ratio of the numbers of words above which `rnnsmt corpus prepare` rejects a pair."""
-
 MAX_SHARE = 0.1
-"""Share of the pairs of a corpus that are repeated, empty, untranslated or of unequal length, from which it is told."""
+"""Maximum share of repeated, empty, untranslated or unequally long pairs of a corpus without a warning."""
 
 MAX_KNOWN = 0.02
-"""Share of the sentences of a dev or test set that the training text has, or nearly has, from which it is told."""
+"""Maximum share of sentences of a dev or test set that are also, or nearly, in the training text, without a warning."""
 
 FEW_LINES = 100
 """Number of pairs below which a dev or test set is reported."""
@@ -40,7 +38,7 @@ Row = Sequence[bytes | None]
 
 
 @dataclass(frozen=True)
-class Text:
+class CheckedCorpus:
     """A corpus to check.
 
     Attributes:
@@ -68,7 +66,7 @@ class Findings:
 
 @dataclass
 class _Set:
-    """The sentences of a dev or test set.
+    """Index of the sentences of a dev or test set.
 
     Attributes:
         keys: number of the pair by the key of a sentence, for each side.
@@ -85,7 +83,7 @@ class _Set:
 
 
 class CorpusCheck:
-    """The checks of all corpora, in the order of ``run``."""
+    """Checker of all corpora of an experiment."""
 
     def __init__(self, langs: tuple[str, str], max_lines: int = 0) -> None:
         """Set the languages of source and target, and how many lines of a training corpus are read (0: all)."""
@@ -94,7 +92,7 @@ class CorpusCheck:
         self._sets: list[_Set] = []
         self._vocabularies: tuple[set[str], set[str]] = (set(), set())
 
-    def run(self, texts: Sequence[Text]) -> list[Findings]:
+    def run(self, texts: Sequence[CheckedCorpus]) -> list[Findings]:
         """Check all corpora; return what was found in the given order."""
         found: dict[str, Findings] = {}
         held_out = [text for text in texts if text.role in ("dev", "test")]
@@ -108,7 +106,7 @@ class CorpusCheck:
             self._report_overlap(one)
         return [found[text.name] for text in texts]
 
-    def _read(self, text: Text, findings: Findings) -> None:
+    def _read(self, text: CheckedCorpus, findings: Findings) -> None:
         """Read a corpus once; count and report what is wrong with it."""
         langs = self._langs if text.role != "mono" else self._langs[1:]
         sides = range(2 - len(langs), 2)
@@ -197,14 +195,16 @@ class _Reader:
                     text = raw.decode("utf-8").strip()
                 except UnicodeDecodeError:
                     self._foreign += 1
-            words.append(normalised_words(text) if text else None)
-            self._words[side] += len(words[-1] or ())
-            if text and len(self.samples[side]) < SAMPLE_LINES:
-                self.samples[side].append(" ".join(normalised_words(text)))
+            of_side = normalised_words(text) if text else None
+            words.append(of_side)
+            if of_side is not None:
+                self._words[side] += len(of_side)
+                if len(self.samples[side]) < SAMPLE_LINES:
+                    self.samples[side].append(" ".join(of_side))
         self._empty += any(raw is not None and not raw.strip() for raw in row)
         if all(words):
             lengths = [len(side or ()) for side in words]
-            self._ratio += max(lengths) > MAX_RATIO * min(lengths)
+            self._ratio += max(lengths) > CleaningOptions.max_ratio * min(lengths)
             self._same += len(row) == 2 and words[0] == words[1] and lengths[0] > 1
             key = hash(tuple(row))
             self._repeated += key in self._seen
@@ -226,14 +226,18 @@ class _Reader:
 
     def warnings(self, role: str) -> Iterator[str]:
         """Yield what should be inspected."""
-        lines = max(1, self._lines)
+        lines, ratio = max(1, self._lines), CleaningOptions.max_ratio
         if not self._lines:
             yield "has no lines"
         for count, what, share in (
             (self._foreign, "are not UTF-8; convert the file, e.g. with iconv -f ISO-8859-1 -t UTF-8", 0.0),
             (self._long, "have more than 65,536 bytes", 0.0),
             (self._empty, "have an empty side", 0.0 if role in ("dev", "test") else MAX_SHARE),
-            (self._ratio, f"have sides whose lengths differ by more than a factor of {MAX_RATIO:g}", MAX_SHARE),
+            (
+                self._ratio,
+                f"have sides whose lengths differ by more than a factor of {ratio:g}",
+                MAX_SHARE,
+            ),
             (self._same, "have the same text on both sides", MAX_SHARE),
             (self._repeated, "are repetitions of an earlier line", MAX_SHARE),
         ):
@@ -243,7 +247,7 @@ class _Reader:
             yield f"{self._lines} lines are a small set; its scores are unreliable"
 
 
-def text_of(corpus: Corpus, langs: tuple[str, str]) -> Text:
+def text_of(corpus: Corpus, langs: tuple[str, str]) -> CheckedCorpus:
     """Return a corpus of a configuration as a text to check."""
 
     def rows() -> Iterator[Row]:
@@ -258,7 +262,7 @@ def text_of(corpus: Corpus, langs: tuple[str, str]) -> Text:
         else:
             yield from read_pairs(corpus.source, corpus.target)
 
-    return Text(corpus.name, corpus.role, [path for _, path in files_of(corpus)], rows)
+    return CheckedCorpus(corpus.name, corpus.role, [path for _, path in files_of(corpus)], rows)
 
 
 def first_warnings(corpora: Iterable[Corpus], langs: tuple[str, str]) -> Iterator[str]:
@@ -280,7 +284,7 @@ def first_warnings(corpora: Iterable[Corpus], langs: tuple[str, str]) -> Iterato
         yield from _language_warnings(text, reader, langs if corpus.is_bitext else langs[1:])
 
 
-def _language_warnings(text: Text, reader: _Reader, langs: Sequence[str]) -> Iterator[str]:
+def _language_warnings(text: CheckedCorpus, reader: _Reader, langs: Sequence[str]) -> Iterator[str]:
     """Yield warnings about the languages of the first lines of a text."""
     paths = text.paths if len(text.paths) == len(langs) else [f"{text.paths[0]} ({lang})" for lang in langs]
     yield from language_warnings(paths, langs, reader.samples)

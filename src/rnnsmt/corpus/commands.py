@@ -15,7 +15,7 @@ from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
     from rnnsmt.corpus.bitext_files import BitextFile
-    from rnnsmt.corpus.check import Text
+    from rnnsmt.corpus.check import CheckedCorpus
     from rnnsmt.corpus.preparation import CorpusSide
 
 FOUND = 3
@@ -414,7 +414,7 @@ def check(args: argparse.Namespace) -> None:
         raise SystemExit(FOUND)
 
 
-def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Text]]":
+def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[CheckedCorpus]]":
     """Return the languages and the corpora that the options or the configuration name.
 
     Raises:

@@ -32,8 +32,8 @@ BINARY_SUFFIXES = (".minphr", ".binphr.idx", ".binphr.srctree.wa", ".binphr.tgtd
 FIRST_BYTES = 1 << 16
 
 
-class Steps:
-    """Stages that are run one after the other in a directory, which records what is done already."""
+class StageRunner:
+    """Runner of stages in a directory, which records the finished ones."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

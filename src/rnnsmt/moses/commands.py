@@ -157,7 +157,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
             --dev-reference results/corpus/joined/truecased/dev.fr.gz \
             --max-iterations 2 --output-dir try/column
     """
-    from rnnsmt.moses.column import Model, Steps, ini_with_column, lm_files, model_of_ini, number_of_scores
+    from rnnsmt.moses.column import Model, StageRunner, ini_with_column, lm_files, model_of_ini, number_of_scores
 
     if (args.ini is None) == (args.phrase_table is None):
         raise InputError("give --ini, or --phrase-table for a model without an ini")
@@ -182,7 +182,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
             "with mert-moses.pl (without --dev-source)"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    steps = Steps(folder)
+    steps = StageRunner(folder)
     threads, device = ["--threads", args.threads], ["--device", args.device]
     pairs, network, column, table = (folder / name for name in ("pairs", "rnn.pt", "column.npy", "phrase-table.gz"))
     texts = ["--source", args.source, "--target", args.target]

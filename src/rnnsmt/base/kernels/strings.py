@@ -231,7 +231,7 @@ STRING_FAULTS = (
     "strings whose positions do not ascend",
     "a string with a line break",
 )
-"""What ``strings_fault`` found."""
+"""Descriptions of the results of ``strings_fault``."""
 
 
 @kernel()
