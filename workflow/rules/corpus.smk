@@ -140,7 +140,7 @@ rule prepare_mono:
 # The references of sacreBLEU, as they are but for control characters, and lower-cased where everything is.
 rule raw_reference:
     input:
-        target=lambda w: texts.corpora[w.corpus].target,
+        target=lambda w: texts.corpora[w.corpus].reference or texts.corpora[w.corpus].target,
     output:
         target=f"results/corpus/raw/{{corpus}}.{TARGET}.gz",
         report="results/corpus/raw/{corpus}.report.json",

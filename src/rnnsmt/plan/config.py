@@ -446,8 +446,7 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{where}: source missing; a corpus of role {role} needs both sides"
         if role == "mono" and "source" in entry:
             yield f"{where}: a corpus of role mono has a target side only; remove source"
-        if role in ("dev", "test") and "keep" in entry:
-            yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
+        yield from _check_keys_of_role(where, entry)
         if role == "test" and entry.get("in_domain"):
             yield f"{where}: in_domain would select training text by means of the test text; remove it"
         if role == "test" and entry["name"] == "dev":
@@ -455,6 +454,17 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is needed"
+
+
+def _check_keys_of_role(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    """Check the keys of an entry of ``corpora`` that only training text, or only translated text, can have."""
+    role = entry["role"]
+    if role in ("dev", "test") and "keep" in entry:
+        yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
+    if role not in ("dev", "test") and "reference" in entry:
+        yield f"{where}: reference is for text that is translated; remove it from a corpus of role {role}"
+    if "reference" in entry.get("download", {}) and "reference" not in entry:
+        yield f"{where}: download.reference needs reference, the name of the file"
 
 
 def _check_both_sides(where: str, entry: Mapping[str, Any]) -> Iterator[str]:

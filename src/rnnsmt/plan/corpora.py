@@ -51,6 +51,8 @@ class Corpus:
     role: str
     source: str | None
     target: str
+    reference: str | None
+    """Raw text of the target side, where sacreBLEU's reference is not made from ``target``."""
     file: BothSides | None
     in_domain: bool
     keep: str | float | None
@@ -115,6 +117,7 @@ def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
         role=entry["role"],
         source=source,
         target=str(target),
+        reference=place("reference"),
         file=file,
         in_domain=is_in_domain(entry),
         keep=entry.get("keep"),
@@ -169,6 +172,11 @@ def files_of(corpus: Corpus) -> list[tuple[str, str]]:
     return [(side, path) for side, path in sides if path is not None]
 
 
+def input_files(corpus: Corpus) -> list[tuple[str, str]]:
+    """Return the files of a corpus: those of its sides, and ``reference`` if it has one."""
+    return files_of(corpus) + ([] if corpus.reference is None else [("reference", corpus.reference)])
+
+
 def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
     """Yield one line for every existing file that cannot be used; only files of equal size are compared.
 
@@ -176,7 +184,7 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
     """
     for number, corpus in enumerate(corpora):
         where = f"corpora[{number}] ({corpus.name})"
-        for _, path in files_of(corpus):
+        for _, path in input_files(corpus):
             if Path(path).is_dir():
                 yield f"{where}: {path} is a directory, a file is needed"
             elif Path(path).is_file() and not Path(path).stat().st_size:
@@ -218,7 +226,7 @@ def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[s
     for number, corpus in enumerate(corpora):
         if is_prepared(corpus):
             continue
-        for side, path in files_of(corpus):
+        for side, path in input_files(corpus):
             if path.startswith("results/") or os.path.lexists(path):
                 continue
             near = similar_file(path)

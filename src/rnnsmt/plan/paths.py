@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rnnsmt.plan.config import kept_whole
-from rnnsmt.plan.corpora import corpora, files_of
+from rnnsmt.plan.corpora import corpora, input_files
 
 RUN = "results/systems/{system}/run{run}"
 """Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""
@@ -99,7 +99,7 @@ class Texts:
 
     def raw_files(self) -> list[str]:
         """Return the files of all corpora as they were given or downloaded: one for each side, or one with both."""
-        return [path for corpus in self.corpora.values() for _, path in files_of(corpus)]
+        return [path for corpus in self.corpora.values() for _, path in input_files(corpus)]
 
     def text(self, kind: str, name: str, lang: str) -> str:
         """Return the file of one side of a corpus."""
@@ -116,8 +116,13 @@ class Texts:
         return [self.set_text("usual", name, self.source) for name in (self.sets if part == "all" else [part])]
 
     def plain_reference(self, name: str) -> str:
-        """Return sacreBLEU's reference of a set: the raw text, or the detokenised text of a tokenised corpus."""
-        if self._is_tokenized:
+        """Return sacreBLEU's reference of a set.
+
+        It is the raw text: ``reference``, where the corpora of the set have it, or the target side. If the target side
+        is tokenised already and there is no other text, it is the detokenised target side.
+        """
+        of_set = self.dev if name == "dev" else [name]
+        if self._is_tokenized or all(self.corpora[corpus].reference for corpus in of_set):
             return self.set_text("raw", name, self.target)
         return f"results/corpus/detokenized/{name}.{self.target}.gz"
 

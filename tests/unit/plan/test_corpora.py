@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.plan.corpora import corpora_listed, file_mistakes, files_of, language_warnings, missing_files, similar_file
+from rnnsmt.plan.corpora import (
+    corpora_listed,
+    file_mistakes,
+    files_of,
+    input_files,
+    language_warnings,
+    missing_files,
+    similar_file,
+)
 
 
 def corpora(data_dir: Path | None, source: str, target: str, name: str = "mine"):
@@ -93,6 +101,18 @@ def test_both_sides_in_one_file(tmp_path):
     assert line == f"corpora[0] (mine): file: {tmp_path}/all.de.tsv does not exist; check the name and data_dir"
     members = {"source": "a b.en", "target": "c.fr"}
     assert one_file(None, file="x.zip", members=members).file.options() == "--members 'a b.en' c.fr"
+
+
+def test_a_reference_of_its_own(tmp_path):
+    """The raw text of a tokenised target side is no side of the corpus, but has to exist."""
+    corpus = one_file(tmp_path, source="a.en", target="a.fr", reference="raw.fr", role="test")
+    assert [side for side, _ in files_of(corpus)] == ["source", "target"]
+    assert dict(input_files(corpus))["reference"] == str(tmp_path / "raw.fr")
+    assert [line.split(":")[1].strip() for line in missing_files([corpus], str(tmp_path))] == [
+        "source",
+        "target",
+        "reference",
+    ]
 
 
 def test_a_prefix_as_moses_has_it(tmp_path):

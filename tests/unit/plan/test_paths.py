@@ -44,6 +44,11 @@ def test_references(several):
     assert Texts(several).plain_reference("dev") == "results/corpus/joined/raw/dev.fr.gz"
     several["text"]["tokenize"] = False
     assert Texts(several).plain_reference("new") == "results/corpus/detokenized/new.fr.gz"
+    of_name = {corpus["name"]: corpus for corpus in several["corpora"]}
+    of_name["new"]["reference"] = "new.raw"
+    assert Texts(several).plain_reference("new") == "results/corpus/raw/new.fr.gz"
+    assert "new.raw" in [path.rsplit("/", 1)[-1] for path in Texts(several).raw_files()]
+    assert Texts(several).plain_reference("dev") == "results/corpus/detokenized/dev.fr.gz"
 
 
 def test_in_domain_texts(several):
