@@ -4,6 +4,7 @@
 # make kill-test N=50   kill the workflow N times at random moments, resume it, compare the bytes of its results
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
 # make fuzz    damage files and requests and use them, MINUTES=5; ONLY=texts runs one harness (tests/fuzz)
+# make bench   compare the speed of five stages with the record of this processor, on the results of `make table`
 # make docs    the pages of docs/ as a site, in site/
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
@@ -13,7 +14,7 @@ CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup table test test-all test-slurm fuzz kill-test check docs format clean
+.PHONY: setup table test test-all test-slurm fuzz kill-test bench check docs format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -33,6 +34,9 @@ fuzz: $(VENV)/ready-dev
 
 kill-test: $(VENV)/ready-dev
 	$(BIN)/python -m tests.fuzz.kills --kills $(or $(N),50) --cores $(CORES)
+
+bench: $(VENV)/ready
+	$(BIN)/python benchmarks/regression.py
 
 setup: $(VENV)/ready
 

@@ -214,6 +214,7 @@ def make_column(name: str, results: Path, network: int) -> None:
         outside = read_array(results / "rnn/shortlist.npy", np.float32, 1, "run the workflow with feature wp")
         penalty = np.log(types_outside(results, pairs))
     begin = 0
+    made_scores: list[np.ndarray] = []
     for shard in shards:
         scores = read_array(shard, np.float32, 1, "run the workflow with system rnn").astype(np.float64)
         here = slice(begin, begin + len(scores))
@@ -224,10 +225,15 @@ def make_column(name: str, results: Path, network: int) -> None:
             scores /= lengths[here]
         else:
             scores -= outside[here] * penalty
-        write_array(made / "scores" / shard.name, scores.astype(np.float32))
+        made_scores.append(scores)
         begin += len(scores)
     if begin != len(pairs):
         raise SystemExit(f"{network_of_rnn}/scores: {begin} scores for {len(pairs)} pairs")
+    # Columns of a phrase table are probabilities. A constant per phrase pair changes nothing that the weight of the phrase
+    # penalty cannot undo.
+    highest = max(0.0, max(scores.max() for scores in made_scores))
+    for shard, scores in zip(shards, made_scores, strict=True):
+        write_array(made / "scores" / shard.name, (scores - highest).astype(np.float32))
 
 
 def types_outside(results: Path, pairs: Pairs) -> int:
