@@ -229,9 +229,9 @@ def make_column(name: str, results: Path, network: int) -> None:
         begin += len(scores)
     if begin != len(pairs):
         raise SystemExit(f"{network_of_rnn}/scores: {begin} scores for {len(pairs)} pairs")
-    # Columns of a phrase table are probabilities. A constant per phrase pair changes nothing that the weight of the phrase
-    # penalty cannot undo.
-    highest = max(0.0, max(scores.max() for scores in made_scores))
+    # Columns of a phrase table are probabilities, at most 1. A constant per phrase pair changes no
+    # more than the weight of the phrase penalty does.
+    highest = max(0.0, *(scores.max() for scores in made_scores))
     for shard, scores in zip(shards, made_scores, strict=True):
         write_array(made / "scores" / shard.name, (scores - highest).astype(np.float32))
 
