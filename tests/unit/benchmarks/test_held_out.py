@@ -150,7 +150,7 @@ def test_columns_of_scores(held_out, tmp_path):
         held_out.make_column(name, results, 1)
         shards = [results / name / f"network1/scores/{shard}.npy" for shard in ("1-of-2", "2-of-2")]
         found[name] = np.concatenate([np.load(path) for path in shards])
-    assert found["pointwise"].tolist() == [1, -1, -1]
+    assert found["pointwise"].tolist() == [0, -2, -2]  # 1, -1 and -1, shifted so that all are log probabilities
     assert found["normalised"].tolist() == [-1, -1, -2]
     assert np.load(counts).tolist() == [0, 0, 2]
     assert held_out.types_outside(results, held_out.Pairs.open(results / "rnn/pairs")) == 2
