@@ -27,8 +27,8 @@ from rnnsmt.bleu.multi_bleu import bleu_of, read_texts
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.tuning.loop import tune
-from rnnsmt.tuning.model_decoder import ModelDecoder
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
+from rnnsmt.tuning.runs import ModelDecoder
 from rnnsmt.tuning.state import TuningState
 
 

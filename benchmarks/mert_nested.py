@@ -23,8 +23,8 @@ from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.tuning.loop import tune
-from rnnsmt.tuning.model_decoder import ModelDecoder
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
+from rnnsmt.tuning.runs import ModelDecoder
 from rnnsmt.tuning.state import TuningState
 
 SYSTEMS = ((), ("rnn",), ("wp",), ("rnn", "wp"), ("cslm",), ("cslm", "rnn"), ("cslm", "wp"), ("cslm", "rnn", "wp"))

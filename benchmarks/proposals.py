@@ -27,7 +27,7 @@ from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.phrases.table import read_phrase_table
 from rnnsmt.search import SearchOptions, decode, load_model
-from rnnsmt.tuning.model_decoder import ModelDecoder
+from rnnsmt.tuning.runs import ModelDecoder
 
 
 def arguments() -> argparse.Namespace:

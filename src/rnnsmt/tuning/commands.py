@@ -95,8 +95,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
-    from rnnsmt.tuning.model_decoder import ModelDecoder
-    from rnnsmt.tuning.runs import by_model, open_states, tuning_runs
+    from rnnsmt.tuning.runs import ModelDecoder, by_model, open_states, tuning_runs
 
     stop = Stop(args.time_limit)
     if args.nbest < 2:
@@ -164,8 +163,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
     from rnnsmt.tuning.loop import optimise_weights
-    from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, pool_bleu, tunable_features
-    from rnnsmt.tuning.weights import start_weights
+    from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, pool_bleu, start_weights, tunable_features
 
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)

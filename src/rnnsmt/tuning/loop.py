@@ -20,10 +20,18 @@ from rnnsmt.base.stopping import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.tuning import mert, mira, pro
-from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, pool_bleu, tunable_features
+from rnnsmt.tuning.nbest_pool import (
+    FlatPool,
+    NbestPool,
+    Weights,
+    active_features,
+    candidate_batch,
+    normalised,
+    pool_bleu,
+    tunable_features,
+)
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 from rnnsmt.tuning.state import TuningState
-from rnnsmt.tuning.weights import Weights, normalised
 
 LINE = (0.75, 0.5, 0.25)
 """Points decoded on the line between a nested model's weights (0) and the best own weights (1), in this order."""

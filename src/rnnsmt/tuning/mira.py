@@ -10,14 +10,14 @@ Defaults and the initial background are those of Moses' ``kbmira``; the order of
 epoch.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from rnnsmt.tuning.kernels.mira import mira_epoch
-from rnnsmt.tuning.nbest_pool import FlatPool, pool_bleu
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.tuning.nbest_pool import FlatPool, Weights, normalised, pool_bleu
 from rnnsmt.tuning.options import OptimiserOptions
-from rnnsmt.tuning.weights import Weights, normalised
 
 FIRST_BACKGROUND = (4, 3, 2, 1, 4, 3, 2, 1, 4)
 """Initial background statistics: a sentence of four words that equals its reference, in the order of ``multi_bleu``."""
@@ -43,3 +43,97 @@ def optimise(pool: FlatPool, start: Weights, seed: Sequence[int], options: Optim
         if value > best_value:
             best, best_value = total / updates, value
     return normalised(best)
+
+
+@kernel()
+def background_bleu(statistics, background):
+    """Compute BLEU (0 to 1) of a candidate added to the background, times the reference length of both in words.
+
+    With this scale, a difference between two candidates is their effect on a corpus of the size of the background
+    (Chiang et al. 2008).
+
+    Args:
+        statistics: int32 ``[9]``, sufficient statistics of the candidate.
+        background: float64 ``[9]``, decayed sum of the statistics of the hope candidates so far; all entries positive.
+    """
+    product = 1.0
+    for order in range(4):
+        product *= (statistics[order] + background[order]) / (statistics[4 + order] + background[4 + order])
+    length = statistics[8] + background[8]
+    penalty = min(0.0, 1.0 - length / (statistics[4] + background[4]))
+    # fourth root of the product: geometric mean of the four precisions
+    return math.sqrt(math.sqrt(product)) * math.exp(penalty) * length
+
+
+@kernel()
+def hope_and_fear(features, statistics, start, end, weights, background):
+    """Find the candidates of a sentence with the highest score + BLEU (hope) and the highest score - BLEU (fear).
+
+    Args:
+        features: float32 ``[N, F]``.
+        statistics: int32 ``[N, 9]``; the candidates of the sentence are rows ``start`` to ``end - 1``.
+        weights: float64 ``[F]``.
+        background: float64 ``[9]``, see ``background_bleu``.
+
+    Returns:
+        ``(hope, fear, loss)``: row numbers, the first row in case of a tie, and the loss: BLEU(hope) - BLEU(fear) less
+        score(hope) - score(fear).
+    """
+    hope = fear = start
+    hope_value = fear_value = -np.inf
+    hope_bleu = fear_bleu = hope_score = fear_score = 0.0
+    for n in range(start, end):
+        score = 0.0
+        for k in range(weights.size):
+            score += weights[k] * features[n, k]
+        bleu = background_bleu(statistics[n], background)
+        if score + bleu > hope_value:
+            hope, hope_value, hope_bleu, hope_score = n, score + bleu, bleu, score
+        if score - bleu > fear_value:
+            fear, fear_value, fear_bleu, fear_score = n, score - bleu, bleu, score
+    return hope, fear, (hope_bleu - fear_bleu) - (hope_score - fear_score)
+
+
+@kernel()
+def mira_epoch(features, statistics, offsets, order, most, decay, weights, total, background):
+    """Run one epoch of batch MIRA, updating weights and background in place.
+
+    Where hope and fear differ and the loss is positive, the weights move along features(hope) - features(fear) by
+    min(``most``, loss / squared length), the smallest step with loss 0. The background is then decayed and the
+    statistics of hope are added, even if the loss was not positive.
+
+    Args:
+        features: float32 ``[N, F]``, see ``hope_and_fear``.
+        statistics: int32 ``[N, 9]``.
+        offsets: int64 ``[S + 1]``, first row of each sentence.
+        order: int64 ``[S]``, permutation of the sentences.
+        most: maximum step size (C).
+        decay: factor of the background per sentence.
+        weights: float64 ``[F]``, updated in place.
+        total: float64 ``[F]``, updated in place: sum of the weights after every update.
+        background: float64 ``[9]``, updated in place.
+
+    Returns:
+        Number of updates.
+    """
+    updates = 0
+    for s in order:
+        if offsets[s] == offsets[s + 1]:
+            continue
+        hope, fear, loss = hope_and_fear(features, statistics, offsets[s], offsets[s + 1], weights, background)
+        if hope == fear:
+            continue
+        if loss > 0.0:
+            square = 0.0
+            for k in range(weights.size):
+                # subtract in double precision: the features of two candidates are often nearly equal
+                square += (np.float64(features[hope, k]) - features[fear, k]) ** 2
+            if square > 0.0:
+                step = min(most, loss / square)
+                for k in range(weights.size):
+                    weights[k] += step * (np.float64(features[hope, k]) - features[fear, k])
+                updates += 1
+                total += weights
+        for j in range(9):
+            background[j] = decay * background[j] + statistics[hope, j]
+    return updates

@@ -1,16 +1,42 @@
-"""Accumulated n-best lists of all iterations: distinct candidates of every sentence in flat arrays."""
+"""Accumulated n-best lists of all iterations, and the weight vectors that they are scored with.
 
-from collections.abc import Sequence
+The pool holds the distinct candidates of every sentence in flat arrays. The kernels over it release the GIL.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.hashing import GOLDEN_RATIO, scramble
 from rnnsmt.base.progress import say
 from rnnsmt.bleu.batch import bleu_of_statistics
-from rnnsmt.tuning.kernels.pool import best_candidates, project, row_hashes
-from rnnsmt.tuning.weights import Weights
+from rnnsmt.moses.ini import MosesIni
+
+Weights = NDArray[np.float64]
+
+UNTUNED = "UnknownWordPenalty"
+"""Kind of feature whose weight is not tuned, as in Moses."""
+
+
+def normalised(weights: Weights) -> Weights:
+    """Return weights scaled to absolute sum 1, as in Moses' ini files."""
+    return weights / np.abs(weights).sum()
+
+
+def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
+    """Return the weights ``[F]`` of these scores in the ini.
+
+    Raises:
+        InputError: all weights are 0.
+    """
+    weights = np.array([ini.weight(score) for score in scores])
+    if not np.abs(weights).sum() > 0:
+        raise InputError(f"{ini.path}: all weights are 0; set initial weights, e.g. the defaults of Moses")
+    return weights
 
 
 @dataclass(frozen=True)
@@ -33,7 +59,7 @@ class FlatPool:
     """All candidates, grouped by sentence, in order of arrival within a sentence.
 
     Attributes:
-        features: float32 ``[F, N]``, feature-major for ``kernels.pool.project``.
+        features: float32 ``[F, N]``, feature-major for ``project``.
         statistics: int32 ``[N, 9]``, BLEU statistics.
         offsets: int64 ``[S + 1]``, first candidate of each sentence.
     """
@@ -145,3 +171,45 @@ def active_features(pool: FlatPool) -> NDArray[np.bool_]:
     low = np.minimum.reduceat(pool.features, filled, axis=1)
     high = np.maximum.reduceat(pool.features, filled, axis=1)
     return np.asarray((high > low).any(axis=1))
+
+
+@kernel()
+def row_hashes(features, statistics, sentences, out):
+    """Write a 64-bit hash of every candidate to ``out``: SplitMix64 over its sentence number and its 32-bit words.
+
+    Args:
+        features: uint32 ``[n, F]``, bit patterns of the float32 features, without negative zeros.
+        statistics: int32 ``[n, 9]``.
+        sentences: int32 ``[n]``, sentence number of each candidate.
+        out: uint64 ``[n]``, written.
+    """
+    for n in range(out.size):
+        value = np.uint64(sentences[n])
+        for k in range(features.shape[1] + statistics.shape[1]):
+            word = features[n, k] if k < features.shape[1] else np.uint32(statistics[n, k - features.shape[1]])
+            value = scramble((value ^ np.uint64(word)) + GOLDEN_RATIO)
+        out[n] = value
+
+
+@kernel()
+def project(features, weights, out):
+    """Compute ``out[n] = sum over k of weights[k] features[k, n]``; features float32 ``[F, N]``, out float64 [N]."""
+    out[:] = 0.0
+    # features outside, candidates inside: every row of ``features`` is contiguous, and zero weights are skipped
+    for k in range(features.shape[0]):
+        weight = weights[k]
+        if weight != 0.0:
+            row = features[k]
+            for n in range(out.size):
+                out[n] += weight * row[n]
+
+
+@kernel()
+def best_candidates(scores, offsets, out):
+    """Write the index of the highest-scoring candidate of every sentence to ``out`` ``[S]``, the first one if tied."""
+    for s in range(offsets.size - 1):
+        best = offsets[s]
+        for n in range(offsets[s] + 1, offsets[s + 1]):
+            if scores[n] > scores[best]:
+                best = n
+        out[s] = best

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.bleu.batch import sentence_bleu
-from rnnsmt.tuning.nbest_pool import FlatPool
+from rnnsmt.tuning.nbest_pool import FlatPool, Weights, normalised
 from rnnsmt.tuning.options import OptimiserOptions
-from rnnsmt.tuning.weights import Weights, normalised
 
 PRIOR = 1.0
 """Precision (inverse variance) of the normal prior of every weight."""

@@ -1,20 +1,95 @@
-"""The runs of ``tuning mert``: seeds, files and nested models of each, and the runs that share a model."""
+"""The runs of ``tuning mert``: the decoder of a model, seeds, files and nested models of each run, shared models."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, write_json
 from rnnsmt.base.state_folder import StateFolder
 from rnnsmt.base.stopping import Stop
-from rnnsmt.bleu.batch import BatchBleu
-from rnnsmt.moses.ini import MosesIni
-from rnnsmt.tuning.loop import Tuned, tune
-from rnnsmt.tuning.model_decoder import ModelDecoder
+from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
+from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
+from rnnsmt.search import SearchOptions, decode
+from rnnsmt.search.translation_options import look_up
+from rnnsmt.tuning.loop import Decoded, Tuned, tune
+from rnnsmt.tuning.nbest_pool import UNTUNED, Weights, normalised, start_weights
 from rnnsmt.tuning.options import LoopOptions
 from rnnsmt.tuning.state import TuningState, fingerprint
-from rnnsmt.tuning.weights import in_order, nested_weights
+
+if TYPE_CHECKING:
+    from rnnsmt.search.model import SearchModel
+
+
+class ModelDecoder:
+    """Decoder of the development set, with tuned features only; the unknown word penalty keeps its weight, as in Moses.
+
+    The translations with the weights of the ini, from which every run starts, are cached for the following runs.
+    """
+
+    def __init__(self, ini: MosesIni, sources: list[str], model: "SearchModel", options: SearchOptions) -> None:
+        """Prepare decoding of ``sources`` with ``model``, which must have been loaded for these sentences."""
+        self.ini, self.sources = ini, sources
+        self.model = model
+        self._options = options
+        names = list(self.model.feature_names)
+        self._tuned = np.array([not name.startswith(UNTUNED) for name in names])
+        self._weights = model.weights(ini)
+        self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
+        self.start = start_weights(ini, self.feature_names)
+        self._from_start: Decoded | None = None
+
+    def decode(self, weights: Weights) -> Decoded:
+        """Translate the development set with these weights of the tuned features."""
+        if not np.array_equal(weights, normalised(self.start)):
+            return self._search(weights)
+        if self._from_start is None:
+            self._from_start = self._search(weights)
+        return self._from_start
+
+    def _search(self, weights: Weights) -> Decoded:
+        """Decode, and collect n-best lists with word numbers and tuned features."""
+        full = self.full(weights)
+        translations = decode(self.model, self.sources, full, self._options)
+        words: list[NDArray[np.int32]] = []
+        lengths: list[NDArray[np.int64]] = []
+        features: list[NDArray[np.float64]] = []
+        for translation in translations:
+            nbest = translation.nbest
+            if len(nbest) == 0:  # empty sentence: one empty candidate
+                lengths.append(np.zeros(1, np.int64))
+                features.append(translation.features[None, self._tuned])
+                continue
+            # Candidates are stored without their untuned scores, whose weights are fixed. A candidate with a lower
+            # untuned score (more unknown words) could win by its tuned features in the pool, but not in the search:
+            # it is dropped.
+            fixed = nbest.features[:, ~self._tuned] @ full[~self._tuned]
+            possible = fixed >= fixed.max() - 1e-6
+            size = np.diff(nbest.bounds)
+            words.append(nbest.words if possible.all() else nbest.words[np.repeat(possible, size)])
+            lengths.append(size[possible])
+            features.append(nbest.features[possible][:, self._tuned])
+        texts = NumberedTexts(
+            look_up(self.model, self.sources).words,
+            np.concatenate([np.zeros(0, np.int32), *words]),
+            np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
+            np.concatenate([[0], np.cumsum([len(size) for size in lengths])]),
+        )
+        return Decoded([translation.text for translation in translations], texts, features)
+
+    def full(self, weights: Weights) -> Weights:
+        """Return the weights of all features of the model in model order, given the weights of the tuned features."""
+        full = self._weights.copy()
+        full[self._tuned] = weights
+        return full
+
+    def set_weights(self, weights: Weights) -> None:
+        """Set the weights of the tuned features in the ini."""
+        for name, weight in zip(self.feature_names, weights, strict=True):
+            self.ini.set_weight(name, float(weight))
 
 
 @dataclass(frozen=True)
@@ -133,3 +208,46 @@ def _nested_of_runs(
         ]
         for run in range(runs)
     ]
+
+
+def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | None = None) -> dict[str, float]:
+    """Return the weights of a nested model by score name in the full model, e.g. ``LM0:0``.
+
+    Args:
+        ini: the full model.
+        nested: a model whose features are a subset, with the same names.
+        columns: column of the full model's phrase table, from 0, for each column of the nested model's table; by
+            default the first columns.
+
+    Raises:
+        InputError: the nested model has a feature or column that the full model lacks, the number of columns is wrong,
+            or all weights are 0.
+    """
+    kinds = {feature.name: feature.kind for feature in ini.features}
+    found: dict[str, float] = {}
+    for feature in nested.features:
+        if feature.kind == UNTUNED:
+            continue
+        weights = nested.weights[feature.name]
+        if kinds.get(feature.name) != feature.kind:
+            raise InputError(f"{nested.path}: has the feature {feature.name}, which is missing in {ini.path}")
+        chosen = columns if columns is not None and feature.kind in PHRASE_TABLES else range(len(weights))
+        if len(set(chosen)) != len(weights) or len(chosen) != len(weights):
+            raise InputError(
+                f"--nested-columns {' '.join(map(str, chosen))}: {nested.path} has {len(weights)} columns; "
+                "give a different column of the model's table for each"
+            )
+        if max(chosen) >= len(ini.weights[feature.name]):
+            raise InputError(
+                f"{nested.path}: score {max(chosen)} (from 0) of {feature.name} does not exist in {ini.path}, which "
+                f"has {len(ini.weights[feature.name])}"
+            )
+        found |= {f"{feature.name}:{place}": weight for place, weight in zip(chosen, weights, strict=True)}
+    if not any(found.values()):
+        raise InputError(f"{nested.path}: all weights are 0")
+    return found
+
+
+def in_order(weights: Mapping[str, float], scores: Iterable[str]) -> Weights:
+    """Return the weights ``[F]`` of these scores, 0 for missing ones."""
+    return np.array([weights.get(score, 0.0) for score in scores])

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from rnnsmt.tuning import mira, pro
-from rnnsmt.tuning.kernels.mira import background_bleu, hope_and_fear, mira_epoch
 from rnnsmt.tuning.loop import optimise_weights
+from rnnsmt.tuning.mira import background_bleu, hope_and_fear, mira_epoch
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, candidate_batch, pool_bleu
 from rnnsmt.tuning.options import OptimiserOptions
 

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from rnnsmt.bleu.batch import bleu_of_statistics
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.tuning.kernels.line_search import best_point, line_bleu, line_corners, upper_envelope
 from rnnsmt.tuning.loop import optimise_weights
-from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, pool_bleu
+from rnnsmt.tuning.mert import best_point, line_bleu, line_corners, upper_envelope
+from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, normalised, pool_bleu
 from rnnsmt.tuning.options import OptimiserOptions
-from rnnsmt.tuning.weights import normalised
 
 LINES = st.lists(st.tuples(st.integers(-4, 4), st.integers(-6, 6)), min_size=1, max_size=12)
 

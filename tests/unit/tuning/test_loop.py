@@ -16,10 +16,9 @@ from rnnsmt.base.stopping import SAVED, Stop
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.tuning import loop
 from rnnsmt.tuning.loop import Decoded, tune
-from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
+from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, normalised
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 from rnnsmt.tuning.state import TuningState, content_hash, file_hash
-from rnnsmt.tuning.weights import normalised
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 

@@ -16,7 +16,7 @@ from rnnsmt.base.io import read_lines, write_lines
 from rnnsmt.base.stopping import SAVED
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.tuning import loop, model_decoder
+from rnnsmt.tuning import loop, runs
 
 from .tiny_model import INI, write_model, write_texts
 
@@ -119,8 +119,8 @@ def alone(model, tmp_path) -> list[list[bytes]]:
 
 def test_several_runs_end_as_each_alone(model, tmp_path, alone, monkeypatch, capsys):
     decodings = []
-    search = model_decoder.decode
-    monkeypatch.setattr(model_decoder, "decode", lambda *args: decodings.append(1) or search(*args))
+    search = runs.decode
+    monkeypatch.setattr(runs, "decode", lambda *args: decodings.append(1) or search(*args))
     assert main(of_both(model, tmp_path)) == 0
     assert [outputs(tmp_path / name) for name in ("one", "two")] == alone
     assert alone[0] != alone[1]
@@ -233,8 +233,8 @@ def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
     assert main([*command(model, tmp_path), "--nested-ini", str(first)]) == 0
     before = json.loads((tmp_path / "tuned" / "history.json").read_text())
     decodings = []
-    search = model_decoder.decode
-    monkeypatch.setattr(model_decoder, "decode", lambda *args: decodings.append(1) or search(*args))
+    search = runs.decode
+    monkeypatch.setattr(runs, "decode", lambda *args: decodings.append(1) or search(*args))
     assert main([*command(model, tmp_path), "--nested-ini", str(other)]) == 0
     after = json.loads((tmp_path / "tuned" / "history.json").read_text())
     assert after["iterations"] == before["iterations"]

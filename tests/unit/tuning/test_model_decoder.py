@@ -6,8 +6,8 @@ import pytest
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
-from rnnsmt.tuning.model_decoder import ModelDecoder
-from rnnsmt.tuning.weights import normalised
+from rnnsmt.tuning.nbest_pool import normalised
+from rnnsmt.tuning.runs import ModelDecoder
 
 from ..search.twin import tiny_model
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rnnsmt.base.kernels.hashing import mix, scramble
 from rnnsmt.base.kernels.numbers import put_integer, put_logarithm
-from rnnsmt.tuning.kernels.pool import row_hashes
+from rnnsmt.tuning.nbest_pool import row_hashes
 
 WORD = st.integers(0, 2**64 - 1)
 
