@@ -18,13 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import translations
+from rnnsmt.search.decoder import SentenceSearch, translations
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.records import CELLS, QUERIES, REQUESTS
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.nbest import best_derivation
 from rnnsmt.search.options import SearchOptions
-from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
 

@@ -38,7 +38,7 @@ from rnnsmt.base.progress import say
 from rnnsmt.lm.automaton import AUTOMATON_FAULTS, ROW, STATE, UNIGRAM, Automaton, LmArrays
 from rnnsmt.moses.ini import PHRASE_TABLES
 from rnnsmt.search.kernels import soundness
-from rnnsmt.search.table_reader import Affiliations, PhraseTable, ReorderingTable
+from rnnsmt.search.phrase_pairs import Affiliations, PhraseTable, ReorderingTable
 
 NAME = "model.binary"
 

@@ -127,10 +127,9 @@ def _translate(
 
     warn: whether to log a warning if the text does not look tokenised.
     """
-    from rnnsmt.search.decoder import translations
+    from rnnsmt.search.decoder import SentenceSearch, translations
     from rnnsmt.search.nbest import detail_lines, write_lists
     from rnnsmt.search.neural import total_counts
-    from rnnsmt.search.sentence_search import SentenceSearch
     from rnnsmt.search.source_text import raw_text_warning
     from rnnsmt.search.translation_options import look_up
 

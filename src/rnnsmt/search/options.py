@@ -8,6 +8,9 @@ from rnnsmt.base.options import positive
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
 from rnnsmt.networks.settings import PRECISIONS
 
+MAX_WINDOW = 62
+"""Largest distortion limit that the 64-bit mask of a coverage allows; it replaces a larger limit or none."""
+
 MAX_ENTRIES = 7 << 22
 """Maximum number of n-grams in the store of a neural feature: 7/8 of 2^25. The n-grams that sentences under way still
 add fit into the last eighth, so the store, whose size is a power of two, is not doubled once more."""

@@ -1,10 +1,281 @@
-"""Phrase pairs of a text, independent of weights, as the look-up returns them."""
+"""Phrase pairs: Moses' phrase tables and reordering tables, read into flat arrays, and the pairs of a text.
 
+A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts |||``, a line of a reordering table
+``source ||| target ||| six probabilities``. Scores are converted to natural logarithms, floored at ``LOG_FLOOR`` as in
+Moses. The alignment is read for models that need it: with which source word of the phrase a target word is affiliated
+(``rnnsmt.nnjm.affiliation``). In a pair without links, or a table without the field, target word j is affiliated with
+source word j, or with the last one if there are fewer.
+
+``TranslationOptions`` are the pairs of a text, independent of weights, as ``translation_options.look_up`` returns them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsmt.search.table_reader import Affiliations
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, words_of
+from rnnsmt.base.kernels.strings import POW10, Interner
+from rnnsmt.base.progress import say
+from rnnsmt.phrases.table import refuse_line
+from rnnsmt.search.kernels import tables as kernels
+from rnnsmt.search.source_text import LOG_FLOOR, sentence_bytes
+
+MAX_SOURCE_PHRASE = 20
+"""Maximum length in words of a source phrase that is looked up in a sentence (Moses' max-phrase-length)."""
+
+FEW_PAIRS = 10
+"""Below this number of phrase pairs, all of them may be missing from a reordering table by chance."""
+
+
+class Affiliations(NamedTuple):
+    """The source words with which the target words of phrase pairs are affiliated.
+
+    Attributes:
+        bounds: ``int64`` [pairs + 1]; the target words of pair p are bounds[p]..bounds[p + 1] - 1 in ``places``.
+        places: ``int8`` [target words of all pairs], positions from 0 in the source phrase.
+    """
+
+    bounds: np.ndarray
+    places: np.ndarray
+
+    def of(self, rows: np.ndarray) -> "Affiliations":
+        """Return the affiliations of the pairs ``rows``, in this order."""
+        lengths = self.bounds[rows + 1] - self.bounds[rows]
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        # concatenated ranges bounds[r]..bounds[r + 1] - 1 of all rows
+        words = np.arange(bounds[-1]) + np.repeat(self.bounds[rows] - bounds[:-1], lengths)
+        return Affiliations(bounds, self.places[words])
+
+
+@dataclass
+class PhraseTable:
+    """Phrase pairs of a model, grouped by source phrase.
+
+    Attributes:
+        sources: interned source phrases.
+        targets: interned target phrases.
+        source_of, target_of: ``int32`` [pairs], phrase ids; pairs are sorted by source id, then in file order.
+        log_scores: ``float64`` [pairs, columns]; the columns of several tables are concatenated, and a pair has 0 in
+            the columns of the tables that it is not from.
+        table_of: ``int8`` [pairs], index of the table that a pair is from.
+        first: ``int64`` [sources + 1]; the pairs of source s are first[s]..first[s + 1] - 1.
+        longest_source: number of words of the longest source phrase.
+        affiliations: those of the pairs; None if they were not read.
+    """
+
+    sources: Interner
+    targets: Interner
+    source_of: np.ndarray
+    target_of: np.ndarray
+    log_scores: np.ndarray
+    table_of: np.ndarray
+    first: np.ndarray
+    longest_source: int
+    affiliations: Affiliations | None = None
+
+
+class ReorderingTable(NamedTuple):
+    """Reordering scores of phrase pairs.
+
+    Attributes:
+        log_scores: ``float64`` [rows, columns], natural logarithms.
+        row_of: ``int32`` [pairs], row of each pair of a ``PhraseTable``.
+    """
+
+    log_scores: np.ndarray
+    row_of: np.ndarray
+
+
+def wanted_keys(sentences: list[str]) -> np.ndarray:
+    """Return the set of hashes of all n-grams of the sentences that could be source phrases.
+
+    The set is an open-addressing table, ``uint64`` [a power of two], with 0 in free slots, at most half full.
+    """
+    buffer, begins, ends = sentence_bytes(" ".join(sentences))
+    counts = [len(words_of(sentence)) for sentence in sentences]
+    slots = np.zeros(1 << max(16, (sum(counts) * 8).bit_length()), np.uint64)
+    used, start = 0, 0
+    done: list[tuple[int, int]] = []
+    for count in counts:
+        # a sentence of n words has at most n * MAX_SOURCE_PHRASE n-grams; rehash into a table of twice the size
+        while (used + count * MAX_SOURCE_PHRASE) * 2 > len(slots):
+            slots, used = np.zeros(len(slots) * 2, np.uint64), 0
+            for a, b in done:
+                used += int(kernels.add_ngram_keys(slots, buffer, begins, ends, a, b, MAX_SOURCE_PHRASE))
+        used += int(kernels.add_ngram_keys(slots, buffer, begins, ends, start, start + count, MAX_SOURCE_PHRASE))
+        done.append((start, start + count))
+        start += count
+    return slots
+
+
+def load_phrase_tables(
+    tables: Sequence[tuple[Path, int]], sentences: list[str] | None, links: bool = False
+) -> PhraseTable:
+    """Read phrase tables; if ``sentences`` are given, only the lines whose source phrase occurs in them.
+
+    Args:
+        tables: paths of the tables and their numbers of scores. A pair in several tables is kept once for each.
+        sentences: tokenised sentences, None for all lines.
+        links: whether ``PhraseTable.affiliations`` are needed.
+
+    Raises:
+        InputError: a missing or damaged file; a line with another number of scores than its table has, with a score
+            that is NaN, infinite or negative, or with too few fields.
+    """
+    wanted = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
+    sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
+    parts = [_pairs(path, columns, wanted, sources, targets, links) for path, columns in tables]
+    # block-diagonal: probability 1, i.e. log 0, in the columns of the other tables
+    scores, at = np.ones((sum(len(part[2]) for part in parts), sum(columns for _, columns in tables))), [0, 0]
+    for _, _, own, _ in parts:
+        to = [at[0] + own.shape[0], at[1] + own.shape[1]]
+        scores[at[0] : to[0], at[1] : to[1]] = own
+        at = to
+    table_of = np.repeat(np.arange(len(parts), dtype=np.int8), [len(part[2]) for part in parts])
+    source_of, target_of = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    affiliated = [part[3] for part in parts if part[3] is not None]
+    joined = None
+    if affiliated:
+        lengths = np.concatenate([np.diff(own.bounds) for own in affiliated])
+        places = np.concatenate([own.places for own in affiliated])
+        joined = Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
+    return _grouped(sources, targets, source_of, target_of, scores, table_of, joined)
+
+
+def _pairs(
+    path: Path, columns: int, wanted: np.ndarray, sources: Interner, targets: Interner, links: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Affiliations | None]:
+    """Read a table.
+
+    Returns:
+        Phrase ids of its pairs, ``int32`` [pairs]; probabilities, ``float64`` [pairs, columns]; affiliations, or None
+        without ``links``.
+    """
+    source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
+    scores = np.zeros((1 << 12, columns), np.float64)
+    affiliated = (np.zeros((1 << 12) + 1, np.int64), np.zeros(1 << 14, np.int8)) if links else None
+    filled, number = 0, 1
+    for block in read_line_blocks(path):
+        check_utf8(block, path, number - 1)
+        buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
+        while code == kernels.FULL:
+            position, filled, lines, code = kernels.phrase_lines(
+                buffer, position, wanted, sources.table, targets.table, POW10, source_of, target_of, scores,
+                affiliated, filled,
+            )  # fmt: skip
+            number += int(lines)
+            if code == kernels.FULL:  # the kernel stopped before a line; enlarge the arrays and resume at that line
+                if filled == len(source_of):
+                    source_of, target_of = _doubled(source_of), _doubled(target_of)
+                    scores = _doubled(scores)
+                longest = block.find(b"\n", position) - position
+                if affiliated is not None:
+                    affiliated = _with_room(*affiliated, len(source_of), int(affiliated[0][filled]) + longest)
+                sources.reserve(2, longest)
+                targets.reserve(2, longest)
+        if code:
+            line = block[position:].split(b"\n", 1)[0]
+            _refuse(line, path, number, code, columns, reordering=False)
+    if number == 1:
+        say(f"warning: {path}: contains no phrase pairs; all words will be untranslated, unless another table has them")
+    kept = None
+    if affiliated is not None:
+        begins, places = affiliated
+        kept = Affiliations(begins[: filled + 1], places[: begins[filled]])
+    return source_of[:filled], target_of[:filled], scores[:filled], kept
+
+
+def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, reordering: bool) -> None:
+    if code == kernels.REFUSED:
+        refuse_line(line, path, number, None, reordering=reordering)
+    raise InputError(
+        f"{path}, line {number}: does not have the {columns} score columns that the moses.ini specifies; "
+        "create the table again or correct the moses.ini"
+    )
+
+
+def _doubled(array: np.ndarray) -> np.ndarray:
+    return np.concatenate([array, np.zeros_like(array)])
+
+
+def _with_room(begins: np.ndarray, places: np.ndarray, rows: int, words: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the arrays of ``kernels.phrase_lines`` for affiliations, enlarged for so many rows and words."""
+    if rows + 1 > len(begins):
+        begins = np.concatenate([begins, np.zeros(rows + 1 - len(begins), np.int64)])
+    while words > len(places):
+        places = _doubled(places)
+    return begins, places
+
+
+def _grouped(
+    sources: Interner,
+    targets: Interner,
+    source_of: np.ndarray,
+    target_of: np.ndarray,
+    scores: np.ndarray,
+    table_of: np.ndarray,
+    affiliations: Affiliations | None,
+) -> PhraseTable:
+    order = np.argsort(source_of, kind="stable")
+    first = np.zeros(len(sources) + 1, np.int64)
+    np.cumsum(np.bincount(source_of, minlength=len(sources)), out=first[1:])
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(scores[order]), LOG_FLOOR)
+    longest = max((phrase.count(b" ") + 1 for phrase in sources.strings()), default=1)
+    if affiliations is not None:
+        affiliations = affiliations.of(order)
+    return PhraseTable(
+        sources, targets, source_of[order], target_of[order], logs, table_of[order], first, longest, affiliations
+    )
+
+
+def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> ReorderingTable:
+    """Read the reordering scores of the pairs of a phrase table.
+
+    Pairs that are missing from the file have score 0 everywhere, as in Moses; their number is reported in the log.
+
+    Args:
+        table: the phrase table.
+        columns: number of scores per line.
+
+    Raises:
+        InputError: a missing or damaged file, a malformed line of a pair in ``table``, or a file with lines but none of
+            the pairs of ``table``, unless these are fewer than ``FEW_PAIRS``.
+    """
+    # distinct (source, target): a pair that is in several phrase tables has one line in the reordering table
+    keys = (table.source_of.astype(np.int64) << 32) | table.target_of
+    pairs, row_of = np.unique(keys, return_inverse=True)
+    probabilities = np.ones((len(pairs), columns), np.float64)
+    found = np.zeros(len(pairs), np.uint8)
+    number = 1
+    for block in read_line_blocks(path):
+        check_utf8(block, path, number - 1)
+        buffer = np.frombuffer(block, np.uint8)
+        lines, code = kernels.reordering_lines(
+            buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, found
+        )
+        number += int(lines)
+        if code:
+            line = block.split(b"\n", int(lines) + 1)[int(lines)]
+            _refuse(line, path, number, code, columns, reordering=True)
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(probabilities), LOG_FLOOR)
+    logs[found == 0] = 0.0
+    _tell_missing(path, int((found[row_of] == 0).sum()), len(row_of), number - 1)
+    return ReorderingTable(logs, row_of.reshape(-1).astype(np.int32))
+
+
+def _tell_missing(path: Path, missing: int, pairs: int, lines: int) -> None:
+    if missing == pairs >= FEW_PAIRS and lines:
+        raise InputError(
+            f"{path}: has none of the {pairs:,} phrase pairs that match the input; the reordering table must be "
+            "computed from the same text and alignment as the phrase table"
+        )
+    if missing:
+        say(f"{path}: {missing:,} of {pairs:,} phrase pairs are missing; their reordering scores are 0")
 
 
 class TargetPhrases(NamedTuple):
@@ -39,7 +310,7 @@ class TranslationOptions(NamedTuple):
         reordering: ``float64`` [rows, 8], backward scores by orientation, then forward scores.
         forward_class: ``int32`` [rows], equal for pairs with equal forward scores.
         table_of: ``int8`` [rows], phrase table of a pair; -1 for pairs from no table.
-        walls: per sentence, as returned by ``marked_input.walls_before``.
+        walls: per sentence, as returned by ``source_text.walls_before``.
         longest: number of words of the longest source phrase.
         sources: number of source phrases, including unknown words and spans with translations in XML.
         known: number of pairs of the model, which come first; then those of unknown words, then those of XML.

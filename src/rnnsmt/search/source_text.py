@@ -1,12 +1,20 @@
-"""Source sentences: reading and checking them, their words as strings and bytes, and the detection of raw text."""
+"""Source sentences: reading and checking them, words as strings and bytes, detection of raw text, and XML.
 
+XML is parsed as in Moses with ``[xml-input]``. ``das ist <n translation="a cute place||a house" prob="0.8||0.2">ein
+haus</n> .`` offers two translations of two words. ``<wall/>`` restricts reordering: a phrase must not begin to the
+right of the first untranslated word and extend past a wall before all words up to the wall are translated.
+"""
+
+import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from rnnsmt.base.io import InputError, read_lines_or_stdin, words_of
+from rnnsmt.search.options import MAX_WINDOW
 
 MAX_WORDS = 4000
 """Maximum number of words in a line. No real sentence is longer, and its search would need gigabytes of memory."""
@@ -81,3 +89,141 @@ def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lengths = np.array([len(word) for word in words], np.int64)
     ends = np.cumsum(lengths + 1) - 1
     return np.frombuffer(b" ".join(words) or b" ", np.uint8), ends - lengths, ends
+
+
+LOG_FLOOR = -100.0
+"""Lower bound of logarithmic scores, as in Moses."""
+
+_TAG = re.compile(r"<([^<>]*)>")
+_ATTRIBUTE = re.compile(r'([\w-]+)="((?:[^"\\]|\\.)*)"')
+_PUNCTUATION = frozenset(',.!?:;"')
+_ELSEWHERE = ("zone", "ne", "update", "weight-overwrite", "coord")
+"""Tags that Moses interprets and this decoder does not support."""
+
+
+class GivenTranslation(NamedTuple):
+    """Translation of the source words ``first`` to ``last``; ``score`` is its natural-log probability."""
+
+    first: int
+    last: int
+    target: str
+    score: float
+
+
+class MarkedSentence(NamedTuple):
+    """Tokenised sentence, translations given in its XML, and indices of the words that are followed by a wall."""
+
+    text: str
+    translations: list[GivenTranslation]
+    walls: set[int]
+
+
+def read_marks(sentence: str, number: int) -> MarkedSentence:
+    """Separate the text of a sentence from its XML.
+
+    Args:
+        number: line number of the sentence, for error messages.
+
+    Raises:
+        InputError: unbalanced tags, attributes that cannot be parsed, a translation of more words than the search can
+            take as one phrase, or a tag of Moses that is not supported.
+    """
+    where = f"the input, line {number}"
+    words: list[str] = []
+    opened: list[tuple[str, int, dict[str, str]]] = []
+    translations: list[GivenTranslation] = []
+    walls: set[int] = set()
+    for text, tag in _parts(sentence):
+        words += words_of(text)
+        if tag is None:
+            continue
+        name, attributes = _name_and_attributes(tag, where)
+        if not tag.startswith("/"):
+            opened.append((name, len(words), attributes))
+        if tag.startswith("/") or tag.endswith("/"):
+            if not opened or opened[-1][0] != name:
+                raise InputError(f"{where}: </{name}> closes a tag that is not open; correct the XML")
+            _, first, attributes = opened.pop()
+            first, end = _span(attributes.get("span"), first, len(words), where)
+            if name == "wall":
+                walls.update(range(max(first - 1, 0), end))
+            else:
+                translations += _given(attributes, first, end, where)
+    if opened:
+        raise InputError(f"{where}: <{opened[-1][0]}> is never closed; correct the XML, or escape < as &lt;")
+    for one in translations:
+        if not one.first <= one.last < min(len(words), one.first + MAX_WINDOW):
+            raise InputError(
+                f"{where}: the span {one.first}-{one.last} of a translation is invalid: it must lie within the "
+                f"{len(words)} words of the sentence (positions start at 0), from left to right, and cover at most "
+                f"{MAX_WINDOW} words"
+            )
+    return MarkedSentence(" ".join(words), translations, walls)
+
+
+def _parts(sentence: str) -> Iterator[tuple[str, str | None]]:
+    """Yield pieces of text with the content of the tag that follows each; None after the last piece."""
+    pieces = _TAG.split(sentence)
+    yield from zip(pieces[::2], [*(piece.strip() for piece in pieces[1::2]), None], strict=True)
+
+
+def _name_and_attributes(tag: str, where: str) -> tuple[str, dict[str, str]]:
+    inside = tag.strip("/").strip()
+    name, _, rest = inside.partition(" ")
+    if not name:
+        raise InputError(f"{where}: a tag without a name; correct the XML, or escape < as &lt;")
+    if name in _ELSEWHERE:
+        raise InputError(f"{where}: <{name}> is not supported; only translations and <wall/> are")
+    if _ATTRIBUTE.sub("", rest).strip():
+        raise InputError(f'{where}: attributes of <{name}> that are not of the form name="value": {rest[:60]}')
+    return name, dict(_ATTRIBUTE.findall(rest))
+
+
+def _span(text: str | None, first: int, end: int, where: str) -> tuple[int, int]:
+    """Return first word and end of a range of words: those of the attribute ``span`` if given, else the defaults."""
+    if text is None:
+        return first, end
+    found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
+    if found is None:
+        raise InputError(f'{where}: span="{text[:30]}" is not of the form 2-4')
+    return int(found[1]), int(found[2] or found[1]) + 1
+
+
+def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list[GivenTranslation]:
+    text = attributes.get("translation", attributes.get("english"))  # former name of the attribute in Moses
+    if text is None:
+        return []
+    if first == end:
+        raise InputError(f'{where}: translation="{text[:30]}" covers no word; put the tag around words, or give span=')
+    targets, probabilities = text.split("||"), attributes.get("prob", "").split("||")
+    if probabilities == [""]:
+        probabilities = ["1"] * len(targets)
+    if len(probabilities) != len(targets):
+        raise InputError(f"{where}: {len(targets)} translations but {len(probabilities)} probabilities")
+    found = []
+    for target, text in zip(targets, probabilities, strict=True):
+        try:
+            probability = float(text)
+        except ValueError:
+            probability = math.nan
+        if not 0.0 <= probability < math.inf:
+            raise InputError(f'{where}: prob="{text[:30]}" is not a probability')
+        score = max(math.log(probability), LOG_FLOOR) if probability > 0 else LOG_FLOOR
+        found.append(GivenTranslation(first, end - 1, " ".join(words_of(target)), score))
+    return found
+
+
+def walls_at_punctuation(sentence: str) -> set[int]:
+    """Return the walls of Moses' ``monotone-at-punctuation``: before and after punctuation inside the sentence."""
+    words = words_of(sentence)
+    places = [place for place, word in enumerate(words) if word in _PUNCTUATION]
+    return {place for place in places if 0 < place < len(words) - 1} | {place - 1 for place in places if place > 1}
+
+
+def walls_before(walls: set[int], words: int) -> np.ndarray:
+    """Return the number of walls to the left of each word, ``int32`` [words + 1]; an empty array if there are none."""
+    if not walls:
+        return np.zeros(0, np.int32)
+    behind = np.zeros(words + 1, np.int32)
+    behind[[place + 1 for place in walls if place < words]] = 1
+    return np.cumsum(behind, dtype=np.int32)

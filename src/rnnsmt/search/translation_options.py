@@ -7,14 +7,11 @@ import numpy as np
 from rnnsmt.base.io import words_of
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.search.kernels import tables as table_kernels
-from rnnsmt.search.kernels.features import score_alone
-from rnnsmt.search.kernels.future_cost import suffix_maxima
+from rnnsmt.search.kernels.features import score_alone, suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
-from rnnsmt.search.marked_input import GivenTranslation, walls_before
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel
-from rnnsmt.search.phrase_pairs import TargetPhrases, TranslationOptions
-from rnnsmt.search.source_text import check_lengths, sentence_bytes
-from rnnsmt.search.table_reader import Affiliations
+from rnnsmt.search.phrase_pairs import Affiliations, TargetPhrases, TranslationOptions
+from rnnsmt.search.source_text import GivenTranslation, check_lengths, sentence_bytes, walls_before
 
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:

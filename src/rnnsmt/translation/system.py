@@ -27,12 +27,11 @@ from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.networks.settings import PRECISIONS
-from rnnsmt.search.decoder import translations
-from rnnsmt.search.joint_model import JointFeature
+from rnnsmt.search.decoder import SentenceSearch, translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
 from rnnsmt.search.nbest import Translation
+from rnnsmt.search.neural import JointFeature
 from rnnsmt.search.options import SearchOptions
-from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import look_up
 

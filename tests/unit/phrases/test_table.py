@@ -27,7 +27,7 @@ from rnnsmt.phrases.table import (
 )
 from rnnsmt.rnn.pair_preparation import prepare_pairs
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.search.table_reader import load_phrase_tables
+from rnnsmt.search.phrase_pairs import load_phrase_tables
 
 
 def column(folder: Path, values: object, name: str = "scores.npy") -> str:

@@ -13,7 +13,7 @@ from rnnsmt.cli import main
 from rnnsmt.networks.id_directory import Sequences
 from rnnsmt.networks.vocabulary import UNK
 from rnnsmt.rnn.pairs import Pairs, words_outside
-from rnnsmt.search.table_reader import load_phrase_tables
+from rnnsmt.search.phrase_pairs import load_phrase_tables
 
 PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>", 4), ("b", "y", 0), ("c", "rarer", 1)]
 """Source, target, and how many target words are neither x nor y."""

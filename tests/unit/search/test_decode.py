@@ -16,7 +16,7 @@ from rnnsmt.base.io import InputError, read_lines, write_lines
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import same_models
 from rnnsmt.moses.nbest import segmentation
-from rnnsmt.search.table_reader import load_phrase_tables, load_reordering_table
+from rnnsmt.search.phrase_pairs import load_phrase_tables, load_reordering_table
 
 from .twin import parse_segmentation, tiny_model
 

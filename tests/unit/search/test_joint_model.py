@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from rnnsmt.moses.ini import BILINGUAL, Feature, MosesIni
-from rnnsmt.search import binary, neural, neural_loading
+from rnnsmt.search import binary, neural
 from rnnsmt.search.decoder import decode, features_of_derivations
-from rnnsmt.search.joint_model import JointFeature
 from rnnsmt.search.model import SearchModel, load_model, model_texts, read_tables
 from rnnsmt.search.nbest import Translation
-from rnnsmt.search.neural import NeuralLM
+from rnnsmt.search.neural import JointFeature, NeuralLM
 from rnnsmt.search.options import SearchOptions
-from rnnsmt.search.table_reader import load_phrase_tables
+from rnnsmt.search.phrase_pairs import load_phrase_tables
 
 from .test_neural import UNLIMITED, HashedScorer
 from .twin import SOURCE, TARGET, TinyModel, derivations, features, path_of, tiny_model
@@ -133,7 +132,7 @@ def _hashed(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind, make in (("CSLM", lambda name: NeuralLM(name, HashedScorer())),
                        ("NNJM", lambda name: JointFeature(name, HashedJoint())),
                        (BILINGUAL, lambda name: JointFeature(name, HashedJoint(), scores_end=False))):  # fmt: skip
-        monkeypatch.setitem(neural_loading.LOADERS, kind, lambda name, path, options, network, make=make: make(name))
+        monkeypatch.setitem(neural.LOADERS, kind, lambda name, path, options, network, make=make: make(name))
 
 
 def _sentences(seed: int, count: int, longest: int) -> list[str]:
@@ -228,7 +227,7 @@ def test_windows_of_earlier_texts_are_given_up(tmp_path, monkeypatch):
     model = loaded.model()
     weights = model.weights(loaded.ini)
     expected = _figures(decode(model, sentences, weights, options))
-    monkeypatch.setattr("rnnsmt.search.joint_model.MAX_WINDOWS", 20)
+    monkeypatch.setattr("rnnsmt.search.neural.MAX_WINDOWS", 20)
     found, sizes = [], []
     for sentence in sentences:
         found += _figures(decode(model, [sentence], weights, options))

@@ -9,9 +9,9 @@ import pytest
 from rnnsmt.base.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.decoder import decode
-from rnnsmt.search.marked_input import GivenTranslation, read_marks, walls_at_punctuation, walls_before
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.source_text import GivenTranslation, read_marks, walls_at_punctuation, walls_before
 
 from .twin import TinyModel, derivations, exhaustive, features, tiny_model
 

@@ -10,16 +10,14 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import Feature, MosesIni
-from rnnsmt.search import neural, neural_loading
-from rnnsmt.search.decoder import decode
+from rnnsmt.search import neural
+from rnnsmt.search.decoder import LEAST_ROOM, LockstepSearch, SentenceSearch, decode
 from rnnsmt.search.kernels.neural_choice import choose_for_neural
 from rnnsmt.search.kernels.records import STAMP
-from rnnsmt.search.lockstep import LEAST_ROOM, LockstepSearch
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import NeuralLM
 from rnnsmt.search.options import SearchOptions
-from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
 from ..gpu import NEEDS_GPU
@@ -61,9 +59,7 @@ class HashedScorer:
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
     """A function: a tiny model with a neural LM of some weight."""
-    monkeypatch.setitem(
-        neural_loading.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer())
-    )
+    monkeypatch.setitem(neural.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer()))
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
         tiny = tiny_model(tmp_path, seed, limit)

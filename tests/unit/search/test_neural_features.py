@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.moses.ini import Feature, MosesIni
-from rnnsmt.search import neural, neural_loading
+from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.kernels.joint_states import context_of_feature
 from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES
@@ -169,9 +169,7 @@ def _loaded(
     folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int, weights: dict[str, float], limit: int = 6
 ) -> tuple[TinyModel, SearchModel, np.ndarray]:
     """A tiny model with further neural features, and its weights."""
-    monkeypatch.setitem(
-        neural_loading.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer())
-    )
+    monkeypatch.setitem(neural.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer()))
     tiny = tiny_model(folder, seed, limit)
     ini = MosesIni.read(folder / "moses.ini")
     if "CSLM" in weights:

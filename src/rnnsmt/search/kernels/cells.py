@@ -1,8 +1,14 @@
-"""Selection of the cells of a stack, and their n-gram LM scores; for neural features see ``neural_choice``.
+"""Selection of the cells of a stack: edges into it, its best cells by estimate, and their n-gram LM scores.
+
+An *edge* combines a group of hypotheses with the options of one source span: a grid of *cells* with the hypotheses as
+rows and the options as columns, both sorted best first. The spans that may follow a group obey Moses' rule: a phrase
+that does not start at the first uncovered word must end within the distortion limit of it, so that the later jump back
+is not too long, and there must be no wall in between.
 
 Cells are selected by an estimate that contains the LM score of the phrase in the empty context: the best ``pop_limit``
 cells within a margin. The selection precedes all LM queries, so all of these can be answered together. (Cube pruning
 with a heap needs the score of one cell before it can select the next, and a bad cell hides the good ones behind it.)
+For neural features see ``neural_choice``.
 """
 
 import numpy as np
@@ -10,7 +16,221 @@ import numpy as np
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
 from rnnsmt.lm.automaton import lm_slot
+from rnnsmt.search.kernels.features import LEFT, MONOTONE, RIGHT, SWAP, coverage_future, orientation_of
 from rnnsmt.search.kernels.records import BINS, QUERIES
+
+_ONE = np.uint64(1)
+
+_NONE = -1
+
+
+@kernel(forceinline=True, **INNER)
+def target_coverage(work, gap, mask, known, stamp):
+    """Find or add a coverage among those of the stack that is being filled.
+
+    Args:
+        gap, mask: the coverage.
+        known: number of coverages so far.
+        stamp: number of the stack.
+
+    Returns:
+        (index in ``Work.targets``, number of coverages).
+    """
+    last = np.uint64(work.coverage_slots.shape[0] - 1)
+    slot = np.int64(mix((mask << np.uint64(20)) ^ mask ^ np.uint64(gap)) & last)
+    while work.coverage_slots[slot].stamp == stamp:
+        number = work.coverage_slots[slot].item
+        if work.targets[number].gap == gap and work.targets[number].mask == mask:
+            return np.int64(number), known
+        slot = (slot + 1) & np.int64(last)
+    work.coverage_slots[slot].stamp = stamp
+    work.coverage_slots[slot].item = known
+    work.targets[known].gap = gap
+    work.targets[known].mask = mask
+    work.targets[known].future = coverage_future(work, gap, mask)
+    work.targets[known].group = _NONE
+    return known, known + 1
+
+
+@kernel(forceinline=True, **INNER)
+def _is_covered(gap, mask, position):
+    """Return whether a source word is covered, given the first gap and the mask of the covered words from there on."""
+    return position < gap or (mask >> np.uint64(position - gap)) & _ONE != np.uint64(0)
+
+
+@kernel(forceinline=True, **INNER)
+def _orientations(work, constants, group, gap, mask, start, length):
+    """Return the orientations of a phrase for its backward score and for the forward score of the preceding phrase.
+
+    They differ in hierarchical models only, whose forward orientation is estimated as in
+    ``features.hierarchical_orientations``.
+    """
+    last = work.groups[group]
+    turn = RIGHT if last.end < start else LEFT
+    if last.end + 1 == start:
+        turn = MONOTONE
+    elif last.swap == start + length:
+        turn = SWAP
+    if constants.hierarchical == 0:
+        return turn, turn
+    backward = orientation_of(last.block_start, last.block_end, start, start + length - 1)
+    if turn == RIGHT and not _is_covered(gap, mask, last.end + 1):
+        turn = MONOTONE
+    elif turn == LEFT and last.swap != _NONE:
+        turn = SWAP
+    return backward, turn
+
+
+@kernel()
+def collect_edges(k, spans, ranked, work, constants, stamp):
+    """Collect all edges into stack ``k`` with the estimates of their first cells.
+
+    Args:
+        k: number of covered words.
+        spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
+        stamp: number of the stack.
+
+    Returns:
+        The number of edges, which are in ``Work.edges``.
+    """
+    count, longest = spans.shape
+    edges = 0
+    known = np.int64(0)
+    limit = np.int64(constants.distortion_limit)
+    # Lengths outside: all coverages of one length are those of one stack, contiguous in ``Work.coverages``. Groups
+    # inside: the new coverage and its future cost are the same for all groups of a coverage.
+    for length in range(1, min(longest, k) + 1):
+        bits = (_ONE << np.uint64(length)) - _ONE  # mask of a span of this length
+        for coverage in range(work.stacks[k - length].coverage, work.stacks[k - length + 1].coverage):
+            gap = np.int64(work.coverages[coverage].gap)
+            mask = work.coverages[coverage].mask
+            # the end of a phrase is at most ``limit`` words after the gap, except for a phrase that starts at the gap
+            last_start = gap + limit - length if limit > length else gap
+            for start in range(gap, min(count - length, last_start) + 1):
+                source = spans[start, length - 1]
+                behind_wall = start != gap and work.walls[start + length - 1] != work.walls[gap]
+                if source < 0 or behind_wall:
+                    continue
+                first, last = ranked.first[source], ranked.first[source + 1]
+                place = bits << np.uint64(start - gap)
+                if mask & place != np.uint64(0) or first == last:
+                    continue
+                # normalise: shift the mask until bit 0 is the first uncovered word again
+                new_mask, new_gap = mask | place, gap
+                while new_mask & _ONE != np.uint64(0):
+                    new_mask >>= _ONE
+                    new_gap += 1
+                target, known = target_coverage(work, new_gap, new_mask, known, stamp)
+                future = work.targets[target].future
+                group = work.coverages[coverage].group
+                while group != _NONE:
+                    jump = abs(work.groups[group].end + 1 - start)
+                    backward, forward = _orientations(work, constants, group, gap, mask, start, length)
+                    base = future - constants.distortion_weight * jump
+                    # hypotheses and options are sorted best first: the first cell is close to the best of the edge
+                    best = work.groups[group].first
+                    estimate = work.hypotheses[best].score + base + ranked.guess[first, backward]
+                    if work.hypotheses[best].option >= 0:
+                        estimate += ranked.forward[work.hypotheses[best].option, forward]
+                    edge = work.edges[edges]
+                    edge.group = group
+                    edge.coverage = target
+                    edge.start = start
+                    edge.length = length
+                    edge.first = first
+                    edge.last = last
+                    edge.base = base
+                    edge.backward = backward
+                    edge.forward = forward
+                    edge.target = _NONE
+                    edge.estimate = estimate
+                    edges += 1
+                    group = work.groups[group].next
+    return edges
+
+
+@kernel(**INNER)
+def _last_block(work, group, start, end):
+    """Return the last block after a phrase that follows a group, and the group whose last block is below it.
+
+    The phrase is pushed on the stack of blocks and merged with the adjacent blocks on top, as in Moses (Galley and
+    Manning 2008).
+
+    Returns:
+        (first source word, last source word, group or -1).
+    """
+    if work.groups[group].block_end == _NONE:
+        return start, end, np.int64(_NONE)
+    turn = orientation_of(work.groups[group].block_start, work.groups[group].block_end, start, end)
+    below = np.int64(group)
+    while below != _NONE and turn <= SWAP:  # monotone or swap: the blocks are adjacent
+        start = min(start, np.int64(work.groups[below].block_start))
+        end = max(end, np.int64(work.groups[below].block_end))
+        below = np.int64(work.groups[below].below)
+        if below != _NONE:
+            turn = orientation_of(work.groups[below].block_start, work.groups[below].block_end, start, end)
+    return start, end, below
+
+
+@kernel(**INNER)
+def _are_same_blocks(work, one, other):
+    """Return whether the stacks of blocks of two groups, from their last blocks downwards, are equal."""
+    while one != other:
+        if one == _NONE or other == _NONE:  # noqa: PLR1714
+            return False
+        if work.groups[one].block_start != work.groups[other].block_start:
+            return False
+        if work.groups[one].block_end != work.groups[other].block_end:
+            return False
+        one = np.int64(work.groups[one].below)
+        other = np.int64(work.groups[other].below)
+    return True
+
+
+@kernel(forceinline=True, **INNER)
+def target_group(work, constants, edge, groups):
+    """Find or add the group that the cells of an edge belong to.
+
+    Args:
+        edge: index of the edge.
+        groups: number of groups so far.
+
+    Returns:
+        (index in ``Work.members``, number of groups).
+    """
+    if work.edges[edge].target != _NONE:
+        return np.int64(work.edges[edge].target), groups
+    coverage = work.edges[edge].coverage
+    start = np.int64(work.edges[edge].start)
+    end = start + work.edges[edge].length - 1
+    gap = np.int64(work.targets[coverage].gap)
+    # a later phrase that ends just before ``start`` would be a swap; impossible if the word before is covered
+    swap = np.int64(start)
+    if start <= gap or (work.targets[coverage].mask >> np.uint64(start - 1 - gap)) & _ONE != np.uint64(0):
+        swap = np.int64(_NONE)
+    first, last, below = np.int64(_NONE), np.int64(_NONE), np.int64(_NONE)
+    if constants.hierarchical != 0:
+        first, last, below = _last_block(work, np.int64(work.edges[edge].group), start, end)
+    # the groups of a coverage are few: a linked list, newest first
+    group = np.int64(work.targets[coverage].group)
+    while group != _NONE:
+        member = work.members[group]
+        same = member.end == end and member.swap == swap and member.block_start == first and member.block_end == last
+        if same and _are_same_blocks(work, np.int64(member.below), below):
+            work.edges[edge].target = group
+            return group, groups
+        group = np.int64(work.members[group].next)
+    work.members[groups].coverage = coverage
+    work.members[groups].end = end
+    work.members[groups].swap = swap
+    work.members[groups].block_start = first
+    work.members[groups].block_end = last
+    work.members[groups].below = below
+    work.members[groups].count = 0
+    work.members[groups].next = work.targets[coverage].group
+    work.targets[coverage].group = groups
+    work.edges[edge].target = groups
+    return groups, groups + 1
 
 
 @kernel(**INNER)

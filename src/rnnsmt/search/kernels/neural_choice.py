@@ -8,7 +8,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
-from rnnsmt.search.kernels.edges import target_group
+from rnnsmt.search.kernels.cells import target_group
 from rnnsmt.search.kernels.neural_store import settle
 from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.kernels.stack import add_cells, last_place, propose, recombination_key

@@ -15,9 +15,6 @@ import numpy as np
 
 from rnnsmt.lm.automaton import LmArrays
 
-MAX_WINDOW = 62
-"""Largest distortion limit that the 64-bit mask allows; it replaces a larger limit or none."""
-
 CACHE_SLOTS = 1 << 14
 """Size of ``Work.cache``, a power of two."""
 

@@ -14,7 +14,7 @@ from rnnsmt.base.kernels.strings import InternTable, strings_fault
 from rnnsmt.lm.automaton import LmArrays, automaton_fault
 
 LEAST_SCORE, MOST_SCORE = -100.0, 710.0
-"""Range of scores: ``table_reader.LOG_FLOOR``, and the logarithm of the largest double."""
+"""Range of scores: ``source_text.LOG_FLOOR``, and the logarithm of the largest double."""
 
 _SPACE = 32
 
