@@ -19,9 +19,7 @@ from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
 from rnnsmt.base.parallel_gzip import atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.lm.columns import slices
-from rnnsmt.lm.counts import Counts
-from rnnsmt.lm.smoothing import SmoothedOrder
+from rnnsmt.lm.counts import Counts, SmoothedOrder, slices
 
 BLOCK_BYTES = 1 << 24
 """Size of the blocks that are read, in bytes."""
@@ -33,7 +31,7 @@ LOWEST = 1e-99
 """Minimum probability; a probability of 0 is written as its logarithm, -99, as is customary in ARPA files."""
 
 MAX_ORDER = 10
-"""Maximum order of a model."""
+"""Maximum order of a model, also of the built-in estimator."""
 
 _BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 """First bytes of KenLM's binary files."""
@@ -249,7 +247,7 @@ def write_arpa(
             start, stop = int(rows[0]), int(rows[-1]) + 1
             probability = smoothed.probability.read(start, stop)[rows - start]
             backoff = smoothed.backoff.read(start, stop)
-            yield words, _log10(probability), _log10(backoff[rows - start] if len(backoff) else backoff)
+            yield words, log10(probability), log10(backoff[rows - start] if len(backoff) else backoff)
 
     vocabulary = counts.vocabulary
     _write_sections(path, vocabulary.starts[: vocabulary.size + 1], vocabulary.pool, numbers, blocks, threads)
@@ -327,7 +325,7 @@ def _ngrams(
             yield rows, words
 
 
-def _log10(values: np.ndarray) -> np.ndarray:
+def log10(values: np.ndarray) -> np.ndarray:
     """Return base-10 logarithms, at least log10 of ``LOWEST``."""
     return np.log10(np.maximum(values.astype(np.float64), LOWEST))
 

@@ -9,7 +9,8 @@ from rnnsmt.base.progress import track
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.lm.estimation import MAX_ORDER, order_between
+    from rnnsmt.lm.arpa import MAX_ORDER
+    from rnnsmt.lm.estimation import order_between
 
     parser.add_argument(
         "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"

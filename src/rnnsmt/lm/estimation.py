@@ -1,22 +1,38 @@
-"""Estimation of an n-gram LM with KenLM's lmplz, if it is installed, or with the built-in estimator."""
+"""Estimation of an n-gram LM with KenLM's lmplz, if it is installed, or with the built-in estimator.
+
+The built-in estimator computes interpolated modified Kneser-Ney probabilities from adjusted counts, with the
+conventions of lmplz: Chen and Goodman (1999), section 3; Heafield et al. (2013), section 3. For an n-gram ``v w`` of
+adjusted count a with context v::
+
+    p(w | v) = (a - D_k(a)) / sum_x a(v x) + gamma(v) p(w | v without its first word)
+    gamma(v) = sum_x D_k(a(v x)) / sum_x a(v x)
+
+D_k depends on the order k and on a = 1, 2, 3 or more. Unigrams are interpolated with the uniform distribution over all
+words, including ``<unk>`` and ``</s>``, without ``<s>``. ``<s>`` is never predicted, and ``<unk>``, of count 0, has
+only its share of the uniform distribution; with a closed vocabulary, ``<unk>`` is counted like any word.
+
+If an n-gram is pruned, its whole count, and not only the discount, is added to gamma. The discounts, the sums of a
+context's counts and the counts of shorter n-grams are those of the unpruned text; the uniform distribution covers the
+words that are kept.
+"""
 
 import argparse
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, scratch_folder
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.options import pruning_mistake
 from rnnsmt.base.progress import say
 from rnnsmt.lm.arpa import write_arpa
-from rnnsmt.lm.columns import Workspace
-from rnnsmt.lm.counts import count_ngrams
-from rnnsmt.lm.smoothing import smooth
+from rnnsmt.lm.counts import Counts, SmoothedOrder, Workspace, count_ngrams, slices
 from rnnsmt.lm.text import LmVocabulary
-
-MAX_ORDER = 10
-"""Maximum order of the built-in estimator."""
 
 KENLM_ORDERS = (2, 6)
 """Minimum and maximum order that KenLM's Python module can load."""
@@ -168,3 +184,164 @@ def run_lmplz(
         with arpa.open("rb") as source, atomic_binary(output) as target:
             shutil.copyfileobj(source, target, 1 << 20)
     return {"lines": lines, "estimator": lmplz}
+
+
+FALLBACK = (0.5, 1.0, 1.5)
+"""Discounts of lmplz's ``--discount_fallback``, used if the text is too small to estimate them."""
+
+
+@dataclass(frozen=True)
+class Discounts:
+    """D1, D2, D3+ of one order, and whether they are the fallback."""
+
+    values: tuple[float, float, float]
+    fallback: bool
+
+
+def estimate_discounts(counts_of_counts: npt.NDArray[np.int64]) -> Discounts:
+    """Estimate discounts in closed form (Chen and Goodman 1999, equation 26) from n_0 .. n_4.
+
+    The fallback is used if no n-gram has count 1, 2 or 3, or if a discount is negative or exceeds its count.
+    """
+    n = counts_of_counts.astype(np.float64)
+    if not (n[1] and n[2] and n[3]):
+        return Discounts(FALLBACK, True)
+    y = n[1] / (n[1] + 2 * n[2])
+    values = tuple(float(k - (k + 1) * y * n[k + 1] / n[k]) for k in (1, 2, 3))
+    if any(not 0 <= value <= k for k, value in enumerate(values, 1)):
+        return Discounts(FALLBACK, True)
+    return Discounts((values[0], values[1], values[2]), False)
+
+
+def smooth(
+    counts: Counts, workspace: Workspace, thresholds: Sequence[int] = ()
+) -> tuple[list[SmoothedOrder], list[Discounts]]:
+    """Compute probabilities and back-off weights of all orders.
+
+    Args:
+        counts: the n-grams.
+        workspace: factory of columns.
+        thresholds: for each order, n-grams that do not occur more often are pruned, see ``OrderCounts.kept``; their
+            values in the result are undefined. Empty: no pruning.
+
+    Returns:
+        The smoothed orders, and the discounts of each order.
+    """
+    least = thresholds or [0] * len(counts.orders)
+    all_discounts = []
+    for k, level in enumerate(counts.orders, 1):
+        n = np.zeros(5, np.int64)
+        for start, stop in slices(len(level), workspace.slice_length(16)):
+            # 5 stands for all higher counts, and is dropped
+            n += np.bincount(np.minimum(level.adjusted.read(start, stop), 5), minlength=6)[:5]
+        discounts = estimate_discounts(n)
+        if discounts.fallback:
+            say(f"{k}-grams with count 1, 2, 3, 4: {', '.join(str(int(x)) for x in n[1:])}; default discounts")
+        all_discounts.append(discounts)
+    if any(discounts.fallback for discounts in all_discounts):
+        say("warning: small text: the default discounts 0.5, 1 and 1.5 are used for some n-grams (harmless)")
+    result = [_unigrams(counts, all_discounts[0], least[0], workspace)]
+    for k in range(2, len(counts.orders) + 1):
+        result.append(_order(counts, k, all_discounts[k - 1], least[k - 1], result[-1], workspace))
+    return result, all_discounts
+
+
+def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: Workspace) -> SmoothedOrder:
+    """Smooth the unigrams."""
+    adjusted = counts.orders[0].adjusted.read(0, counts.vocabulary.size).astype(np.float64)
+    table = np.array([0.0, *discounts.values])
+    taken = table[np.minimum(adjusted, 3).astype(np.int64)]
+    words = counts.vocabulary.size
+    if threshold:
+        kept = counts.orders[0].kept(0, words, threshold)
+        taken, words = np.where(kept, taken, adjusted), int(kept.sum())
+    total = adjusted.sum()
+    uniform = taken.sum() / total / (words - 1)
+    result = SmoothedOrder(workspace.column(np.float32), workspace.column(np.float32))
+    probability = (adjusted - taken) / total + uniform
+    probability[1] = 1.0  # <s>: lmplz writes logarithm 0; it is never queried
+    result.probability.append(probability)
+    return result
+
+
+def _order(
+    counts: Counts, k: int, discounts: Discounts, threshold: int, below: SmoothedOrder, workspace: Workspace
+) -> SmoothedOrder:
+    """Smooth one order, and fill the back-off weights of the order below; the contexts of the order are released."""
+    level, contexts = counts.orders[k - 1], len(counts.orders[k - 2])
+    occurrences = level.raw if threshold else level.adjusted  # without pruning, both exceed the threshold 0
+    table = np.array([0.0, *discounts.values])
+    denominators = workspace.column(np.float64)
+    step = workspace.slice_length(32)
+    # Contexts are not sorted: for every slice of contexts, all n-grams are read, and the kernels select those of the
+    # slice.
+    for low, high in slices(contexts, step):
+        denominator, mass = np.zeros(high - low), np.zeros(high - low)
+        for start, stop in slices(len(level), step):
+            context, adjusted = level.context.read(start, stop), level.adjusted.read(start, stop)
+            often = occurrences.read(start, stop)
+            add_contexts(context, adjusted, often, threshold, table, low, denominator, mass)
+        denominators.append(denominator)
+        below.backoff.append(np.divide(mass, denominator, out=np.ones(high - low), where=denominator > 0))
+    result = SmoothedOrder(workspace.column(np.float32), workspace.column(np.float32))
+    for start, stop in slices(len(level), step):
+        context, adjusted = level.context.read(start, stop), level.adjusted.read(start, stop)
+        share, weight = np.empty(stop - start), np.empty(stop - start)
+        for low, high in slices(contexts, step):
+            denominator, gamma = denominators.read(low, high), below.backoff.read(low, high)
+            discounted(context, adjusted, table, low, denominator, gamma, share, weight)
+        # suffixes are ascending: only a range of the order below is needed
+        suffix = level.suffix.read(start, stop).astype(np.int64)
+        lower = below.probability.read(int(suffix[0]), int(suffix[-1]) + 1)
+        result.probability.append(share + weight * lower[suffix - suffix[0]])
+    denominators.close()
+    level.context.close()
+    return result
+
+
+@kernel()
+def add_contexts(context, count, occurrences, threshold, discounts, low, denominator, mass):
+    """Add adjusted counts and discounts to their contexts ``low <= context < low + len(mass)``.
+
+    If an n-gram is pruned, its whole count is added to the mass, and not only the discount.
+
+    Args:
+        context: uint32 [n], context of each n-gram.
+        count: uint32 [n], adjusted counts.
+        occurrences: uint32 [n], above ``threshold`` for n-grams that are kept.
+        threshold: pruning threshold.
+        discounts: float64 [4], for counts 0, 1, 2, 3 or more.
+        low: first context.
+        denominator: float64 [contexts], sum of counts, updated.
+        mass: float64 [contexts], sum of discounts, updated.
+    """
+    for i in range(len(context)):
+        at = np.int64(context[i]) - low
+        if 0 <= at < len(mass):
+            denominator[at] += count[i]
+            if occurrences[i] > threshold:
+                mass[at] += discounts[min(count[i], np.uint32(3))]
+            else:
+                mass[at] += count[i]
+
+
+@kernel()
+def discounted(context, count, discounts, low, denominator, gamma, share, weight):
+    """Compute (count - discount) / denominator and the interpolation weight of n-grams.
+
+    Only n-grams whose context is in the slice are updated.
+
+    Args:
+        context: uint32 [n], context of each n-gram.
+        count: uint32 [n], adjusted counts.
+        discounts: float64 [4], for counts 0, 1, 2, 3 or more.
+        low: first context of the slice.
+        denominator: float64 [contexts of the slice], sum of counts.
+        gamma: float32 [contexts of the slice], interpolation weights.
+        share, weight: float64 [n], filled.
+    """
+    for i in range(len(context)):
+        at = np.int64(context[i]) - low
+        if 0 <= at < len(gamma):
+            share[i] = (count[i] - discounts[min(count[i], np.uint32(3))]) / denominator[at]
+            weight[i] = gamma[at]

@@ -16,7 +16,7 @@ from rnnsmt.base.io import InputError, read_byte_lines
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import say
-from rnnsmt.lm.arpa import LOWEST, Arpa, read_arpa, write_ngrams
+from rnnsmt.lm.arpa import LOWEST, Arpa, log10, read_arpa, write_ngrams
 from rnnsmt.lm.automaton import Automaton, build_automaton, query
 from rnnsmt.lm.text import refuse_reserved
 
@@ -128,9 +128,9 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
             lower = _probabilities(build_automaton(result), np.ascontiguousarray(ngrams[:, 1:]))
             left, below = (_remainder(contexts, values, len(result.ngrams[-1])) for values in (mixed, lower))
             backoff = np.divide(left, below, out=np.ones(len(left)), where=below > LOWEST)
-            result.log10_backoffs[-1] = _log10(backoff)
+            result.log10_backoffs[-1] = log10(backoff).astype(np.float32)
         result.ngrams.append(ngrams)
-        result.log10_probs.append(_log10(np.minimum(mixed, 1)))
+        result.log10_probs.append(log10(np.minimum(mixed, 1)).astype(np.float32))
         result.log10_backoffs.append(np.zeros(len(ngrams), np.float32))
         result.lines.append(0)
     return result
@@ -171,11 +171,6 @@ def _remainder(contexts: npt.NDArray[np.int64], values: npt.NDArray[np.float64],
     """
     left = 1 - np.bincount(contexts, values, size)
     return np.where(left > 1e-7, left, 0)
-
-
-def _log10(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Return base-10 logarithms, at least log10 of ``LOWEST``, as float32."""
-    return np.log10(np.maximum(values, LOWEST)).astype(np.float32)
 
 
 def interpolate(
