@@ -1,5 +1,8 @@
 """HMM alignment model (Vogel, Ney and Tillmann 1996) with jumps that depend on word classes (Och and Ney 2003).
 
+It begins with IBM Model 1 (Brown et al. 1993), in which every given word and NULL generate a word with equal
+probability: plain EM from uniform distributions.
+
 The settings are those of GIZA++: five EM iterations from Model 1's lexical probabilities and uniform jumps; NULL has
 weight 0.4, against 1 for all jumps together; a fifth of every jump distribution is uniform; maximum-likelihood
 estimates. Unlike in GIZA++, there is no distribution of the position of the last word, and the distribution of the
@@ -16,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align import model1
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
-from rnnsmt.align.lexicon import look_up, relative_frequencies
+from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
 from rnnsmt.base.kernels.arrays import ONE, add_count, add_counts
 from rnnsmt.base.kernels.decorator import kernel
@@ -51,7 +53,7 @@ def begin(direction: Direction) -> Parameters:
     classes = word_classes(direction.given)
     width = int(np.minimum(direction.given.lengths, LONGEST).max())
     return {
-        **model1.begin(direction),
+        **begin_model1(direction),
         "given_classes": classes,
         "jumps": np.ones((int(classes.max()) + 1, 2 * width + 1)),
         "beginnings": np.ones(width),
@@ -352,3 +354,64 @@ def hmm_block(  # noqa: PLR0912
         add_counts(counts.jumps, moved.ravel())
         add_counts(counts.beginnings, begun)
     return log_likelihood
+
+
+def begin_model1(direction: Direction) -> Parameters:
+    """Return uniform lexical probabilities."""
+    parameters = direction.uniform(1.0 / len(direction.generated.vocabulary))
+    # the last element is the value of pairs that are not in the lexicon
+    parameters["t"][-1] = FLOOR
+    return parameters
+
+
+def count_model1(sentences: Sentences, parameters: Parameters) -> Counts:
+    """Compute the expected counts of EM, and set ``best`` to the most probable links: given positions, -1 for NULL."""
+    counts = no_counts(parameters, "t", "t_null")
+    learnt = (parameters["t"], parameters["t_null"], *counts.values(), parameters["best"])
+    sentences.over_blocks(lambda *block: model1_block(block, sentences.corpus, *learnt))
+    return {**counts, "best": parameters["best"]}
+
+
+def estimate_model1(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
+    """Update the lexical probabilities by EM."""
+    statistics.estimate(parameters, counts, relative_frequencies)
+
+
+@kernel()
+def model1_block(block, corpus, t, t_null, counts, null_counts, best):
+    """Collect expected counts over a block of sentences, and set ``best`` to the most probable links.
+
+    Args:
+        block, corpus, t, t_null: as in ``fast_align_block``.
+        counts, null_counts: expected counts of ``t`` and ``t_null``, int64 in fixed point, updated.
+        best: given position of every generated word, -1 for NULL, [generated words], set.
+    """
+    first, behind, at = block
+    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
+    longest = 0
+    for s in range(first, behind):
+        longest = max(longest, given_offsets[s + 1] - given_offsets[s])
+    entries = np.empty(longest, np.int64)
+    # summed per block and added once: a fixed order of additions, few atomic ones
+    nulls = np.zeros(len(t_null))
+    for s in range(first, behind):
+        given = given_ids[given_offsets[s] : given_offsets[s + 1]]
+        if len(given) == 0:
+            continue
+        for p in range(generated_offsets[s], generated_offsets[s + 1]):
+            f = generated_ids[p]
+            # the uniform p(a_j = i) cancels in the posterior
+            total, highest, position = t_null[f], t_null[f], -1
+            look_up(starts, words, cells, at, given, f, entries)
+            at += len(given)
+            for i in range(len(given)):
+                probability = np.float64(t[entries[i]])
+                total += probability
+                if probability > highest:
+                    highest, position = probability, i
+            best[p] = position
+            nulls[f] += t_null[f] / total
+            for i in range(len(given)):
+                if entries[i] < len(counts):
+                    add_count(counts, entries[i], t[entries[i]] / total)
+    add_counts(null_counts, nulls)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, hmm, model1, model4
+from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, hmm, model4
 from rnnsmt.align.bitext import Bitext, BitextSide, Offsets
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics
 from rnnsmt.align.lexicon import MAX_PAIRS
@@ -50,7 +50,7 @@ class Aligner(NamedTuple):
 
 _FAST_ALIGN = [Pass(fast_align.count, fast_align.estimate)] * FAST_ALIGN_ITERATIONS
 
-_HMM = [Pass(model1.count, model1.estimate)] * MODEL1_ITERATIONS
+_HMM = [Pass(hmm.count_model1, hmm.estimate_model1)] * MODEL1_ITERATIONS
 _HMM += [Pass(hmm.count, hmm.estimate)] * HMM_ITERATIONS
 
 ALIGNERS = {

@@ -8,22 +8,26 @@ import numpy as np
 import pytest
 from scipy.special import digamma as scipy_digamma
 
-from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, model1, model4
+from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, hmm, model4
 from rnnsmt.align import direction as direction_module
 from rnnsmt.align.bitext import Bitext, read_bitext
 from rnnsmt.align.direction import Direction
 from rnnsmt.align.hmm import forward_backward, path_score, transitions, viterbi
 from rnnsmt.align.lexicon import FLOOR, build_lexicon, digamma, find, relative_frequencies
 from rnnsmt.align.model4 import (
+    MAX_FERTILITY,
     SMOOTHING,
     PlacedPair,
     Tables,
+    best_neighbour,
     distortion_row,
+    neighbour_counts,
+    neighbour_gains,
+    null_score,
     placement,
     placement_counts,
     placement_gains,
 )
-from rnnsmt.align.neighbours import MAX_FERTILITY, best_neighbour, neighbour_counts, neighbour_gains, null_score
 from rnnsmt.align.pharaoh import Links, to_lists
 from rnnsmt.align.training import ALIGNERS, align, train
 from rnnsmt.align.word_classes import word_classes
@@ -154,9 +158,9 @@ def test_model1_equals_a_slow_one(tmp_path):
         totals = {e: sum(count for (other, _), count in counts.items() if other == e) for e, _ in t}
         t = {(e, f): counts[e, f] / totals[e] for e, f in t}
     direction = Direction(bitext.source, bitext.target)
-    found = model1.begin(direction)
+    found = hmm.begin_model1(direction)
     for _ in range(MODEL1_ITERATIONS):
-        model1.estimate(direction.statistics(), found, model1.count(direction, found))
+        hmm.estimate_model1(direction.statistics(), found, hmm.count_model1(direction, found))
     for k, e in enumerate(bitext.source.vocabulary):
         for cell in range(lexicon.starts[k], lexicon.starts[k + 1]):
             assert found["t"][cell] == pytest.approx(t[e, bitext.target.vocabulary[lexicon.words[cell]]])
