@@ -180,7 +180,7 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt phrases reordering --extract try/extract.parquet --output try/reordering-table.gz
     """
-    from rnnsmt.phrases.reordering import write_reordering_table
+    from rnnsmt.phrases.phrase_table import write_reordering_table
 
     return write_reordering_table(args.extract, args.output, args.smoothing, args.threads, args.memory_mb)
 
@@ -305,7 +305,7 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
             results/augmented/rnn/network1/filtered/dev/reordering-table.wbe-msd-bidirectional-fe.gz \
             --pairs try/proposals.gz --output-dir try/filled
     """
-    from rnnsmt.phrases.fill_up import fill_up_tables
+    from rnnsmt.phrases.augmentation import fill_up_tables
 
     return fill_up_tables(args.phrase_table, args.reordering_table, args.pairs, args.output_dir, args.threads)
 

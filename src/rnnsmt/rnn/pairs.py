@@ -22,7 +22,7 @@ from rnnsmt.base.options import bounds_of_part
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.id_directory import IdDirectory, IdFormat, Sequences, check_vocabulary, open_id_directory
 from rnnsmt.networks.vocabulary import UNK, Vocabulary
-from rnnsmt.phrases.folds import FOLDS
+from rnnsmt.phrases.aligned_text import FOLDS
 
 SIDES = ("source", "target")
 
@@ -109,7 +109,7 @@ class Pairs:
     def left_out(self, part: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
         """Return which of the pairs ``begin`` to ``end - 1`` only occur in sentences of part ``part`` (from 1).
 
-        The folds of the sentences (``rnnsmt.phrases.folds``) are divided into ``parts`` nearly equal parts.
+        The folds of the sentences (``rnnsmt.phrases.aligned_text``) are divided into ``parts`` nearly equal parts.
 
         Raises:
             InputError: the origins of the pairs are not known, or ``parts`` is below 2 or above the number of folds.

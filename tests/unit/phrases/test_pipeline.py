@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 from rnnsmt.base.io import read_lines
 from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.cli import main
-from rnnsmt.phrases.aligned_text import AlignedBlock
+from rnnsmt.phrases.aligned_text import AlignedBlock, sentence_folds, word_hashes
 from rnnsmt.phrases.extraction import extract_phrases
-from rnnsmt.phrases.folds import sentence_folds, word_hashes
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.pair_scores import greater_links, transpose_links
-from rnnsmt.phrases.phrase_table import score_phrases
-from rnnsmt.phrases.reordering import write_reordering_table
+from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
 
 from . import phrases_twin as twin
 
@@ -225,7 +223,7 @@ def test_kneser_ney_by_hand(tmp_path):
 
 @pytest.mark.parametrize("alignments", [1, 2, 3])
 def test_kneser_ney_equals_the_plain_twin(tmp_path, monkeypatch, alignments):
-    monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 97)
+    monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 97)
     corpora = [random_pairs(120, 5 + n, 12, 6) for n in range(alignments)]
     paths = []
     for n, pairs in enumerate(corpora):  # the same text, other links
@@ -262,7 +260,7 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     corpus = [write_corpus(tmp_path, pairs)]
     whole = build(tmp_path, corpus)
     monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
-    monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 17)
+    monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 17)
     monkeypatch.setattr("rnnsmt.phrases.table.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
 
