@@ -34,8 +34,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.languages import language_name
 from rnnsmt.base.progress import say
 from rnnsmt.translation import api
-from rnnsmt.translation.api import JSON, RefusedError
-from rnnsmt.translation.cards import documents, features
+from rnnsmt.translation.api import JSON, RefusedError, documents, features
 from rnnsmt.translation.system import System
 from rnnsmt.translation.translator import FullError, Job, Translator
 
