@@ -13,8 +13,7 @@ from typing import Any
 
 from rnnsmt.base.io import InputError, open_binary, read_json, write_json
 from rnnsmt.base.progress import say
-from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import LANGUAGE_MODELS, PHRASE_TABLES, MosesIni
+from rnnsmt.moses.ini import LANGUAGE_MODELS, PHRASE_TABLES, MosesIni, default_ini
 
 COLUMN_WEIGHT = 0.2
 """Weight of the column before tuning, that of every phrase score in Moses' untuned models."""

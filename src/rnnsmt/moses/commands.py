@@ -78,7 +78,8 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
-    from rnnsmt.moses.default_ini import bilingual_options, default_ini
+    from rnnsmt.moses.ini import default_ini
+    from rnnsmt.moses.nplm_file import bilingual_options
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
     networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
@@ -331,8 +332,8 @@ def align(args: argparse.Namespace) -> dict[str, object]:
             --target results/corpus/joined/train.fr.gz --aligner model4 --output try/aligned.gz --threads 2 \
             --moses-home $MOSES_HOME --program-log try/moses.log
     """
+    from rnnsmt.moses.engine import align as align_words
     from rnnsmt.moses.installation import Installation
-    from rnnsmt.moses.training import align as align_words
 
     return align_words(
         Installation(args.moses_home), args.aligner, args.source, args.target, args.heuristic, args.output,
@@ -341,7 +342,7 @@ def align(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.moses.training import SCORE_OPTIONS
+    from rnnsmt.moses.engine import SCORE_OPTIONS
 
     add = parser.add_argument
     add("--source", nargs="+", required=True, metavar="FILE", help="source side of the parallel corpus, tokenised")
@@ -367,8 +368,8 @@ def train(args: argparse.Namespace) -> dict[str, object]:
             --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --max-length 7 \
             --output-dir try/model --threads 2 --moses-home $MOSES_HOME --program-log try/moses.log
     """
+    from rnnsmt.moses.engine import train as train_tables
     from rnnsmt.moses.installation import Installation
-    from rnnsmt.moses.training import train as train_tables
 
     return train_tables(
         Installation(args.moses_home), args.source, args.target, args.alignment, args.output_dir, args.program_log,
@@ -415,8 +416,8 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
             f"but there are {len(args.output)}, {len(args.output_details)} and {len(args.report)}"
         )
 
-    from rnnsmt.moses.decoding import Limits
-    from rnnsmt.moses.decoding import decode as translate
+    from rnnsmt.moses.engine import Limits
+    from rnnsmt.moses.engine import decode as translate
     from rnnsmt.moses.ini import same_models
     from rnnsmt.moses.installation import Installation
 
@@ -434,7 +435,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
 
 
 def tune_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.moses.decoding import OPTIMISERS
+    from rnnsmt.moses.engine import OPTIMISERS
 
     add = parser.add_argument
     add(
@@ -482,8 +483,8 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     if len(args.ini) not in (1, runs):
         raise InputError(f"{len(args.ini)} --ini for {runs} runs; give one, or one for each")
 
-    from rnnsmt.moses.decoding import Limits
-    from rnnsmt.moses.decoding import tune as tune_weights
+    from rnnsmt.moses.engine import Limits
+    from rnnsmt.moses.engine import tune as tune_weights
     from rnnsmt.moses.ini import same_models
     from rnnsmt.moses.installation import Installation
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.base.progress import say
-from rnnsmt.moses.default_ini import JOINT_MODEL, bilingual_options, default_ini
-from rnnsmt.moses.ini import BILINGUAL
+from rnnsmt.moses.ini import BILINGUAL, default_ini
 from rnnsmt.moses.nplm_file import (
     BEGIN,
     END,
     INFO,
+    JOINT_MODEL,
     MODEL,
     NONE,
     SOURCE,
@@ -35,6 +35,7 @@ from rnnsmt.moses.nplm_file import (
     UNKNOWN,
     BilingualSizes,
     NplmNetwork,
+    bilingual_options,
     write_info,
     write_network,
     write_words,

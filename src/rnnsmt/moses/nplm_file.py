@@ -262,3 +262,27 @@ def read_info(path: str | Path) -> BilingualSizes:
     if not all(values.get(name, "").isdecimal() and len(values[name]) < 4 for name in "mn") or int(values["n"]) < 2:
         raise InputError(f"{path}: needs the lines `m WINDOW` and `n ORDER`, for example m 5 and n 4; {REMEDY}")
     return BilingualSizes(int(values["n"]), int(values["m"]))
+
+
+JOINT_MODEL = "NNJM0"
+"""Name of the joint model for Moses: that of the joint model of this project."""
+
+
+def bilingual_options(folder: Path, path: str) -> dict[str, str]:
+    """Return the options of a joint model for Moses; vocabularies and sizes are beside the network.
+
+    Args:
+        folder: directory of the model.
+        path: the network, relative to ``folder``.
+
+    Raises:
+        InputError: a file is missing or damaged.
+    """
+    sizes = read_info((folder / path).with_name(INFO))
+    vocabularies = {"source_vocab": Path(path).with_name(SOURCE), "target_vocab": Path(path).with_name(TARGET)}
+    for file in vocabularies.values():
+        read_words(folder / file)
+    return {
+        "name": JOINT_MODEL, "order": str(sizes.order), "source_window": str(sizes.window), "path": path,
+        **{option: str(file) for option, file in vocabularies.items()},
+    }  # fmt: skip

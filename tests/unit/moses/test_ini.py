@@ -6,8 +6,7 @@ import pytest
 
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import NEURAL_MODELS, NO_LIMIT, MosesIni
+from rnnsmt.moses.ini import NEURAL_MODELS, NO_LIMIT, MosesIni, default_ini
 
 MOSES = """# made by hand
 [input-factors]

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS
+from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS, default_ini
 from rnnsmt.plan import features, systems
 from rnnsmt.plan.config import check
 from rnnsmt.plan.features import BY_NAME, FEATURES, REGISTRY, SystemFeature, features_of, known_features, networks_of

@@ -12,10 +12,10 @@ import pytest
 
 from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.cli import main
-from rnnsmt.moses.default_ini import bilingual_options, default_ini
-from rnnsmt.moses.ini import BILINGUAL, MosesIni
+from rnnsmt.moses.ini import BILINGUAL, MosesIni, default_ini
 from rnnsmt.moses.installation import FILLED_MEMORY, try_joint_model
 from rnnsmt.moses.nbest import read_nbest
+from rnnsmt.moses.nplm_file import bilingual_options
 
 from .twin import SOURCE, TARGET, tiny_model
 

@@ -1,0 +1,479 @@
+"""Alignment, training, decoding and tuning with the programs of Moses, MGIZA, GIZA++ and fast_align.
+
+Decoding and tuning work for models of rnnsmt or of Moses.
+"""
+
+import gzip
+import hashlib
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rnnsmt.base.io import (
+    InputError,
+    atomic_path,
+    count_lines,
+    read_byte_lines,
+    read_json,
+    read_lines,
+    scratch_folder,
+    sha256,
+    words_of,
+    write_json,
+    write_lines,
+    write_plain,
+)
+from rnnsmt.base.state_folder import StateFolder
+from rnnsmt.moses.ini import BILINGUAL, FILES, NEURAL_MODELS, RESCORING, Feature, MosesIni
+from rnnsmt.moses.installation import FILLED_MEMORY, MERT, MOSES, TRAIN, Installation, run
+from rnnsmt.moses.nbest import fields_of
+from rnnsmt.stages import STAGES
+
+SIDES = ("f", "e")
+"""Moses' names of source side and target side in file names, as in ``lex.f2e``."""
+
+TABLES = ("lex.e2f", "lex.f2e", "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz")
+"""Files written by training."""
+
+ATOOLS = {"intersection": "intersect"}
+"""Heuristics that have another name in atools than in symal."""
+
+PROBLEMS = ("not found", "No space left", "write failed", "Killed", "cannot open", "No such file", "Out of memory")
+"""Messages of a failed part of training; the script itself continues without it."""
+
+SCORE_OPTIONS = {"none": "", "kneser-ney": "--KneserNey"}
+"""Options of Moses' ``score`` for each value of ``phrases.smoothing``."""
+
+
+def align(
+    moses: Installation,
+    aligner: str,
+    source: str | Path,
+    target: str | Path,
+    heuristic: str,
+    output: str | Path,
+    log: Path,
+    threads: int,
+) -> dict[str, object]:
+    """Align the words of a parallel text in both directions, and combine the two alignments.
+
+    Args:
+        moses: the installation.
+        aligner: ``model4`` (the default sequence of models of GIZA++, with MGIZA if that is installed) or
+            ``fast_align``.
+        source, target: the parallel text.
+        heuristic: name of the combination in Moses' symal and fast_align's atools.
+        output: the alignment, links ``i-j`` of each line.
+        log: log file for the output of the programs.
+        threads: number of threads.
+
+    Raises:
+        InputError: as ``run``; the numbers of lines differ.
+    """
+    with scratch_folder(Path(output).resolve()) as work:
+        texts = [work / f"corpus.{side}" for side in SIDES]
+        lines, others = (write_plain([path], text) for path, text in zip((source, target), texts, strict=True))
+        if lines != others:
+            raise InputError(f"{source} has {lines} lines, but {target} has {others}; give a parallel corpus")
+        if aligner == "model4":
+            found = moses.giza()
+            if found is None:
+                raise InputError(f"{moses.home}: has neither a complete MGIZA nor a complete GIZA++")
+            name, folder = found
+            seconds, _ = run(
+                [
+                    moses.program(TRAIN), "-root-dir", work, "-corpus", work / "corpus", "-f", SIDES[0], "-e", SIDES[1],
+                    "-alignment", heuristic, "-first-step", "1", "-last-step", "3", "-external-bin-dir", folder,
+                    *(["-mgiza", "-mgiza-cpus", str(threads)] if name == "mgiza" else []),
+                ],
+                log, work,
+            )  # fmt: skip
+            links = work / "model" / f"aligned.{heuristic}"
+        else:
+            name, links = aligner, work / "links"
+            both = work / "both"
+            with both.open("wb") as out:
+                for one, other in zip_longest(*map(read_byte_lines, texts)):
+                    out.write(one + b" ||| " + other + b"\n")
+            directions: list[tuple[Path, list[str]]] = [(work / "forward", []), (work / "reverse", ["-r"])]
+            program = moses.program("fast_align")
+            done = [
+                run([program, "-i", both, "-d", "-o", "-v", *options], log, work, stdout=path, threads=threads)
+                for path, options in directions
+            ]
+            combine = ["-i", directions[0][0], "-j", directions[1][0], "-c", ATOOLS.get(heuristic, heuristic)]
+            done.append(run([moses.program("atools"), *combine], log, work, stdout=links))
+            seconds = sum(one.seconds for one in done)
+        aligned = list(read_byte_lines(links))
+        if len(aligned) != lines:
+            raise InputError(f"{name}: aligned {len(aligned)} of {lines} lines; see its output in {log}")
+        write_lines(output, (line.decode("ascii").strip() for line in aligned))
+    return {"aligner": name, "sentences": lines, "links": sum(map(_words, aligned)), "CPU seconds": round(seconds, 1)}
+
+
+def _words(line: bytes) -> int:
+    return len(line.split())
+
+
+def train(
+    moses: Installation,
+    sources: Sequence[str | Path],
+    targets: Sequence[str | Path],
+    alignments: Sequence[str | Path],
+    output_dir: Path,
+    log: Path,
+    *,
+    max_length: int,
+    smoothing: str,
+    threads: int,
+    memory_mb: int,
+) -> dict[str, object]:
+    """Make lexical, phrase and reordering tables, named as ``TABLES``, with steps 4 to 7 of ``train-model.perl``.
+
+    Args:
+        moses: the installation.
+        sources, targets: the parallel text, in one or more files, which are concatenated.
+        alignments: word alignments, in the same order. If the same text is given with several alignments, these are
+            counted together.
+        output_dir: directory of the tables.
+        log: log file for the output of the programs.
+        max_length: maximum number of words of a phrase.
+        smoothing: a key of ``SCORE_OPTIONS``.
+        threads: number of threads.
+        memory_mb: memory in MB; a fifth is used as the buffer of the sort program.
+
+    Raises:
+        InputError: as ``run``; the numbers of lines differ, or the tables are incomplete.
+    """
+    with scratch_folder(output_dir.resolve() / TABLES[2]) as work:
+        files = [work / f"corpus.{side}" for side in SIDES]
+        numbers = [write_plain(paths, file) for paths, file in zip((sources, targets), files, strict=True)]
+        (work / "model").mkdir()
+        numbers.append(write_plain(alignments, work / "model" / "aligned.links"))
+        if len(set(numbers)) > 1:
+            raise InputError(
+                f"source, target and alignment have {', '.join(map(str, numbers))} lines; give one of each"
+            )
+        options = SCORE_OPTIONS[smoothing]
+        # at most ``threads``, but few enough that no part of the text is empty when the script splits it
+        cores = -(-numbers[0] // max(numbers[0] // threads + 1, 1)) or 1
+        seconds, printed = run(
+            [
+                moses.program(TRAIN), "-root-dir", work, "-corpus", work / "corpus", "-f", SIDES[0], "-e", SIDES[1],
+                "-alignment", "links", "-first-step", "4", "-last-step", "7", "-reordering", "msd-bidirectional-fe",
+                "-max-phrase-length", str(max_length), "-cores", str(cores),
+                "-sort-parallel", str(max(threads // 3, 1)),
+                "-sort-buffer-size", f"{max(memory_mb // 5, 100)}M", "-temp-dir", work,
+                *(["-score-options", options] if options else []),
+            ],
+            log, work,
+        )  # fmt: skip
+        for line in printed.splitlines():
+            if any(problem in line for problem in PROBLEMS):
+                raise InputError(f"{TRAIN}: {line.strip()[:300]}; full output in {log}")
+        lines = {name: count_lines(work / "model" / name) for name in TABLES if (work / "model" / name).is_file()}
+        if len(lines) < len(TABLES) or not all(lines.values()) or lines[TABLES[2]] != lines[TABLES[3]]:
+            made = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
+            raise InputError(f"{TRAIN}: its tables are incomplete ({made}); see its output in {log}")
+        for name in TABLES:
+            with atomic_path(output_dir / name) as place:
+                shutil.copyfile(work / "model" / name, place)
+    return {"sentences": numbers[0], "phrase pairs": lines[TABLES[2]], "CPU seconds": round(seconds, 1)}
+
+
+BEGUN, ENDED = "begun.json", "ended"
+"""Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has
+finished."""
+
+OPTIMISERS = {"mert": "mert", "mira": "kbmira", "pro": "pro"}
+"""Program of each optimiser."""
+
+
+class Limits(NamedTuple):
+    """Limits of the decoder's search, and the number of threads."""
+
+    pop_limit: int
+    stack: int
+    threads: int
+
+    def options(self) -> list[str]:
+        """Return the options of the decoder: cube pruning with the limits of ``search decode``."""
+        return [
+            "-search-algorithm", "1", "-cube-pruning-pop-limit", str(self.pop_limit), "-s", str(self.stack),
+            "-threads", str(self.threads), "-v", "0",
+        ]  # fmt: skip
+
+
+def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
+    """Return the ini with absolute paths, so that Moses can be started in any directory.
+
+    Args:
+        ini: the ini.
+        folder: as in ``MosesIni.located``.
+
+    Raises:
+        InputError: a file is missing, or Moses does not have a feature.
+    """
+    features = []
+    for feature in ini.features:
+        if feature.kind == RESCORING:
+            raise InputError(
+                f"{ini.path}: {feature.name} scores complete translations, which Moses does not support; use the "
+                "system whose n-best lists were rescored"
+            )
+        if feature.kind == "CSLM":
+            raise InputError(
+                f"{ini.path}: {feature.name}: Moses' decoder has no continuous-space LM; search with rnnsmt, or score "
+                "Moses' n-best lists with `cslm rescore`"
+            )
+        if feature.kind in NEURAL_MODELS and feature.kind != BILINGUAL:
+            raise InputError(
+                f"{ini.path}: {feature.name}: Moses' decoder does not read {feature.kind}; write the network for Moses "
+                "with `nnjm export-nplm`, and the ini with `moses ini --nplm`"
+            )
+        files = {key: str(path.resolve()) for key, path in ini.located_files(feature, folder).items()}
+        features.append(Feature(feature.kind, feature.name, feature.options | files))
+    return replace(ini, features=features)
+
+
+def environment_of(ini: MosesIni) -> dict[str, str]:
+    """Return the further variables of the environment of a decoder with the features of an ini."""
+    return FILLED_MEMORY if any(feature.kind == BILINGUAL for feature in ini.features) else {}
+
+
+def decode(
+    moses: Installation,
+    ini: MosesIni,
+    folder: Path | None,
+    text: str | Path,
+    output: str | Path,
+    details: str | Path,
+    log: Path,
+    limits: Limits,
+) -> dict[str, int | float]:
+    """Translate a tokenised text with ``moses``.
+
+    Args:
+        moses: the installation.
+        ini: the ini of the model.
+        folder: as in ``MosesIni.located``.
+        text: the text.
+        output: the translations.
+        details: n-best lists of size 1, with features and segmentations.
+        log: log file for Moses' output.
+        limits: limits of the search.
+
+    Returns:
+        The statistics that `search decode` reports, under the same names, except for the time of the search, which
+        Moses does not separate from the time of loading.
+
+    Raises:
+        InputError: as ``run`` and ``for_moses``; the number of translations differs from the number of lines.
+    """
+    with scratch_folder(Path(output).resolve()) as work:
+        lines = write_plain([text], work / "input")
+        for_moses(ini, folder).write(work / "moses.ini")
+        options = ["-n-best-list", work / "nbest", "1", "distinct", "-include-segmentation-in-n-best"]
+        options += ["-output-unknowns", work / "unknown"]
+        seconds, _ = run(
+            [moses.program(MOSES), "-f", work / "moses.ini", *limits.options(), *options, "-i", work / "input"],
+            log, work, stdout=work / "output", environment=environment_of(ini),
+        )  # fmt: skip
+        found = [" ".join(words_of(line)) for line in read_lines(work / "output")]
+        if len(found) != lines:
+            raise InputError(f"{MOSES}: translated {len(found)} of {lines} lines; see its output in {log}")
+        best = [line for line in read_lines(work / "nbest") if line.strip()]
+        score = sum(float(fields_of(line, work / "nbest", number)[3]) for number, line in enumerate(best, 1))
+        unknown = sum(len(words_of(line)) for line in read_lines(work / "unknown"))
+        write_lines(details, best)
+        write_lines(output, found)
+        words = sum(len(words_of(line)) for line in read_lines(work / "input"))
+    return {
+        "sentences": lines,
+        "words": words,
+        "unknown_words": unknown,
+        "cpu_seconds_with_loading": round(seconds, 3),
+        "score_sum": round(score, 6),
+    }
+
+
+def tune(
+    moses: Installation,
+    ini: MosesIni,
+    folder: Path | None,
+    source: str | Path,
+    references: Sequence[str | Path],
+    output_ini: Path,
+    output_history: Path,
+    work: Path,
+    log: Path,
+    limits: Limits,
+    *,
+    seed: int,
+    optimiser: str,
+    nbest: int,
+    max_iterations: int,
+) -> dict[str, object]:
+    """Tune weights with ``mert-moses.pl``, and select the iteration with the best BLEU on the dev text.
+
+    An interrupted run resumes after its last complete iteration if everything that the result depends on is unchanged;
+    a finished run with other settings is started again. BLEU is computed by Moses' ``evaluator``.
+
+    Args:
+        moses: the installation.
+        ini: the ini with the initial weights.
+        folder: as in ``MosesIni.located``.
+        source: the tokenised dev text.
+        references: one or more reference translations.
+        output_ini: the ini with the tuned weights.
+        output_history: the history, in the format of `tuning mert`.
+        work: directory of the run, including all files of the script.
+        log: log file for the output of the programs.
+        limits: limits of the search.
+        seed: seed of the optimiser.
+        optimiser: a key of ``OPTIMISERS``.
+        nbest: size of the n-best lists.
+        max_iterations: maximum number of iterations.
+
+    Raises:
+        InputError: as ``run`` and ``for_moses``; ``work`` has an interrupted run with other settings or inputs; the
+            script left no translations.
+    """
+    work = work.resolve()
+    located = for_moses(ini, folder)
+    state = StateFolder(
+        work,
+        {
+            "version of this stage": STAGES["moses"]["tune"].version,
+            **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", OPTIMISERS[optimiser])},
+            "ini": hashlib.sha256(replace(located, path=None).text_for(work).encode()).hexdigest(),
+            **{
+                f"file of {one.name}": " ".join(sha256(one.options[key]) for key in FILES if key in one.options)
+                for one in located.features
+                if FILES[0] in one.options
+            },
+            "source": sha256(source),
+            "reference": " ".join(map(sha256, references)),
+            "seed": seed, "optimiser": optimiser, "nbest": nbest, "max-iterations": max_iterations,
+            "pop-limit": limits.pop_limit, "stack": limits.stack,
+        },
+    )  # fmt: skip
+    state.lock()
+    state.clear_finished("mert/*", BEGUN, ENDED)
+    if (work / BEGUN).is_file():
+        state.check(read_json(work / BEGUN))
+    else:
+        write_json(work / BEGUN, state.fingerprint)
+    write_plain([source], work / "source")
+    for number, reference in enumerate(references):
+        write_plain([reference], work / f"reference{number}")
+    located.write(work / "untuned.ini")
+    options = {
+        "mert": [f"--mertmertargs=-r {seed} "],
+        "mira": ["--batch-mira", f"--batch-mira-args=--random-seed {seed}", "--mertargs= "],
+        "pro": ["--pairwise-ranked", f"--proargs=-r {seed}"],
+    }[optimiser]
+    tuning = work / "mert"
+    seconds = 0.0
+    if not (work / ENDED).is_file():
+        run([moses.program(MOSES), "-f", work / "untuned.ini", "-show-weights"], log, work)
+        goes_on = _rewind(tuning, nbest)
+        seconds, _ = run(
+            [
+            moses.program(MERT), work / "source", work / "reference", moses.program(MOSES), work / "untuned.ini",
+            f"--nbest={nbest}", f"--working-dir={tuning}", f"--mertdir={moses.program('extractor').parent}",
+            f"--rootdir={moses.scripts()}", "--no-filter-phrase-table", f"--maximum-iterations={max_iterations}",
+            f"--threads={limits.threads}", f"--decoder-flags={' '.join(limits.options())}", *options,
+            *(["--continue"] if goes_on else []),
+        ],
+        log, work, held=state.descriptors, more_logs=[tuning / "mert.log", tuning / "extract.err"],
+        environment=environment_of(ini),
+    )  # fmt: skip
+        (work / ENDED).touch()
+    iterations: list[dict[str, Any]] = []
+    numbers = sorted(int(found[1]) for path in tuning.iterdir() if (found := re.fullmatch(r"run(\d+)\.out", path.name)))
+    for number in numbers:
+        tuned = MosesIni.read(_run_ini(tuning, number))
+        iterations.append(
+            {
+                "iteration": number,
+                "dev_bleu": _bleu(moses, work, tuning / f"run{number}.out", len(references), log),
+                "weights": {name: tuned.weights[name] for name in ini.weights if name in tuned.weights},
+            }
+        )
+    if not iterations:
+        raise InputError(f"{MERT}: wrote no translations to {tuning}; see its output in {log}")
+    best = max(iterations, key=lambda one: one["dev_bleu"])
+    scores = [f"{name}:{place}" for name, values in best["weights"].items() for place in range(len(values))]
+    chosen = replace(ini, weights=ini.weights | best["weights"])
+    write_json(
+        output_history,
+        {
+            "features": scores,
+            "engine": MOSES,
+            "seed": seed,
+            "best_iteration": best["iteration"],
+            "dev_bleu": best["dev_bleu"],
+            "weights": _flat(best["weights"]),
+            "stopped": f"mert-moses.pl ended after {len(iterations)} iterations",
+            "iterations": [one | {"weights": _flat(one["weights"])} for one in iterations],
+        },
+    )
+    chosen.write(output_ini)
+    state.finish()
+    return {"iterations": len(iterations), "dev BLEU": best["dev_bleu"], "CPU seconds": round(seconds, 1)}
+
+
+def _flat(weights: dict[str, list[float]]) -> list[float]:
+    return [value for values in weights.values() for value in values]
+
+
+def _rewind(folder: Path, nbest: int) -> bool:
+    """Reset an interrupted run of the script to its last complete iteration; return whether there is one.
+
+    The script records an iteration before all its files are written, and records one that it never runs if it ends by
+    the number of iterations. It cannot resume from either.
+    """
+    kept = ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest}.out.gz")
+    whole = 0
+    while all((folder / f"run{whole + 1}.{name}").is_file() for name in kept):
+        whole += 1
+    if whole:
+        (folder / "finished_step.txt").write_text(f"{whole}\n")
+    elif folder.is_dir():
+        shutil.rmtree(folder)
+    return whole > 0
+
+
+def _run_ini(folder: Path, number: int) -> Path:
+    """Return the ini that an iteration decoded with, uncompressed if needed."""
+    path = folder / f"run{number}.moses.ini"
+    if path.is_file():
+        return path
+    packed = path.with_name(f"{path.name}.gz")
+    with gzip.open(packed, "rb") as reading, path.open("wb") as writing:
+        shutil.copyfileobj(reading, writing)
+    return path
+
+
+def _bleu(moses: Installation, work: Path, output: Path, references: int, log: Path) -> float:
+    """Compute BLEU in percent with Moses' evaluator.
+
+    Raises:
+        InputError: the evaluator fails or prints no number.
+    """
+    names = ",".join(str(work / f"reference{number}") for number in range(references))
+    printed = work / "bleu"
+    command: list[Any] = [moses.program("evaluator"), "--sctype", "BLEU", "--reference", names, "--candidate", output]
+    run(command, log, work, stdout=printed)
+    said = printed.read_text(encoding="ascii", errors="replace").split()
+    try:
+        return 100.0 * float(said[0])
+    except (IndexError, ValueError):
+        raise InputError(
+            f"evaluator: printed no BLEU but {' '.join(said)[:100] or 'nothing'}; see its output in {log}"
+        ) from None
