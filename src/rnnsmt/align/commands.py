@@ -19,21 +19,14 @@ def _add_texts(parser: argparse.ArgumentParser) -> None:
 def _add_job(parser: argparse.ArgumentParser) -> None:
     """Add the options that determine the links: the texts, ``--aligner``, ``--direction`` and ``--max-pairs``."""
     _add_texts(parser)
-    parser.add_argument("--aligner", choices=tuple(PASSES_OF), default="model4", help="alignment model")
-    parser.add_argument(
-        "--direction",
-        choices=("forward", "reverse"),
-        required=True,
-        help="forward: at most one source word per target word; reverse: at most one target word per source word",
-    )
-    parser.add_argument(
-        "--max-pairs",
-        type=positive,
-        default=500_000_000,
-        metavar="N",
+    add = parser.add_argument
+    add("--aligner", choices=tuple(PASSES_OF), default="model4", help="alignment model")
+    add("--direction", choices=("forward", "reverse"), required=True,
+        help="forward: at most one source word per target word; reverse: at most one target word per source "
+        "word")  # fmt: skip
+    add("--max-pairs", type=positive, default=500_000_000, metavar="N",
         help="maximum number of co-occurring word pairs; if there are more, the most strongly associated are kept (16 "
-        "bytes each)",
-    )
+        "bytes each)")  # fmt: skip
 
 
 def _fingerprint(args: argparse.Namespace) -> dict[str, object]:
@@ -49,24 +42,15 @@ def _fingerprint(args: argparse.Namespace) -> dict[str, object]:
 
 def words_options(parser: argparse.ArgumentParser) -> None:
     _add_job(parser)
-    parser.add_argument(
-        "--output", required=True, metavar="FILE", help="output file: links source-target, in either direction"
-    )
-    parser.add_argument("--threads", type=int, default=1, help="number of threads")
-    parser.add_argument(
-        "--state-dir",
-        metavar="DIR",
-        help="checkpoint directory, used to resume an interrupted run; without it no checkpoints are saved",
-    )
-    parser.add_argument(
-        "--save-every", type=float, default=300.0, metavar="SECONDS", help="minimum time between checkpoints"
-    )
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help="save a checkpoint and exit with status 75 before this time limit; needs --state-dir",
-    )
+    add = parser.add_argument
+    add("--output", required=True, metavar="FILE", help="output file: links source-target, in either direction")
+    add("--threads", type=int, default=1, help="number of threads")
+    add("--state-dir", metavar="DIR",
+        help="checkpoint directory, used to resume an interrupted run; without it no checkpoints are "
+        "saved")  # fmt: skip
+    add("--save-every", type=float, default=300.0, metavar="SECONDS", help="minimum time between checkpoints")
+    add("--time-limit", type=float, metavar="SECONDS",
+        help="save a checkpoint and exit with status 75 before this time limit; needs --state-dir")  # fmt: skip
 
 
 def words(args: argparse.Namespace) -> dict[str, object]:
@@ -117,14 +101,11 @@ def words(args: argparse.Namespace) -> dict[str, object]:
 
 def cut_options(parser: argparse.ArgumentParser) -> None:
     _add_job(parser)
-    parser.add_argument("--parts", type=positive, required=True, metavar="N", help="number of shards")
-    parser.add_argument(
-        "--output-dir",
-        required=True,
-        metavar="DIR",
-        help="output directory: corpus.npz, parameters.0.npz, and the shards part.K-of-N.npz",
-    )
-    parser.add_argument("--threads", type=int, default=1, help="number of threads")
+    add = parser.add_argument
+    add("--parts", type=positive, required=True, metavar="N", help="number of shards")
+    add("--output-dir", required=True, metavar="DIR",
+        help="output directory: corpus.npz, parameters.0.npz, and the shards part.K-of-N.npz")  # fmt: skip
+    add("--threads", type=int, default=1, help="number of threads")
 
 
 def cut(args: argparse.Namespace) -> dict[str, object]:
@@ -166,20 +147,13 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
 
 
 def count_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--part", required=True, metavar="FILE", help="shard written by `align cut`")
-    parser.add_argument(
-        "--parameters",
-        required=True,
-        metavar="FILE",
-        help="parameters of the previous iteration (parameters.0.npz in the first)",
-    )
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="output file: counts of the shard (.npz), or its links in the last iteration",
-    )
-    parser.add_argument("--threads", type=int, default=1, help="number of threads")
+    add = parser.add_argument
+    add("--part", required=True, metavar="FILE", help="shard written by `align cut`")
+    add("--parameters", required=True, metavar="FILE",
+        help="parameters of the previous iteration (parameters.0.npz in the first)")  # fmt: skip
+    add("--output", required=True, metavar="FILE",
+        help="output file: counts of the shard (.npz), or its links in the last iteration")  # fmt: skip
+    add("--threads", type=int, default=1, help="number of threads")
 
 
 def count(args: argparse.Namespace) -> dict[str, object]:
@@ -196,12 +170,11 @@ def count(args: argparse.Namespace) -> dict[str, object]:
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpus", required=True, metavar="FILE", help="corpus.npz of `align cut`")
-    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters of the previous iteration")
-    parser.add_argument("--counts", required=True, nargs="+", metavar="FILE", help="counts of all shards, in any order")
-    parser.add_argument(
-        "--output", required=True, metavar="FILE", help="output file: parameters of this iteration (.npz)"
-    )
+    add = parser.add_argument
+    add("--corpus", required=True, metavar="FILE", help="corpus.npz of `align cut`")
+    add("--parameters", required=True, metavar="FILE", help="parameters of the previous iteration")
+    add("--counts", required=True, nargs="+", metavar="FILE", help="counts of all shards, in any order")
+    add("--output", required=True, metavar="FILE", help="output file: parameters of this iteration (.npz)")
 
 
 def estimate(args: argparse.Namespace) -> dict[str, object]:
@@ -218,17 +191,11 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def links_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpus", required=True, metavar="FILE", help="corpus.npz of `align cut`")
-    parser.add_argument(
-        "--counts",
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="output of `align count` for all shards in the last iteration, in any order",
-    )
-    parser.add_argument(
-        "--output", required=True, metavar="FILE", help="output file: links in the format of `align words`"
-    )
+    add = parser.add_argument
+    add("--corpus", required=True, metavar="FILE", help="corpus.npz of `align cut`")
+    add("--counts", required=True, nargs="+", metavar="FILE",
+        help="output of `align count` for all shards in the last iteration, in any order")  # fmt: skip
+    add("--output", required=True, metavar="FILE", help="output file: links in the format of `align words`")
 
 
 def links(args: argparse.Namespace) -> dict[str, object]:
@@ -247,9 +214,8 @@ def links(args: argparse.Namespace) -> dict[str, object]:
 def check_options(parser: argparse.ArgumentParser) -> None:
     _add_texts(parser)
     parser.add_argument("--alignment", required=True, metavar="FILE", help="alignment to check, in Pharaoh format")
-    parser.add_argument(
-        "--output", required=True, metavar="FILE", help="output file: the same links, sorted by source position"
-    )
+    parser.add_argument("--output", required=True, metavar="FILE",
+        help="output file: the same links, sorted by source position")  # fmt: skip
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
@@ -283,27 +249,15 @@ def check(args: argparse.Namespace) -> dict[str, object]:
 
 
 def symmetrize_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--forward", required=True, metavar="FILE", help="alignment with at most one source word per target word"
-    )
-    parser.add_argument(
-        "--reverse", required=True, metavar="FILE", help="alignment with at most one target word per source word"
-    )
-    parser.add_argument(
-        "--heuristic",
-        choices=["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
+    add = parser.add_argument
+    add("--forward", required=True, metavar="FILE", help="alignment with at most one source word per target word")
+    add("--reverse", required=True, metavar="FILE", help="alignment with at most one target word per source word")
+    add("--heuristic", choices=["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
         default="grow-diag-final-and",
-        help="symmetrisation heuristic",
-    )
-    parser.add_argument(
-        "--order",
-        choices=["atools", "symal"],
-        default="atools",
-        help="order in which grow-diag tries links: that of fast_align's atools or that of Moses' symal",
-    )
-    parser.add_argument(
-        "--output", required=True, metavar="FILE", help="output file: combined alignment, sorted by source position"
-    )
+        help="symmetrisation heuristic")  # fmt: skip
+    add("--order", choices=["atools", "symal"], default="atools",
+        help="order in which grow-diag tries links: that of fast_align's atools or that of Moses' symal")  # fmt: skip
+    add("--output", required=True, metavar="FILE", help="output file: combined alignment, sorted by source position")
 
 
 def symmetrize(args: argparse.Namespace) -> dict[str, object]:

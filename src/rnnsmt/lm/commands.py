@@ -12,33 +12,19 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.lm.arpa import MAX_ORDER
     from rnnsmt.lm.estimation import order_between
 
-    parser.add_argument(
-        "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"
-    )
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="ARPA",
-        help="output file: language model (ARPA), compressed if its suffix says so",
-    )
-    parser.add_argument("--order", type=order_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
-    parser.add_argument(
-        "--prune",
-        nargs="+",
-        type=int,
-        default=[],
-        metavar="N",
-        help="discard n-grams with a count of at most N; one N per order from 1, the last for all higher orders",
-    )
-    parser.add_argument(
-        "--estimator",
-        choices=["auto", "lmplz", "builtin"],
-        default="auto",
-        help="program that estimates the model; auto: lmplz if it is on PATH, else builtin",
-    )
-    parser.add_argument("--lmplz", metavar="FILE", help="path of KenLM's lmplz; overrides --estimator")
-    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit in MB")
-    parser.add_argument("--threads", type=positive, default=1, help="number of threads of the built-in estimator")
+    add = parser.add_argument
+    add("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line")
+    add("--output", required=True, metavar="ARPA",
+        help="output file: language model (ARPA), compressed if its suffix says so")  # fmt: skip
+    add("--order", type=order_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
+    add("--prune", nargs="+", type=int, default=[], metavar="N",
+        help="discard n-grams with a count of at most N; one N per order from 1, the last for all higher "
+        "orders")  # fmt: skip
+    add("--estimator", choices=["auto", "lmplz", "builtin"], default="auto",
+        help="program that estimates the model; auto: lmplz if it is on PATH, else builtin")  # fmt: skip
+    add("--lmplz", metavar="FILE", help="path of KenLM's lmplz; overrides --estimator")
+    add("--memory-mb", type=positive, default=2000, help="memory limit in MB")
+    add("--threads", type=positive, default=1, help="number of threads of the built-in estimator")
 
 
 def estimate(args: argparse.Namespace) -> dict[str, object]:
@@ -72,19 +58,12 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def interpolate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--models", nargs="+", required=True, metavar="ARPA", help="language models to interpolate (ARPA)"
-    )
-    parser.add_argument(
-        "--tune", required=True, metavar="FILE", help="tokenised text whose perplexity the weights minimise"
-    )
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="ARPA",
-        help="output file: language model (ARPA), compressed if its suffix says so",
-    )
-    parser.add_argument("--threads", type=positive, default=1, help="number of compression threads")
+    add = parser.add_argument
+    add("--models", nargs="+", required=True, metavar="ARPA", help="language models to interpolate (ARPA)")
+    add("--tune", required=True, metavar="FILE", help="tokenised text whose perplexity the weights minimise")
+    add("--output", required=True, metavar="ARPA",
+        help="output file: language model (ARPA), compressed if its suffix says so")  # fmt: skip
+    add("--threads", type=positive, default=1, help="number of compression threads")
 
 
 def interpolate(args: argparse.Namespace) -> dict[str, object]:
@@ -109,11 +88,10 @@ def interpolate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lm", required=True, metavar="ARPA", help="language model (ARPA or KenLM binary)")
-    parser.add_argument(
-        "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"
-    )
-    parser.add_argument("--output", required=True, metavar="JSON", help="output file (JSON)")
+    add = parser.add_argument
+    add("--lm", required=True, metavar="ARPA", help="language model (ARPA or KenLM binary)")
+    add("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line")
+    add("--output", required=True, metavar="JSON", help="output file (JSON)")
 
 
 def perplexity(args: argparse.Namespace) -> dict[str, object]:

@@ -11,62 +11,30 @@ from rnnsmt.plan.config import PARTS
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model-dir", type=Path, required=True, metavar="DIR", help="directory with the tables and language models"
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="output file: moses.ini")
-    parser.add_argument(
-        "--phrase-table", default="phrase-table.gz", metavar="FILE", help="phrase table, relative to --model-dir"
-    )
-    parser.add_argument(
-        "--reordering-table",
-        default="reordering-table.wbe-msd-bidirectional-fe.gz",
-        metavar="FILE",
-        help="lexicalised reordering table, relative to --model-dir; none: distance-based reordering only",
-    )
-    parser.add_argument(
-        "--lm",
-        nargs="+",
-        default=["lm.arpa.gz"],
-        metavar="FILE",
-        help="n-gram language models (ARPA), relative to --model-dir, one feature each",
-    )
-    parser.add_argument("--lm-order", type=int, default=5, help="n-gram order of the language models")
-    parser.add_argument(
-        "--cslm", metavar="FILE", help="model file of a continuous-space language model, relative to --model-dir"
-    )
-    parser.add_argument(
-        "--cslm-unknown",
-        choices=CSLM_UNKNOWN,
-        default=CSLM_UNKNOWN[0],
+    add = parser.add_argument
+    add("--model-dir", type=Path, required=True, metavar="DIR", help="directory with the tables and language models")
+    add("--output", type=Path, required=True, metavar="FILE", help="output file: moses.ini")
+    add("--phrase-table", default="phrase-table.gz", metavar="FILE", help="phrase table, relative to --model-dir")
+    add("--reordering-table", default="reordering-table.wbe-msd-bidirectional-fe.gz", metavar="FILE",
+        help="lexicalised reordering table, relative to --model-dir; none: distance-based reordering only")  # fmt: skip
+    add("--lm", nargs="+", default=["lm.arpa.gz"], metavar="FILE",
+        help="n-gram language models (ARPA), relative to --model-dir, one feature each")  # fmt: skip
+    add("--lm-order", type=int, default=5, help="n-gram order of the language models")
+    add("--cslm", metavar="FILE", help="model file of a continuous-space language model, relative to --model-dir")
+    add("--cslm-unknown", choices=CSLM_UNKNOWN, default=CSLM_UNKNOWN[0],
         help="CSLM probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided "
-        "by the number of such words in the training text",
-    )
-    parser.add_argument("--nnjm", metavar="FILE", help="model file of a joint model, relative to --model-dir")
-    parser.add_argument(
-        "--nnjm-unknown",
-        choices=CSLM_UNKNOWN,
-        default=CSLM_UNKNOWN[0],
-        help="joint model probability of a word outside the shortlist, as --cslm-unknown",
-    )
-    parser.add_argument(
-        "--nplm",
-        metavar="FILE",
+        "by the number of such words in the training text")  # fmt: skip
+    add("--nnjm", metavar="FILE", help="model file of a joint model, relative to --model-dir")
+    add("--nnjm-unknown", choices=CSLM_UNKNOWN, default=CSLM_UNKNOWN[0],
+        help="joint model probability of a word outside the shortlist, as --cslm-unknown")  # fmt: skip
+    add("--nplm", metavar="FILE",
         help="joint model for Moses, model.nplm of `nnjm export-nplm`, relative to --model-dir; the ini then has a "
-        "feature BilingualNPLM",
-    )
-    parser.add_argument("--num-features", type=int, default=4, help="number of score columns of the phrase table")
-    parser.add_argument(
-        "--further-weights",
-        type=float,
-        nargs="+",
-        metavar="W",
-        help="weights of the score columns after the fourth; if not given, 0.2 each",
-    )
-    parser.add_argument("--distortion-limit", type=int, default=6, help="maximum distortion in words; -1: no limit")
-    parser.add_argument(
-        "--table-limit", type=int, default=20, help="maximum number of translation options per source phrase; 0: all"
-    )
+        "feature BilingualNPLM")  # fmt: skip
+    add("--num-features", type=int, default=4, help="number of score columns of the phrase table")
+    add("--further-weights", type=float, nargs="+", metavar="W",
+        help="weights of the score columns after the fourth; if not given, 0.2 each")  # fmt: skip
+    add("--distortion-limit", type=int, default=6, help="maximum distortion in words; -1: no limit")
+    add("--table-limit", type=int, default=20, help="maximum number of translation options per source phrase; 0: all")
 
 
 def ini(args: argparse.Namespace) -> dict[str, object]:
@@ -279,16 +247,10 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
 
 def add_installation(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command that runs programs of Moses."""
-    parser.add_argument(
-        "--moses-home", required=True, metavar="DIR", help="Moses installation, with bin, scripts and tools"
-    )
-    parser.add_argument(
-        "--program-log",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="log file; the output of the programs is appended",
-    )
+    parser.add_argument("--moses-home", required=True, metavar="DIR",
+        help="Moses installation, with bin, scripts and tools")  # fmt: skip
+    parser.add_argument("--program-log", type=Path, required=True, metavar="FILE",
+        help="log file; the output of the programs is appended")  # fmt: skip
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -301,12 +263,8 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 def add_model_dir(parser: argparse.ArgumentParser) -> None:
     """Add ``--model-dir``, the directory of filtered tables."""
-    parser.add_argument(
-        "--model-dir",
-        nargs="+",
-        metavar="DIR",
-        help="directory searched first for the model files, by base name; one, or one for each --ini",
-    )
+    parser.add_argument("--model-dir", nargs="+", metavar="DIR",
+        help="directory searched first for the model files, by base name; one, or one for each --ini")  # fmt: skip
 
 
 def align_options(parser: argparse.ArgumentParser) -> None:
@@ -316,9 +274,8 @@ def align_options(parser: argparse.ArgumentParser) -> None:
     add("--aligner", choices=("model4", "fast_align"), default="model4",
         help="word aligner; model4: IBM Model 4 of MGIZA or GIZA++")  # fmt: skip
     add("--heuristic", default="grow-diag-final-and", metavar="NAME", help="symmetrisation heuristic")
-    add(
-        "--output", required=True, metavar="FILE", help="output file: one line of alignment links i-j per sentence pair"
-    )
+    add("--output", required=True, metavar="FILE",
+        help="output file: one line of alignment links i-j per sentence pair")  # fmt: skip
     add("--threads", type=positive, default=1, metavar="N", help="number of threads of MGIZA")
     add_installation(parser)
 
@@ -379,13 +336,8 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
 def decode_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--ini",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="moses.ini with weights; paths in it are relative to its directory",
-    )
+    add("--ini", nargs="+", required=True, metavar="FILE",
+        help="moses.ini with weights; paths in it are relative to its directory")  # fmt: skip
     add("--input", nargs="+", required=True, metavar="FILE", help="input files: tokenised text, one segment per line")
     add("--output", nargs="+", required=True, metavar="FILE",
         help="output files: one translation per line; first those of all --input with the first --ini, then those with "
@@ -438,13 +390,8 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.moses.engine import OPTIMISERS
 
     add = parser.add_argument
-    add(
-        "--ini",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="moses.ini with the initial weights; one, or one for each run",
-    )
+    add("--ini", nargs="+", required=True, metavar="FILE",
+        help="moses.ini with the initial weights; one, or one for each run")  # fmt: skip
     add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
     add("--reference", nargs="+", required=True, metavar="FILE",
         help="one or more references of the development set, tokenised")  # fmt: skip

@@ -9,21 +9,15 @@ from rnnsmt.base.options import positive
 def add_resources(parser: argparse.ArgumentParser) -> None:
     """Add ``--threads`` and ``--memory-mb``; neither changes the output."""
     parser.add_argument("--threads", type=positive, default=1, help="number of threads")
-    parser.add_argument(
-        "--memory-mb", type=positive, default=2000, help="approximate memory limit in MB, beyond which disk is used"
-    )
+    parser.add_argument("--memory-mb", type=positive, default=2000,
+        help="approximate memory limit in MB, beyond which disk is used")  # fmt: skip
 
 
 def _add_aligned_text(parser: argparse.ArgumentParser) -> None:
     """Add ``--source``, ``--target`` and ``--alignment``, lists of parallel files."""
     _add_text(parser, "training corpus")
-    parser.add_argument(
-        "--alignment",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="word alignment in Pharaoh format (i-j), parallel to the text",
-    )
+    parser.add_argument("--alignment", nargs="+", required=True, metavar="FILE",
+        help="word alignment in Pharaoh format (i-j), parallel to the text")  # fmt: skip
 
 
 def _add_text(parser: argparse.ArgumentParser, corpus: str) -> None:
@@ -38,12 +32,10 @@ def _add_text(parser: argparse.ArgumentParser, corpus: str) -> None:
 
 def lexical_options(parser: argparse.ArgumentParser) -> None:
     _add_aligned_text(parser)
-    parser.add_argument(
-        "--output-e2f", required=True, metavar="FILE", help="output file: lex.e2f, p(source word | target word)"
-    )
-    parser.add_argument(
-        "--output-f2e", required=True, metavar="FILE", help="output file: lex.f2e, p(target word | source word)"
-    )
+    parser.add_argument("--output-e2f", required=True, metavar="FILE",
+        help="output file: lex.e2f, p(source word | target word)")  # fmt: skip
+    parser.add_argument("--output-f2e", required=True, metavar="FILE",
+        help="output file: lex.f2e, p(target word | source word)")  # fmt: skip
 
 
 def lexical(args: argparse.Namespace) -> dict[str, object]:
@@ -71,16 +63,10 @@ def lexical(args: argparse.Namespace) -> dict[str, object]:
 
 def extract_options(parser: argparse.ArgumentParser) -> None:
     _add_aligned_text(parser)
-    parser.add_argument(
-        "--max-length",
-        type=int,
-        choices=range(1, 9),
-        default=7,
-        help="maximum number of words of a phrase, on each side",
-    )
-    parser.add_argument(
-        "--output", required=True, metavar="FILE", help="output file: phrase pairs and counts (Parquet)"
-    )
+    parser.add_argument("--max-length", type=int, choices=range(1, 9), default=7,
+        help="maximum number of words of a phrase, on each side")  # fmt: skip
+    parser.add_argument("--output", required=True, metavar="FILE",
+        help="output file: phrase pairs and counts (Parquet)")  # fmt: skip
     add_resources(parser)
 
 
@@ -107,26 +93,16 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
-    parser.add_argument(
-        "--lex-e2f", required=True, metavar="FILE", help="p(source word | target word) of `phrases lexical`"
-    )
-    parser.add_argument(
-        "--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) of `phrases lexical`"
-    )
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
-    parser.add_argument(
-        "--output-origins",
-        metavar="FILE",
-        help="output file: folds of the sentences that each pair occurs in, and its count (.npy)",
-    )
+    add = parser.add_argument
+    add("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
+    add("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word) of `phrases lexical`")
+    add("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) of `phrases lexical`")
+    add("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
+    add("--output-origins", metavar="FILE",
+        help="output file: folds of the sentences that each pair occurs in, and its count (.npy)")  # fmt: skip
     add_resources(parser)
-    parser.add_argument(
-        "--smoothing",
-        choices=["none", "kneser-ney"],
-        default="none",
-        help="smoothing of phrase probabilities: none, as Moses does by default, or modified Kneser-Ney",
-    )
+    add("--smoothing", choices=["none", "kneser-ney"], default="none",
+        help="smoothing of phrase probabilities: none, as Moses does by default, or modified Kneser-Ney")  # fmt: skip
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
@@ -162,9 +138,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def reordering_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: reordering table in Moses format")
-    parser.add_argument("--smoothing", type=float, default=0.5, help="constant added to every count")
+    add = parser.add_argument
+    add("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
+    add("--output", required=True, metavar="FILE", help="output file: reordering table in Moses format")
+    add("--smoothing", type=float, default=0.5, help="constant added to every count")
     add_resources(parser)
 
 
@@ -191,24 +168,17 @@ def prune_options(parser: argparse.ArgumentParser) -> None:
             raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a number above 0")
         return text
 
-    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
+    add = parser.add_argument
+    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     _add_text(parser, "corpus that the table was extracted from")
-    parser.add_argument(
-        "--threshold",
-        type=threshold,
-        default="a+e",
-        metavar="a+e|a-e|N",
-        help="minimum significance (-ln p) of a pair that is kept; a+e, a-e: just above or below ln(sentence pairs)",
-    )
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
-    parser.add_argument(
-        "--origins",
-        metavar="FILE",
-        help="origins of the phrase pairs written by `phrases score --output-origins`; needs --output-origins",
-    )
-    parser.add_argument(
-        "--output-origins", metavar="FILE", help="output file: origins of the pairs that are kept (.npy)"
-    )
+    add("--threshold", type=threshold, default="a+e", metavar="a+e|a-e|N",
+        help="minimum significance (-ln p) of a pair that is kept; a+e, a-e: just above or below ln(sentence "
+        "pairs)")  # fmt: skip
+    add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
+    add("--origins", metavar="FILE",
+        help="origins of the phrase pairs written by `phrases score --output-origins`; needs "
+        "--output-origins")  # fmt: skip
+    add("--output-origins", metavar="FILE", help="output file: origins of the pairs that are kept (.npy)")
     add_resources(parser)
 
 
@@ -245,16 +215,13 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
 
 def filter_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to be translated")
-    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
-    parser.add_argument("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
-    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory: both filtered tables")
-    parser.add_argument(
-        "--output-lines", metavar="FILE", help="output file: line numbers of the phrase table that were kept (.npy)"
-    )
-    parser.add_argument(
-        "--max-length", type=positive, default=7, help="maximum number of words of a source phrase in the tables"
-    )
+    add = parser.add_argument
+    add("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to be translated")
+    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
+    add("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
+    add("--output-dir", required=True, metavar="DIR", help="output directory: both filtered tables")
+    add("--output-lines", metavar="FILE", help="output file: line numbers of the phrase table that were kept (.npy)")
+    add("--max-length", type=positive, default=7, help="maximum number of words of a source phrase in the tables")
 
 
 def filter(args: argparse.Namespace) -> dict[str, object]:
@@ -278,16 +245,13 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
 
 
 def fill_up_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
-    parser.add_argument("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
-    parser.add_argument(
-        "--pairs",
-        required=True,
-        metavar="FILE",
-        help="phrase table with additional pairs, such as the output of `rnn propose`",
-    )
-    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory: both extended tables")
-    parser.add_argument("--threads", type=positive, default=1, help="number of compression threads")
+    add = parser.add_argument
+    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
+    add("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
+    add("--pairs", required=True, metavar="FILE",
+        help="phrase table with additional pairs, such as the output of `rnn propose`")  # fmt: skip
+    add("--output-dir", required=True, metavar="DIR", help="output directory: both extended tables")
+    add("--threads", type=positive, default=1, help="number of compression threads")
 
 
 def fill_up(args: argparse.Namespace) -> dict[str, object]:
@@ -311,22 +275,15 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
 
 
 def augment_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
-    parser.add_argument(
-        "--column",
-        nargs="+",
-        action="append",
-        required=True,
-        metavar="FILE",
-        help="scores of the lines of the table (.npy), in consecutive shards; repeat the option for each column",
-    )
-    parser.add_argument(
-        "--kept-lines",
-        metavar="FILE",
-        help="output of `phrases filter --output-lines`, if the scores are those of the unfiltered table",
-    )
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: phrase table with more columns")
-    parser.add_argument("--threads", type=positive, default=1, help="number of compression threads")
+    add = parser.add_argument
+    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
+    add("--column", nargs="+", action="append", required=True, metavar="FILE",
+        help="scores of the lines of the table (.npy), in consecutive shards; repeat the option for each "
+        "column")  # fmt: skip
+    add("--kept-lines", metavar="FILE",
+        help="output of `phrases filter --output-lines`, if the scores are those of the unfiltered table")  # fmt: skip
+    add("--output", required=True, metavar="FILE", help="output file: phrase table with more columns")
+    add("--threads", type=positive, default=1, help="number of compression threads")
 
 
 def augment(args: argparse.Namespace) -> dict[str, object]:

@@ -27,28 +27,19 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
     add("--output", type=Path, required=True, nargs="+", metavar="FILE",
         help="output files: one translation per line; - is standard output; first those of all --input with the first "
         "--ini, then those with the second, and so on")  # fmt: skip
-    parser.add_argument(
-        "--nbest",
-        type=int,
-        default=0,
+    add("--nbest", type=int, default=0,
         help="number of distinct translations per n-best list; 0: no lists. The search for n-best lists has a wider "
-        "beam, so that its best translations may differ",
-    )
+        "beam, so that its best translations may differ")  # fmt: skip
     add("--nbest-file", type=Path, nargs="+", metavar="FILE",
         help="output files: n-best lists in Moses format, one file for each --output")  # fmt: skip
     add("--output-details", type=Path, nargs="+", metavar="FILE",
         help="output files: phrases and features of every translation, as 1-best lists in Moses format")  # fmt: skip
     add("--model-dir", type=Path, nargs="+", metavar="DIR",
         help="directory searched first for the model files, by base name; one, or one for each --ini")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="number of threads; sentences are decoded in parallel")
+    add("--threads", type=int, default=1, help="number of threads; sentences are decoded in parallel")
     add_search_options(parser)
-    add(
-        "--report",
-        type=Path,
-        nargs="+",
-        metavar="FILE",
-        help="output files: search statistics for each --output (JSON)",
-    )
+    add("--report", type=Path, nargs="+", metavar="FILE",
+        help="output files: search statistics for each --output (JSON)")  # fmt: skip
 
 
 def decode(args: argparse.Namespace) -> dict[str, object]:

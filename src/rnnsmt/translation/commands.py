@@ -50,9 +50,8 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--cslm-cells", type=positive, default=100, metavar="N",
         help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
-        help="precision of the softmax sum of the CSLM and the joint model; reduced: bfloat16 for small terms on "
-        "CPUs that "
-        "support it")  # fmt: skip
+        help="precision of the softmax sum of the CSLM and the joint model; reduced: bfloat16 for small terms on CPUs "
+        "that support it")  # fmt: skip
     add("--examples", metavar="FILE",
         help=f"raw text of the source language; {EXAMPLES} of its segments become the examples on the page of "
         "`rnnsmt translate --serve`")  # fmt: skip
@@ -107,12 +106,8 @@ def choose_examples(texts: Sequence[str]) -> list[str]:
 def translate_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--system", required=True, metavar="DIR", help="directory of a tuned system, or of an unpacked archive of one")
-    add(
-        "--input",
-        default=STANDARD_STREAM,
-        metavar="FILE",
-        help="input file: raw text, one segment per line, or SGM; - is standard input",
-    )
+    add("--input", default=STANDARD_STREAM, metavar="FILE",
+        help="input file: raw text, one segment per line, or SGM; - is standard input")  # fmt: skip
     add("--output", default=STANDARD_STREAM, metavar="FILE", help="output file; - is standard output")
     add("--nbest", type=positive, metavar="N",
         help="write n-best lists of this size: line number from 0 ||| translation ||| score")  # fmt: skip
@@ -123,9 +118,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     add("--host", metavar="ADDRESS",
         help="address that --serve listens on, 0.0.0.0 for all interfaces; if not given, 127.0.0.1")  # fmt: skip
     add("--public-name", nargs="+", default=[], metavar="NAME",
-        help="host names by which clients reach --serve, for example those of a reverse proxy; if not given, a "
-        "server on 127.0.0.1 accepts requests for local names only, and any other server requests for "
-        "all names")  # fmt: skip
+        help="host names by which clients reach --serve, for example those of a reverse proxy; if not given, a server "
+        "on 127.0.0.1 accepts requests for local names only, and any other server requests for all names")  # fmt: skip
     add("--trusted-proxy", nargs="+", default=[], metavar="ADDRESS",
         help="addresses or networks of reverse proxies; for requests from these addresses, the client address is "
         "taken from the header X-Forwarded-For, which is ignored otherwise")  # fmt: skip

@@ -127,12 +127,8 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
 
 def optimise_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--ini",
-        required=True,
-        metavar="FILE",
-        help="moses.ini with the features of the n-best lists and the initial weights",
-    )
+    add("--ini", required=True, metavar="FILE",
+        help="moses.ini with the features of the n-best lists and the initial weights")  # fmt: skip
     add("--nbest", required=True, metavar="FILE", help="n-best lists of the development set, in Moses format")
     add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
     add("--reference", required=True, nargs="+", metavar="FILE",
@@ -188,21 +184,12 @@ def rerank_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", required=True, nargs="+", metavar="FILE",
         help="moses.ini with the features of the n-best lists and their weights")  # fmt: skip
-    add(
-        "--nbest",
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="n-best lists of each --input; first those for the first --ini, then those for the second, and so on",
-    )
+    add("--nbest", required=True, nargs="+", metavar="FILE",
+        help="n-best lists of each --input; first those for the first --ini, then those for the second, and so "
+        "on")  # fmt: skip
     add("--input", required=True, nargs="+", metavar="FILE", help="source texts of the n-best lists, tokenised")
-    add(
-        "--output",
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="output files: one translation per line, one file for each --nbest",
-    )
+    add("--output", required=True, nargs="+", metavar="FILE",
+        help="output files: one translation per line, one file for each --nbest")  # fmt: skip
     add("--report", nargs="+", metavar="FILE", help="output files: statistics of each --output (JSON)")
 
 
