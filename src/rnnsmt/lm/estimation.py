@@ -131,12 +131,7 @@ def find_lmplz(estimator: str) -> str | None:
 
 
 def run_lmplz(
-    lmplz: str,
-    inputs: Sequence[str | Path],
-    order: int,
-    output: str | Path,
-    memory_mb: int,
-    prune: Sequence[int] = (),
+    lmplz: str, inputs: Sequence[str | Path], order: int, output: str | Path, memory_mb: int, prune: Sequence[int] = ()
 ) -> dict[str, object]:
     """Estimate a model with lmplz; inputs may be compressed, and the ARPA file is written atomically.
 

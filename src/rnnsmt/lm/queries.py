@@ -290,11 +290,5 @@ def measure(model: Queries, lines: Iterable[str], name: str) -> Perplexity:
     events = words  # word_scores yields the words and </s>
     words -= sentences
     return Perplexity(
-        sentences,
-        words,
-        oov,
-        total,
-        unknown,
-        10 ** (-total / events),
-        10 ** (-(total - unknown) / (events - oov)),
+        sentences, words, oov, total, unknown, 10 ** (-total / events), 10 ** (-(total - unknown) / (events - oov))
     )

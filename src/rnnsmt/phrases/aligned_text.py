@@ -250,10 +250,7 @@ def _describe(paths: tuple[str, str, str], line: int, rows: Rows, row: int, prob
     return f"{paths[2]}, line {line}: {problem}"
 
 
-LINK_ERRORS = {
-    1: "not a list of links i-j",
-    2: "a link points beyond the end of the sentence",
-}
+LINK_ERRORS = {1: "not a list of links i-j", 2: "a link points beyond the end of the sentence"}
 """Messages of the problems that ``parse_links`` returns."""
 
 

@@ -22,12 +22,7 @@ import numpy as np
 from rnnsmt.base.kernels.arrays import lower_bound
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_integer, put_number
-from rnnsmt.phrases.packing import (
-    phrase_bytes,
-    put_phrase,
-    put_separator,
-    unpack,
-)
+from rnnsmt.phrases.packing import phrase_bytes, put_phrase, put_separator, unpack
 
 
 class Smoothing(NamedTuple):
@@ -274,14 +269,7 @@ def score_pairs(
 
 @kernel()
 def write_phrase_lines(
-    start: int,
-    rows: Any,
-    packings: Any,
-    texts: Any,
-    chosen: Any,
-    counts: Any,
-    scores: Any,
-    buffer: Any,
+    start: int, rows: Any, packings: Any, texts: Any, chosen: Any, counts: Any, scores: Any, buffer: Any
 ) -> Any:
     """Write the lines of the pairs from ``start`` into ``buffer``.
 

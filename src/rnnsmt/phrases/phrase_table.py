@@ -179,14 +179,7 @@ def write_reordering_table(
 
 @kernel()
 def write_reordering_lines(
-    start: int,
-    rows: Any,
-    packings: Any,
-    texts: Any,
-    columns: Any,
-    alignments: int,
-    smoothing: float,
-    buffer: Any,
+    start: int, rows: Any, packings: Any, texts: Any, columns: Any, alignments: int, smoothing: float, buffer: Any
 ) -> Any:
     """Write the lines of the pairs from ``start`` into ``buffer``.
 

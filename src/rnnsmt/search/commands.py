@@ -196,8 +196,4 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
     output = (args.output_dir or binary_folders(texts, None)[0]) / NAME
     tables, size = make_binary(output, texts, read_tables)
     say(f"{output}: written from {', '.join(text.path.name for text in texts)}")
-    return {
-        "phrase pairs": len(tables.phrases.source_of),
-        "language models": len(tables.lms),
-        "bytes": size,
-    }
+    return {"phrase pairs": len(tables.phrases.source_of), "language models": len(tables.lms), "bytes": size}

@@ -167,13 +167,7 @@ class SentenceSearch:
         places = np.arange(ends[-1]) + np.repeat(targets.bounds[phrases] - ends[:-1], lengths)
         segments = np.stack([derivations.starts[:used], derivations.ends[:used], lengths.astype(np.int32)], axis=1)
         return NBest(
-            targets.words[places],
-            ends[offsets],
-            looked_up.words,
-            features,
-            features @ self.weights,
-            segments,
-            offsets,
+            targets.words[places], ends[offsets], looked_up.words, features, features @ self.weights, segments, offsets
         )
 
     def features_of(self, derivations: Derivations, rows: np.ndarray, sentences: np.ndarray) -> np.ndarray:

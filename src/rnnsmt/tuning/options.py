@@ -67,10 +67,7 @@ def add_optimiser(parser: argparse.ArgumentParser) -> None:
 def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
     """Return the optimiser options of a command with the options of ``add_optimiser``."""
     return OptimiserOptions(
-        optimiser=args.optimiser,
-        restarts=args.restarts,
-        random_directions=args.random_directions,
-        combine=args.combine,
+        optimiser=args.optimiser, restarts=args.restarts, random_directions=args.random_directions, combine=args.combine
     )
 
 

@@ -143,15 +143,7 @@ TARGET_COVERAGE = _record("mask:u8", "future:f8", "gap:i4", "group:i4")
 """A coverage of the stack that is being filled, its future cost, and the first of its groups in ``Work.members``."""
 
 TARGET_GROUP = _record(
-    "coverage:i4",
-    "end:i4",
-    "swap:i4",
-    "count:i4",
-    "next:i4",
-    "first:i4",
-    "block_start:i4",
-    "block_end:i4",
-    "below:i4",
+    "coverage:i4", "end:i4", "swap:i4", "count:i4", "next:i4", "first:i4", "block_start:i4", "block_end:i4", "below:i4"
 )
 """A group of the stack that is being filled, with the fields of ``GROUP``; ``coverage`` is an index into
 ``Work.targets``."""
