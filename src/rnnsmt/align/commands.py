@@ -136,13 +136,13 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
         done
         rnnsmt align links --corpus try/parts/corpus.npz --counts try/parts/counts.4.*.npz --output try/in-parts.gz
     """
-    from rnnsmt.align import shards
+    from rnnsmt.align import training
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.training import fingerprint
 
     bitext = read_bitext(args.source, args.target)
     job = {**_fingerprint(args), "--parts": args.parts, **fingerprint(bitext)}
-    pairs = shards.cut(bitext, job, args.output_dir, args.threads, args.max_pairs)
+    pairs = training.cut_shards(bitext, job, args.output_dir, args.threads, args.max_pairs)
     return {"sentences": bitext.sentences, "word pairs": pairs, "parts": args.parts}
 
 
@@ -164,9 +164,9 @@ def count(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt align count --part try/parts/part.$part-of-2.npz --parameters try/parts/parameters.$pass.npz \
             --output try/parts/counts.$pass.$part.npz
     """
-    from rnnsmt.align import shards
+    from rnnsmt.align import training
 
-    return {"pass": shards.count(args.part, args.parameters, args.output, args.threads)}
+    return {"pass": training.count_shard(args.part, args.parameters, args.output, args.threads)}
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
@@ -185,9 +185,9 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt align estimate --corpus try/parts/corpus.npz --parameters try/parts/parameters.$pass.npz \
             --counts try/parts/counts.$pass.*.npz --output try/parts/parameters.$((pass + 1)).npz
     """
-    from rnnsmt.align import shards
+    from rnnsmt.align import training
 
-    return {"pass": shards.estimate(args.corpus, args.parameters, args.counts, args.output)}
+    return {"pass": training.estimate_from_shards(args.corpus, args.parameters, args.counts, args.output)}
 
 
 def links_options(parser: argparse.ArgumentParser) -> None:
@@ -205,10 +205,10 @@ def links(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt align links --corpus try/parts/corpus.npz --counts try/parts/counts.4.*.npz --output try/in-parts.gz
     """
-    from rnnsmt.align import shards
+    from rnnsmt.align import training
     from rnnsmt.align.pharaoh import write_links
 
-    return {"links": write_links(args.output, shards.links(args.corpus, args.counts))}
+    return {"links": write_links(args.output, training.links_of_shards(args.corpus, args.counts))}
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ arrays with their dtypes, shapes and offsets, and the checksum of all of them. E
 ``ALIGNMENT`` bytes.
 
 The file may come from anybody: everything that the kernels rely on is checked once, when the file is mapped
-(``kernels.soundness``).
+(``kernels.tables``).
 
 The file is used only if it was made from the text files that the ini names. A text file is identified by its size and
 modification time. If the time differs or is a whole number of seconds, as archives and some file systems store it, the
@@ -37,7 +37,7 @@ from rnnsmt.base.kernels.strings import STRING_FAULTS, Interner, InternTable
 from rnnsmt.base.progress import say
 from rnnsmt.lm.automaton import AUTOMATON_FAULTS, ROW, STATE, UNIGRAM, Automaton, LmArrays
 from rnnsmt.moses.ini import PHRASE_TABLES
-from rnnsmt.search.kernels import soundness
+from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.phrase_pairs import Affiliations, PhraseTable, ReorderingTable
 
 NAME = "model.binary"
@@ -397,7 +397,7 @@ class _Binary:
             InputError: one is wrong.
         """
         affiliations = phrases.affiliations or Affiliations(np.zeros(0, np.int64), np.zeros(0, np.int8))
-        model = soundness.MappedModel(
+        model = kernels.MappedModel(
             phrases.sources.table,
             phrases.targets.table,
             phrases.source_of,
@@ -413,18 +413,18 @@ class _Binary:
         )
         data = np.frombuffer(self._map, np.uint64, offset=self._begin)
         expected = np.uint64(int(self.header["checksum"], 16))
-        part, fault, number = soundness.model_fault(data, expected, new_checksum(), model)
-        if part == soundness.DATA:
+        part, fault, number = kernels.model_fault(data, expected, new_checksum(), model)
+        if part == kernels.DATA:
             raise self._unusable("is damaged: its checksum is wrong")
         if part >= 0:
             found = {
-                soundness.SOURCES: f"source phrases with {STRING_FAULTS[fault]}",
-                soundness.TARGETS: f"target phrases with {STRING_FAULTS[fault]}",
-                soundness.PAIRS: f"phrase pairs with {soundness.PAIR_FAULTS[fault]}",
-                soundness.AFFILIATIONS: "word alignments that do not fit the phrases",
-                soundness.REORDERING: "missing reordering scores, or reordering scores that are not logarithms",
-                soundness.LM_WORDS: f"words of LM {number + 1} with {STRING_FAULTS[fault]}",
-                soundness.LMS: f"LM {number + 1} with {AUTOMATON_FAULTS[fault]}",
+                kernels.SOURCES: f"source phrases with {STRING_FAULTS[fault]}",
+                kernels.TARGETS: f"target phrases with {STRING_FAULTS[fault]}",
+                kernels.PAIRS: f"phrase pairs with {kernels.PAIR_FAULTS[fault]}",
+                kernels.AFFILIATIONS: "word alignments that do not fit the phrases",
+                kernels.REORDERING: "missing reordering scores, or reordering scores that are not logarithms",
+                kernels.LM_WORDS: f"words of LM {number + 1} with {STRING_FAULTS[fault]}",
+                kernels.LMS: f"LM {number + 1} with {AUTOMATON_FAULTS[fault]}",
             }
             raise self._unusable(f"was not written by rnnsmt: it has {found[part]}")
 

@@ -54,7 +54,7 @@ class NeuralFeature(ABC):
     The state of a hypothesis is a *context*, the number of a row of ``Store.contexts``, on which the scores of all
     following words depend. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are
     equal, so that a context should contain no more than the last target words. With several features, a hypothesis has
-    a joint context (``kernels.joint_states``); each feature reads its own contexts only.
+    a joint context (``kernels.cells``); each feature reads its own contexts only.
 
     The queries of a stack are the target phrases of the selected cells after the contexts of their hypotheses
     (``Work.phrases``, see ``PHRASE_REQUEST``), one n-gram per word and one for ``</s>`` in the last stack. ``gather``
@@ -116,7 +116,7 @@ class NeuralFeature(ABC):
         of the request on, and the context after the phrase to row ``feature`` of ``work.end_contexts``.
 
         Args:
-            feature: number of this feature among those of the search, which ``kernels.joint_states.context_of_feature``
+            feature: number of this feature among those of the search, which ``kernels.cells.context_of_feature``
                 needs to find its own context in that of a hypothesis.
             sentence: index of the sentence in the text.
             work: workspace of the sentence.

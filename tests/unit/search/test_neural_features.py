@@ -15,7 +15,7 @@ import pytest
 from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode
-from rnnsmt.search.kernels.joint_states import context_of_feature
+from rnnsmt.search.kernels.cells import context_of_feature
 from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES
 from rnnsmt.search.kernels.records import Work
 from rnnsmt.search.model import SearchModel, load_model

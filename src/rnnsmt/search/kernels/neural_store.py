@@ -18,7 +18,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
-from rnnsmt.search.kernels.joint_states import context_after, context_of_feature
+from rnnsmt.search.kernels.cells import context_after, context_of_feature
 
 _NONE = -1
 

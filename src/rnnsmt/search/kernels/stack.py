@@ -11,9 +11,17 @@ import numpy as np
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
 from rnnsmt.lm.automaton import query
-from rnnsmt.search.kernels.cells import answer_requests, choose_cells, collect_edges, target_group
+from rnnsmt.search.kernels.cells import (
+    answer_joint_requests,
+    answer_requests,
+    choose_cells,
+    collect_edges,
+    first_context,
+    first_joint_state,
+    joint_end,
+    target_group,
+)
 from rnnsmt.search.kernels.features import future_costs
-from rnnsmt.search.kernels.joint_states import answer_joint_requests, first_context, first_joint_state, joint_end
 from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP, Extension
 
 _NONE = -1
