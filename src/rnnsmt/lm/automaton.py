@@ -105,7 +105,9 @@ def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Au
         InputError: ``<s>`` or ``</s>`` is missing, an n-gram occurs twice, or its context is not in the model.
     """
     words = arpa.words
-    known = {name: int(i) for name, i in zip((b"<s>", b"</s>", b"<unk>", b"<UNK>"), _lookup(words), strict=True)}
+    special, reserved = [b"<s>", b"</s>", b"<unk>", b"<UNK>"], Interner()
+    reserved.add(special)
+    known = {name: int(i) for name, i in zip(special, words.ids_of(reserved), strict=True)}  # -1: missing
     if known[b"<s>"] < 0 or known[b"</s>"] < 0:
         raise InputError(f"{where}: <s> and </s> must be among the 1-grams")
     unk = max(known[b"<unk>"], known[b"<UNK>"])
@@ -143,13 +145,6 @@ def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Au
     finish(rows, is_state, node_links, np.zeros(len(node_links), np.int32), states, unigrams)
     start = int(unigrams["next"][known[b"<s>"]])
     return Automaton(LmArrays(rows, states, unigrams), words, arpa.order, start, unk, known[b"</s>"])
-
-
-def _lookup(words: Interner) -> np.ndarray:
-    """Return the ids of ``<s>``, ``</s>``, ``<unk>`` and ``<UNK>``, -1 if missing."""
-    probe = Interner()
-    probe.add([b"<s>", b"</s>", b"<unk>", b"<UNK>"])
-    return words.ids_of(probe)
 
 
 def load_automaton(path: str | Path) -> Automaton:

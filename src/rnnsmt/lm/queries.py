@@ -208,7 +208,9 @@ def load_kenlm(path: str | Path) -> Any:
     except UnicodeDecodeError:
         reason = "not UTF-8"
     except (OSError, RuntimeError) as error:
-        reason = _reason(str(error))
+        # without source location, as one line of bounded length
+        reason = re.sub(r"\(\S+ in .*? threw \w+(?: because `.*?')?\. ?", "(", " ".join(str(error).split()))
+        reason = reason if len(reason) <= 300 else f"{reason[:200]} ... {reason[-80:]}"
         if reason.endswith("()"):  # some versions of Python omit a message that is not UTF-8
             reason = "not UTF-8"
     raise InputError(f"{path}: KenLM cannot load it as a language model ({reason}); create it again")
@@ -228,12 +230,6 @@ def _check_header(path: str | Path) -> None:
             raise InputError(f"{path}, line {number}: 'ngram ORDER=COUNT' expected; create the model again")
         if line.endswith(b"-grams:"):
             return
-
-
-def _reason(text: str) -> str:
-    """Return KenLM's message without source location, as one line of bounded length."""
-    text = re.sub(r"\(\S+ in .*? threw \w+(?: because `.*?')?\. ?", "(", " ".join(text.split()))
-    return text if len(text) <= 300 else f"{text[:200]} ... {text[-80:]}"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from rnnsmt.search.model import SearchModel
 from rnnsmt.search.nbest import Derivations, NBest, NBestExtractor, Translation, best_derivation, target_strings
 from rnnsmt.search.neural import FeatureText, NeuralFeature
 from rnnsmt.search.options import SearchOptions
-from rnnsmt.search.phrase_pairs import TranslationOptions
+from rnnsmt.search.phrase_pairs import TranslationOptions, concatenated_ranges
 from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import look_up, rank
 
@@ -136,7 +136,9 @@ class SentenceSearch:
 
     def found(self, number: int, work: Work, hypothesis: int) -> Translation:
         """Return the translation of a sentence whose search has ended, with ``hypothesis`` as the best one."""
-        self._add_counts(work)
+        with self._lock:
+            self.counts[CELLS:] += work.counts[CELLS:]
+        work.counts[CELLS:] = 0
         derivation = best_derivation(work, hypothesis)
         best = self.realized(derivation, number)
         rows = self.ranked.row[derivation.options[: derivation.offsets[-1]]]
@@ -163,8 +165,7 @@ class SentenceSearch:
         phrases = looked_up.target_of[rows]
         lengths = targets.bounds[phrases + 1] - targets.bounds[phrases]
         ends = np.concatenate([[0], np.cumsum(lengths)])
-        # concatenated ranges bounds[p]..bounds[p + 1] - 1 of all phrases
-        places = np.arange(ends[-1]) + np.repeat(targets.bounds[phrases] - ends[:-1], lengths)
+        places = concatenated_ranges(targets.bounds[phrases], lengths)
         segments = np.stack([derivations.starts[:used], derivations.ends[:used], lengths.astype(np.int32)], axis=1)
         return NBest(
             targets.words[places], ends[offsets], looked_up.words, features, features @ self.weights, segments, offsets
@@ -189,11 +190,6 @@ class SentenceSearch:
                     feature.forget()
                 features[:, column] = feature.derivation_scores(derivations, rows, sentences, text)
         return features
-
-    def _add_counts(self, work: Work) -> None:
-        with self._lock:
-            self.counts[CELLS:] += work.counts[CELLS:]
-        work.counts[CELLS:] = 0
 
     def _extractor(self) -> NBestExtractor:
         """Return the n-best extractor of the calling thread."""

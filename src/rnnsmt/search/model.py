@@ -202,7 +202,8 @@ def load_model(
     if folder is not None and not folder.is_dir():
         raise InputError(f"{folder}: no such directory")
     ini.check_sections()
-    xml_input = _xml_policy(ini)
+    policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
+    xml_input = None if policy == "pass-through" else policy
     if sentences is not None:
         sentences = [one.text for one in _without_marks(sentences, xml_input, False)]
     names, columns = feature_vector(ini)
@@ -211,6 +212,7 @@ def load_model(
     scores, hierarchical = reordering_columns(ini, single(ini, "LexicalReordering"))
     tables = fitting_tables(binary_folders(texts, folder), texts) or read_tables(texts, sentences)
     options = NetworkOptions(threads, device, precision)
+    limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else ini.distortion_limit
     return SearchModel(
         ini=ini,
         feature_names=names,
@@ -222,7 +224,7 @@ def load_model(
         hierarchical=hierarchical,
         lms=tables.lms,
         columns=columns,
-        distortion_limit=_distortion_limit(ini),
+        distortion_limit=max(min(limit, MAX_WINDOW), 0),
         table_limits=[ini.table_limit_of(feature) for feature in some(ini, PHRASE_TABLES)],
         longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
@@ -246,18 +248,6 @@ def _networks(ini: MosesIni, folder: Path | None) -> list[tuple[Feature, Path]]:
     if len(joint) > 1:
         raise InputError(f"{ini.path}: {' and '.join(joint)} are joint models; this decoder supports one")
     return [(feature, ini.located(feature, folder)) for feature in features]
-
-
-def _xml_policy(ini: MosesIni) -> str | None:
-    """Return ``SearchModel.xml_input`` of an ini."""
-    policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
-    return None if policy == "pass-through" else policy
-
-
-def _distortion_limit(ini: MosesIni) -> int:
-    """Return the distortion limit of an ini, within the limit of the search."""
-    limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
-    return max(limit, 0)
 
 
 def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:

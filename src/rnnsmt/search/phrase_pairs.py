@@ -30,6 +30,11 @@ FEW_PAIRS = 10
 """Below this number of phrase pairs, all of them may be missing from a reordering table by chance."""
 
 
+def concatenated_ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the integers begins[i]..begins[i] + lengths[i] - 1 of all i, one range after the other, ``int64``."""
+    return np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+
+
 class Affiliations(NamedTuple):
     """The source words with which the target words of phrase pairs are affiliated.
 
@@ -44,10 +49,8 @@ class Affiliations(NamedTuple):
     def of(self, rows: np.ndarray) -> "Affiliations":
         """Return the affiliations of the pairs ``rows``, in this order."""
         lengths = self.bounds[rows + 1] - self.bounds[rows]
-        bounds = np.concatenate([[0], np.cumsum(lengths)])
-        # concatenated ranges bounds[r]..bounds[r + 1] - 1 of all rows
-        words = np.arange(bounds[-1]) + np.repeat(self.bounds[rows] - bounds[:-1], lengths)
-        return Affiliations(bounds, self.places[words])
+        words = concatenated_ranges(self.bounds[rows], lengths)
+        return Affiliations(np.concatenate([[0], np.cumsum(lengths)]), self.places[words])
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """Translation options: phrase pairs for all spans of sentences, including unknown words, ranked under weights."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.features import score_alone, suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel
-from rnnsmt.search.phrase_pairs import Affiliations, TargetPhrases, TranslationOptions
+from rnnsmt.search.phrase_pairs import Affiliations, TargetPhrases, TranslationOptions, concatenated_ranges
 from rnnsmt.search.source_text import GivenTranslation, check_lengths, sentence_bytes, walls_before
 
 
@@ -107,7 +108,8 @@ def _with_further_pairs(
     The source phrases of XML also get the pairs that the table has for the same span.
     """
     interner = Interner()
-    words = ["" if _dropped(model, word) else word for word in unknown]
+    # unknown words are dropped or passed through; those with digits always passed through, as in Moses
+    words = ["" if model.drop_unknown and not re.search("[0-9]", word) else word for word in unknown]
     phrase_of = interner.add([text.encode("utf-8") for text in [*words, *(one.target for one in given)]])
     table = model.table
     used, first = _rows_of(table.source_of, spans), table.first
@@ -236,14 +238,7 @@ def _rows_of(source_of: np.ndarray, spans: list[np.ndarray]) -> np.ndarray:
     found = np.unique(np.concatenate([np.zeros(0, np.int32), *(table.ravel() for table in spans)]))
     found = found[found >= 0]
     begins, ends = np.searchsorted(source_of, found), np.searchsorted(source_of, found, "right")
-    lengths = ends - begins
-    # concatenated ranges begins[i]..ends[i] - 1
-    return np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-
-
-def _dropped(model: SearchModel, word: str) -> bool:
-    """Return whether an unknown word is dropped; words with digits are always passed through, as in Moses."""
-    return model.drop_unknown and not any(digit in word for digit in "0123456789")
+    return concatenated_ranges(begins, ends - begins)
 
 
 def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.ndarray) -> np.ndarray:

@@ -160,9 +160,7 @@ def choose_for_neural(cells, ends, ranked, work, constants):
     Args:
         cells: number of cells.
         ends: 1 if the cells complete the sentence, so that ``</s>`` is scored, else 0.
-        ranked: ``RankedOptions``.
-        work: ``Work``.
-        constants: ``SearchConstants``.
+        ranked, work, constants: ``RankedOptions``, ``Work``, ``SearchConstants``.
 
     Returns:
         (number of cells, number of requests, number of groups of hypotheses).
@@ -204,8 +202,7 @@ def next_stack(stack, chosen, spans, lms, several, ranked, work, stores, constan
         stack: number of source words that are covered; 0 in the first call, when nothing was chosen before.
         chosen: (cells, requests, groups) of ``choose_for_neural`` for this stack.
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
-        lms: ``LanguageModels``.
-        several: None if there is one n-gram LM.
+        lms, several: ``LanguageModels``; None if there is one LM.
         ranked: ``RankedOptions``.
         work: ``Work`` of the sentence.
         stores: one ``Store`` per neural feature, in which all requests of this stack have been scored.
