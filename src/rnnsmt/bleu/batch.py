@@ -1,7 +1,7 @@
 """BLEU of many candidates at once, for n-best lists and significance tests: classes, and the kernels below them.
 
 References are prepared once, candidates are scored in batches. Results are equal to those of ``multi_bleu``. The
-kernels release the GIL and use no random numbers; the cache stamp of each covers all files of this directory.
+kernels release the GIL and use no random numbers.
 """
 
 import math
