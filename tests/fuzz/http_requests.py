@@ -10,8 +10,9 @@ from contextlib import suppress
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.translation.server import ClientLog, Server
+from rnnsmt.translation.server import Server
 from rnnsmt.translation.system import System
+from rnnsmt.translation.translator import ClientLog
 
 from ..unit.search.twin import tiny_model
 from .harness import Case, Harness

@@ -19,7 +19,6 @@ import socket
 import threading
 import time
 import traceback
-from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -36,10 +35,7 @@ from rnnsmt.base.progress import say
 from rnnsmt.translation import api
 from rnnsmt.translation.api import JSON, RefusedError, documents, features
 from rnnsmt.translation.system import System
-from rnnsmt.translation.translator import FullError, Job, Translator
-
-MOST_ADDRESSES = 10_000
-"""Maximum number of addresses whose requests are counted; the least recently seen address is dropped first."""
+from rnnsmt.translation.translator import ClientLog, FullError, Job, RateLimit, Translator, network_of, plain_address
 
 MOST_CONNECTIONS = 512
 """Maximum number of open connections."""
@@ -71,9 +67,6 @@ DRAIN_SECONDS = 30.0
 LAST_REQUEST_SECONDS = 1.0
 """Time in seconds for a request to begin to arrive on an open connection when the server is asked to stop."""
 
-LINES_PER_MINUTE = 20
-"""Maximum number of lines that the log gets in a minute for what clients do."""
-
 POST_ROUTE = "/translate"
 
 SECURITY_HEADERS = [
@@ -92,49 +85,6 @@ _REPEATED = re.compile(r"[:,]? *(?:bytearray|b['\"])")
 """Where a message of h11 begins to repeat what the client sent."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-class RateLimit:
-    """Limit on the number of requests per address within any 60 seconds."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
-
-    def allows(self, address: str, now: float) -> bool:
-        """Return whether a request may be answered, and count it if so.
-
-        Args:
-            address: address of the client.
-            now: current time in seconds.
-        """
-        times = self._times.setdefault(address, deque())
-        self._times.move_to_end(address)
-        while len(self._times) > MOST_ADDRESSES:
-            self._times.popitem(last=False)
-        while times and times[0] <= now - 60:
-            times.popleft()
-        if len(times) >= self.number:
-            return False
-        times.append(now)
-        return True
-
-
-class ClientLog:
-    """Log of what clients do wrong, without their texts and addresses; clients cannot fill the disk with it."""
-
-    def __init__(self) -> None:
-        self._minute, self._lines = -1, 0
-
-    def say(self, text: str) -> None:
-        """Print a line, unless there were too many in this minute."""
-        if (minute := int(time.monotonic() // 60)) != self._minute:
-            if self._lines > LINES_PER_MINUTE:
-                say(f"{self._lines - LINES_PER_MINUTE} further messages in the previous minute")
-            self._minute, self._lines = minute, 0
-        self._lines += 1
-        if self._lines <= LINES_PER_MINUTE:
-            say("".join(c if c.isprintable() or c == "\n" else "?" for c in text[:5000]))
 
 
 class Server:
@@ -292,7 +242,7 @@ class Server:
             accepted.setblocking(False)
             with suppress(OSError):
                 accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = Connection(self, accepted, _plain_address(address[0]))
+            connection = Connection(self, accepted, plain_address(address[0]))
             if self._has_room(connection):
                 self.connections[connection] = None
                 connection.task = asyncio.get_running_loop().create_task(connection.run())
@@ -337,7 +287,7 @@ class Server:
         named = [value for name, value in headers if name == b"x-forwarded-for"]
         for hop in reversed(b",".join(named).decode("latin-1").split(",")):
             try:
-                address = _plain_address(str(ipaddress.ip_address(hop.strip())))
+                address = plain_address(str(ipaddress.ip_address(hop.strip())))
             except ValueError:
                 break
             if not self.is_proxy(address):
@@ -357,7 +307,7 @@ class Connection:
     """
 
     def __init__(self, server: Server, accepted: socket.socket, peer: str) -> None:
-        self.server, self.socket, self.peer, self.network = server, accepted, peer, _network(peer)
+        self.server, self.socket, self.peer, self.network = server, accepted, peer, network_of(peer)
         self.h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD_BYTES)
         self.is_busy = self.is_closing = self._is_head = self._must_close = False
         self.is_silent = self._is_fresh = True
@@ -507,7 +457,7 @@ class Connection:
         Raises:
             RefusedError: it is refused, or failed.
         """
-        client, translator = _network(self.server.client_of(self.peer, request.headers)), self.server.translator
+        client, translator = network_of(self.server.client_of(self.peer, request.headers)), self.server.translator
         if not self.server.limit.allows(client, time.monotonic()):
             sentence = f"more than {self.server.limit.number} requests per minute; try again later"
             raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, sentence)
@@ -634,22 +584,6 @@ def _is_loopback(name: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
-
-
-def _plain_address(address: str) -> str:
-    """Return an address without its zone, and an IPv4 address that is written as an IPv6 address as the former."""
-    address = address.partition("%")[0]
-    found = ipaddress.ip_address(address)
-    return str(found.ipv4_mapped or found) if found.version == 6 else address
-
-
-def _network(address: str) -> str:
-    """Return the unit that requests are counted by: an IPv4 address, or the /64 network of an IPv6 address.
-
-    A user usually has the whole IPv6 network.
-    """
-    found = ipaddress.ip_address(address)
-    return address if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
 
 
 def serve(

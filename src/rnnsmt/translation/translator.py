@@ -1,10 +1,12 @@
-"""Queue of waiting translations that is fair between clients, and the thread that works through it.
+"""What clients of the server get: limits of requests and log lines, and the queue of translations with its thread.
 
-The unit of work is a line. Lines are taken in turn from every client, and from every job of a client, until a batch
-takes about ``BATCH_SECONDS``; the lines of a batch are translated together. A client therefore waits for one batch of
-others at most, however much they have asked for. A job that nobody waits for any more is dropped before the next batch.
+The queue is fair between clients. The unit of work is a line. Lines are taken in turn from every client, and from every
+job of a client, until a batch takes about ``BATCH_SECONDS``; the lines of a batch are translated together. A client
+therefore waits for one batch of others at most, however much they have asked for. A job that nobody waits for any more
+is dropped before the next batch.
 """
 
+import ipaddress
 import threading
 import time
 from collections import OrderedDict, deque
@@ -13,7 +15,14 @@ from concurrent.futures import Future
 from typing import Any
 
 from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import say
 from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
+
+MOST_ADDRESSES = 10_000
+"""Maximum number of addresses whose requests are counted; the least recently seen address is dropped first."""
+
+LINES_PER_MINUTE = 20
+"""Maximum number of lines that the log gets in a minute for what clients do."""
 
 BATCH_SECONDS = 0.5
 """Aim for the duration of a batch in seconds; a longer line is a batch of its own."""
@@ -38,6 +47,65 @@ EXPLAIN_FACTOR, NBEST_FACTOR = 2, 10
 
 MEMORY = 0.9
 """Weight of the previous batches in the estimate of the speed, per batch."""
+
+
+class RateLimit:
+    """Limit on the number of requests per address within any 60 seconds."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def allows(self, address: str, now: float) -> bool:
+        """Return whether a request may be answered, and count it if so.
+
+        Args:
+            address: address of the client.
+            now: current time in seconds.
+        """
+        times = self._times.setdefault(address, deque())
+        self._times.move_to_end(address)
+        while len(self._times) > MOST_ADDRESSES:
+            self._times.popitem(last=False)
+        while times and times[0] <= now - 60:
+            times.popleft()
+        if len(times) >= self.number:
+            return False
+        times.append(now)
+        return True
+
+
+class ClientLog:
+    """Log of what clients do wrong, without their texts and addresses; clients cannot fill the disk with it."""
+
+    def __init__(self) -> None:
+        self._minute, self._lines = -1, 0
+
+    def say(self, text: str) -> None:
+        """Print a line, unless there were too many in this minute."""
+        if (minute := int(time.monotonic() // 60)) != self._minute:
+            if self._lines > LINES_PER_MINUTE:
+                say(f"{self._lines - LINES_PER_MINUTE} further messages in the previous minute")
+            self._minute, self._lines = minute, 0
+        self._lines += 1
+        if self._lines <= LINES_PER_MINUTE:
+            say("".join(c if c.isprintable() or c == "\n" else "?" for c in text[:5000]))
+
+
+def plain_address(address: str) -> str:
+    """Return an address without its zone, and an IPv4 address that is written as an IPv6 address as the former."""
+    address = address.partition("%")[0]
+    found = ipaddress.ip_address(address)
+    return str(found.ipv4_mapped or found) if found.version == 6 else address
+
+
+def network_of(address: str) -> str:
+    """Return the unit that requests are counted by: an IPv4 address, or the /64 network of an IPv6 address.
+
+    A user usually has the whole IPv6 network.
+    """
+    found = ipaddress.ip_address(address)
+    return address if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
 
 
 class FullError(Exception):

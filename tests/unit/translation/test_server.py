@@ -19,9 +19,9 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.translation import server as module
 from rnnsmt.translation import translator as module_of_queue
-from rnnsmt.translation.server import RateLimit, Server
+from rnnsmt.translation.server import Server
 from rnnsmt.translation.system import System
-from rnnsmt.translation.translator import FullError, Job, Translator
+from rnnsmt.translation.translator import FullError, Job, RateLimit, Translator, plain_address
 from tests.conftest import ROOT
 
 from ..search.twin import tiny_model
@@ -415,7 +415,7 @@ def test_addresses_behind_a_proxy(system):
     assert server.client_of("9.9.9.9", named) == "9.9.9.9"
     assert server.client_of("10.0.0.1", [(b"x-forwarded-for", b"1.2.3.4, nonsense")]) == "10.0.0.1"
     assert server.client_of("10.0.0.1", []) == "10.0.0.1"
-    assert module._plain_address("::ffff:1.2.3.4") == "1.2.3.4"
+    assert plain_address("::ffff:1.2.3.4") == "1.2.3.4"
     server = started(system, 10, names=["Translate.example"])
     assert ask(server, "/", Host="translate.example")[0] == 200
     assert ask(server, "/", Host="evil.example")[0] == 403
