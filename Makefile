@@ -5,6 +5,8 @@
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
 # make fuzz    damage files and requests and use them, MINUTES=5; ONLY=texts runs one harness (tests/fuzz)
 # make docs    the pages of docs/ as a site, in site/
+# make wheel   source distribution and wheel, in dist/; test-wheel installs it in an empty environment and runs a reduced demo
+# make sbom    what .venv contains: CycloneDX and licences, in build/sbom/; make locks renews the locks with hashes
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
 PYTHON ?= python3
@@ -12,8 +14,11 @@ N ?= 50
 CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := build/tools
+UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-annotate \
+  --no-emit-index-url --no-emit-find-links --custom-compile-command "make locks"
 
-.PHONY: setup table test test-all test-slurm fuzz kill-test check docs format clean
+.PHONY: setup table test test-all test-slurm fuzz kill-test check docs wheel test-wheel sbom locks format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -50,8 +55,8 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks setup.py
-	$(BIN)/ruff check src tests benchmarks setup.py
+	$(BIN)/ruff format --check src tests benchmarks setup.py .github
+	$(BIN)/ruff check src tests benchmarks setup.py .github
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -62,9 +67,38 @@ docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "the pages are in site/index.html"
 
+$(TOOLS)/ready: requirements-release.lock
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --requirement requirements-release.lock
+	touch $@
+
+wheel: $(TOOLS)/ready
+	rm -rf dist
+	$(TOOLS)/bin/python -m build --outdir dist
+
+test-wheel:
+	rm -rf build/empty && mkdir -p build/empty
+	$(PYTHON) -m venv build/empty/venv
+	build/empty/venv/bin/python -m pip install --quiet "$$(ls $(CURDIR)/dist/*.whl)[networks]"
+	cd build/empty && PATH="$(CURDIR)/build/empty/venv/bin:$$PATH" && rnnsmt init demo --demo && cd demo && \
+	  rnnsmt run --cores $(CORES) --config 'demo={scale: 0.15}' 'tuning={runs: 1}' 'compare=[baseline, rnn]' && test -s results/table1.md
+
+sbom: $(VENV)/ready $(TOOLS)/ready
+	mkdir -p build/sbom
+	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file build/sbom/rnnsmt.cdx.json $(BIN)/python
+	$(TOOLS)/bin/pip-licenses --python $(BIN)/python --from mixed --format markdown --order license --output-file build/sbom/licences.md
+
+# PyTorch alone is in the second file, with CUDA's libraries on Linux: its build for CPUs is on an index of its own.
+locks: $(TOOLS)/ready
+	mkdir -p build
+	grep -v '^torch==' requirements.lock > build/requirements.in
+	grep '^torch==' requirements.lock > build/requirements-torch.in
+	$(UV_COMPILE) --output-file requirements-hashed.lock build/requirements.in
+	$(UV_COMPILE) --constraint requirements.lock $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^torch$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-torch.lock build/requirements-torch.in
+
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks setup.py
-	$(BIN)/ruff check --fix src tests benchmarks setup.py
+	$(BIN)/ruff format src tests benchmarks setup.py .github
+	$(BIN)/ruff check --fix src tests benchmarks setup.py .github
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
