@@ -116,9 +116,62 @@ def test_locks_with_hashes_have_the_versions_of_the_lock():
     base, torch = (pins(ROOT / f"requirements-hashed{suffix}.lock") for suffix in ("", "-torch"))
     assert base == {name: version for name, version in plain.items() if name != "torch"}
     assert torch["torch"] == plain["torch"]
+    assert f"whl/cpu torch=={plain['torch']}\n" in (ROOT / "docs/install.md").read_text()
     assert not set(base) & set(torch)
     for suffix in ("", "-torch"):
         text = (ROOT / f"requirements-hashed{suffix}.lock").read_text()
         assert "http" not in text
         for entry in re.split(r"^(?=\w)", text, flags=re.M)[1:]:
             assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
+
+
+set_version = runpy.run_path(str(ROOT / ".github/scripts/set_version.py"))
+
+
+def test_set_version_reaches_every_place(tmp_path):
+    """Afterwards, no file of the list states the old version; without a section `Unreleased`, nothing is written."""
+    for name in set_version["STATED"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    changelog = tmp_path / "CHANGELOG.md"
+    changelog.write_text("# Changelog\n\n## Unreleased\n\n* a\n\n## 0.0.1\n\n* z\n")
+    set_version["set_version"](tmp_path, "7.8.9", "2030-01-02")
+    for name, pattern in set_version["STATED"].items():
+        if name != "CHANGELOG.md":
+            assert set(re.findall(pattern, (tmp_path / name).read_text(), re.M)) == {"7.8.9"}, name
+            assert rnnsmt.__version__ in (ROOT / name).read_text()
+    assert release_notes("v7.8.9", "7.8.9", changelog.read_text()) == "* a\n"
+    for version, reason in (("7.8", "not a version"), ("8.0.0", r"CHANGELOG\.md has no line")):
+        with pytest.raises(ValueError, match=reason):
+            set_version["set_version"](tmp_path, version, "2030-01-02")
+    assert "7.8.9" in (tmp_path / "pyproject.toml").read_text()
+
+
+def test_issue_forms_are_complete():
+    """Every form has a name, a description and fields with labels; ids are unique."""
+    forms = [path for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") if path.stem != "config"]
+    assert {path.stem for path in forms} == {"bug", "question", "own-data"}
+    for path in forms:
+        form = yaml.safe_load(path.read_text())
+        assert form["name"]
+        assert form["description"]
+        fields = [field for field in form["body"] if field["type"] != "markdown"]
+        assert all(field["attributes"]["label"] for field in fields)
+        assert len({field["id"] for field in fields}) == len(fields)
+
+
+def test_the_image_has_what_it_copies_and_an_ordinary_user():
+    """Files named by COPY are let through by .dockerignore; the program does not run as root; nothing is the latest."""
+    text = (ROOT / "Dockerfile").read_text()
+    ignored, *kept = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
+    assert ignored == "*"
+    through = {line[1:] for line in kept if line[0] == "!"}
+    assert all((ROOT / name).exists() for name in through)
+    pipeline = runpy.run_path(str(ROOT / ".github/scripts/set_version.py"))["STATED"]
+    assert {name.partition("/")[0] for name in pipeline} - {"CITATION.cff", "CHANGELOG.md"} <= through
+    (copied,) = re.findall(r"^COPY ((?:requirements\S+ )+)", text, re.M)
+    assert set(copied.split()) <= through
+    users = re.findall(r"^(USER|ENTRYPOINT) (.*)$", text, re.M)
+    assert users[0] == ("USER", "1000")
+    assert all(re.search(r":\$\{PYTHON\}-slim( AS \w+)?$", line) for line in re.findall(r"^FROM .*$", text, re.M))
+    assert all("--no-cache-dir" in line for line in re.findall(r"^.*pip (?:install|wheel).*$", text, re.M))
