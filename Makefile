@@ -15,8 +15,13 @@ CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := build/tools
+DOCS := build/docs
+MATHJAX := mathjax-3.2.2
+MATHJAX_SHA256 := 1b9c0a1c44df864e915690558e72adb9cc5203360daefd385084ced3b6c64c09
 UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-annotate \
   --no-emit-index-url --no-emit-find-links --custom-compile-command "make locks"
+
+.DELETE_ON_ERROR:
 
 .PHONY: setup table test test-all test-slurm fuzz kill-test check docs wheel test-wheel sbom locks format clean
 
@@ -55,16 +60,28 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks setup.py .github
-	$(BIN)/ruff check src tests benchmarks setup.py .github
+	$(BIN)/ruff format --check src tests benchmarks setup.py .github docs/hooks.py
+	$(BIN)/ruff check src tests benchmarks setup.py .github docs/hooks.py
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/snakemake --lint
 
-docs: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --requirement requirements-docs.lock
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
+$(DOCS)/ready: requirements-docs.lock
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --requirement requirements-docs.lock
+	touch $@
+
+# The pages load MathJax from the site itself; its package is not in the repository.
+build/$(MATHJAX).tgz:
+	@command -v npm > /dev/null || { echo "the site contains MathJax, which npm fetches: install npm first (Debian: apt install npm)" >&2; exit 1; }
+	mkdir -p build && cd build && npm pack --silent mathjax@$(MATHJAX:mathjax-%=%)
+	echo "$(MATHJAX_SHA256)  $@" | shasum -a 256 --check --status
+
+docs: $(DOCS)/ready build/$(MATHJAX).tgz
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet --site-dir site
+	mkdir -p site/javascripts/mathjax
+	tar xzf build/$(MATHJAX).tgz -C site/javascripts/mathjax --strip-components 2 package/es5/tex-mml-chtml.js package/es5/output/chtml/fonts
 	@echo "the pages are in site/index.html"
 
 $(TOOLS)/ready: requirements-release.lock
@@ -97,8 +114,8 @@ locks: $(TOOLS)/ready
 	$(UV_COMPILE) --constraint requirements.lock $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^torch$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-torch.lock build/requirements-torch.in
 
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks setup.py .github
-	$(BIN)/ruff check --fix src tests benchmarks setup.py .github
+	$(BIN)/ruff format src tests benchmarks setup.py .github docs/hooks.py
+	$(BIN)/ruff check --fix src tests benchmarks setup.py .github docs/hooks.py
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
