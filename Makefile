@@ -6,6 +6,8 @@
 # make fuzz    damage files and requests and use them, MINUTES=5; ONLY=texts runs one harness (tests/fuzz)
 # make bench   compare the speed of five stages with the record of this processor, on the results of `make table`
 # make docs    the pages of docs/ as a site, in site/
+# make wheel   source distribution and wheel, in dist/; test-wheel installs it in an empty environment and runs a reduced demo
+# make sbom    what .venv contains: CycloneDX and licences, in build/sbom/; make locks renews the locks with hashes
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
 PYTHON ?= python3
@@ -13,8 +15,16 @@ N ?= 50
 CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := build/tools
+DOCS := build/docs
+MATHJAX := mathjax-3.2.2
+MATHJAX_SHA256 := 1b9c0a1c44df864e915690558e72adb9cc5203360daefd385084ced3b6c64c09
+UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-annotate \
+  --no-emit-index-url --no-emit-find-links --custom-compile-command "make locks"
 
-.PHONY: setup table test test-all test-slurm fuzz kill-test bench check docs format clean
+.DELETE_ON_ERROR:
+
+.PHONY: setup table test test-all test-slurm fuzz kill-test bench check docs wheel test-wheel sbom locks format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -54,21 +64,62 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks setup.py
-	$(BIN)/ruff check src tests benchmarks setup.py
+	$(BIN)/ruff format --check src tests benchmarks setup.py .github docs/hooks.py
+	$(BIN)/ruff check src tests benchmarks setup.py .github docs/hooks.py
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/snakemake --lint
 
-docs: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --requirement requirements-docs.lock
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
+$(DOCS)/ready: requirements-docs.lock
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --requirement requirements-docs.lock
+	touch $@
+
+# The pages load MathJax from the site itself; its package is not in the repository.
+build/$(MATHJAX).tgz:
+	@command -v npm > /dev/null || { echo "the site contains MathJax, which npm fetches: install npm first (Debian: apt install npm)" >&2; exit 1; }
+	mkdir -p build && cd build && npm pack --silent mathjax@$(MATHJAX:mathjax-%=%)
+	echo "$(MATHJAX_SHA256)  $@" | shasum -a 256 --check --status
+
+docs: $(DOCS)/ready build/$(MATHJAX).tgz
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet --site-dir site
+	mkdir -p site/javascripts/mathjax
+	tar xzf build/$(MATHJAX).tgz -C site/javascripts/mathjax --strip-components 2 package/es5/tex-mml-chtml.js package/es5/output/chtml/fonts
 	@echo "the pages are in site/index.html"
 
+$(TOOLS)/ready: requirements-release.lock
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --requirement requirements-release.lock
+	touch $@
+
+wheel: $(TOOLS)/ready
+	rm -rf dist
+	$(TOOLS)/bin/python -m build --outdir dist
+
+test-wheel:
+	rm -rf build/empty && mkdir -p build/empty
+	$(PYTHON) -m venv build/empty/venv
+	build/empty/venv/bin/python -m pip install --quiet "$$(ls $(CURDIR)/dist/*.whl)[networks]"
+	cd build/empty && PATH="$(CURDIR)/build/empty/venv/bin:$$PATH" && rnnsmt init demo --demo && cd demo && \
+	  rnnsmt run --cores $(CORES) --config 'demo={scale: 0.15}' 'tuning={runs: 1}' 'compare=[baseline, rnn]' && test -s results/table1.md
+
+sbom: $(VENV)/ready $(TOOLS)/ready
+	mkdir -p build/sbom
+	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file build/sbom/rnnsmt.cdx.json $(BIN)/python
+	$(TOOLS)/bin/pip-licenses --python $(BIN)/python --from mixed --format markdown --order license --output-file build/sbom/licences.md
+
+# PyTorch alone is in the second file, with CUDA's libraries on Linux: its build for CPUs is on an index of its own.
+locks: $(TOOLS)/ready
+	mkdir -p build
+	grep -v '^torch==' requirements.lock > build/requirements.in
+	grep '^torch==' requirements.lock > build/requirements-torch.in
+	$(UV_COMPILE) --output-file requirements-hashed.lock build/requirements.in
+	$(UV_COMPILE) --constraint requirements.lock $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^torch$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-torch.lock build/requirements-torch.in
+
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks setup.py
-	$(BIN)/ruff check --fix src tests benchmarks setup.py
+	$(BIN)/ruff format src tests benchmarks setup.py .github docs/hooks.py
+	$(BIN)/ruff check --fix src tests benchmarks setup.py .github docs/hooks.py
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
