@@ -23,12 +23,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.cslm.model import FeedForwardLM, save_model
+from rnnsmt.cslm.model import CslmTrainer, save_model
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.cslm.text import Text, contexts_at
-from rnnsmt.cslm.training import CslmTrainer, FeedForwardTrainer
 from rnnsmt.networks.devices import set_up_device
+from rnnsmt.networks.feed_forward import FeedForwardLM, FeedForwardTrainer
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.settings import PRESETS as JOINT_PRESETS
 from rnnsmt.nnjm.settings import JointSettings

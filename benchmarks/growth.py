@@ -176,7 +176,7 @@ def power(sizes: list[float], values: list[float]) -> tuple[float, float]:
 
 def taken(folder: Path) -> dict[str, dict[str, float]]:
     """Return the resources of each rule: CPU seconds and MB of disk of all jobs, MB of memory of the largest job."""
-    from rnnsmt.monitoring.usage import by_rule
+    from rnnsmt.monitoring.runs import by_rule
 
     return {
         rule: {

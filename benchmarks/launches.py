@@ -21,10 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.unit.fake_cuda import Device, fake_cuda, load_guard
 from tests.unit.launches import counts_of_update, cslm_trainer, make_pairs, make_text, rnn_trainer
 
-from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.ngram_scorer import CudaEngine
 from rnnsmt.cslm.settings import CslmSizes
 from rnnsmt.networks.devices import set_up_device
+from rnnsmt.networks.feed_forward import FeedForwardLM
 
 Row = tuple[str, dict[str, int]]
 

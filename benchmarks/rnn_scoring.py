@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rnnsmt.networks.data import Sequences
 from rnnsmt.networks.devices import set_up_device
-from rnnsmt.networks.id_directory import Sequences
 from rnnsmt.rnn.model import RNNEncoderDecoder, load_model
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.phrase_scores import encode_distinct, prefix_levels, score_range

@@ -22,13 +22,12 @@ import torch
 from torch import Tensor, nn
 
 from rnnsmt.networks.devices import DeviceSetup, set_up_device
-from rnnsmt.networks.operations import Products
-from rnnsmt.rnn.batches import PairBatches, pair_tensors
+from rnnsmt.networks.gradients import Products
 from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import PRESETS, RnnSettings, RnnSizes
-from rnnsmt.rnn.training import RnnTrainer
+from rnnsmt.rnn.training import PairBatches, RnnTrainer, pair_tensors
 
 Minibatch = tuple[Tensor, Tensor]
 

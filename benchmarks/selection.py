@@ -33,7 +33,7 @@ from rnnsmt.cli import main as rnnsmt
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_queries, measure
 from rnnsmt.lm.text import frequent_words
-from rnnsmt.selection.ranking import best, read_scores
+from rnnsmt.selection.pool import best, read_scores
 
 COLUMNS = ["fraction", "lines", "words", "selected", "random", "random_sd", "random_same_words", "oov", "random_oov"]
 

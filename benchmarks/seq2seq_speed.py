@@ -21,8 +21,8 @@ from torch import nn
 from torch.nn.functional import cross_entropy, dropout
 
 from rnnsmt.base.io import read_lines
+from rnnsmt.networks.data import NULL, split
 from rnnsmt.networks.devices import set_up_device
-from rnnsmt.networks.vocabulary import NULL, split
 from rnnsmt.seq2seq.decoding import beam_search
 from rnnsmt.seq2seq.model import load_ensemble
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded

@@ -1,6 +1,6 @@
 """Entry point of ``python -m rnnsmt`` and of the ``rnnsmt`` command."""
 
-from rnnsmt.base.stopping import leave_signals
+from rnnsmt.base.resuming import leave_signals
 
 
 def entry() -> None:

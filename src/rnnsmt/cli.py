@@ -20,10 +20,10 @@ from contextlib import suppress
 from importlib import import_module
 
 from rnnsmt import __version__
-from rnnsmt.base import stopping
 from rnnsmt.base.io import InputError, stdout_is_closed
 from rnnsmt.base.options import check_options
 from rnnsmt.base.progress import StageClock
+from rnnsmt.base.resuming import catch_signals, drop_streams, leave_signals, open_closed_streams, signal_again
 from rnnsmt.stages import CHAPTERS, SHORT, STAGES
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     name = short or f"{args.chapter} {args.stage}"
     try:
-        stopping.catch_signals()
+        catch_signals()
         clock = StageClock(name)
         check_options(args)
         figures = args.run(args)
@@ -223,16 +223,16 @@ def entry() -> None:
 
 
 def _main_with_streams() -> object:
-    stopping.leave_signals()
-    stopping.open_closed_streams()
-    sys.unraisablehook = stopping.signal_again
+    leave_signals()
+    open_closed_streams()
+    sys.unraisablehook = signal_again
     code: object = 0
     try:
         try:
             code = main()
         except SystemExit as stopped:
             code = stopped.code
-        stopping.leave_signals()
+        leave_signals()
         sys.stdout.flush()
     except OSError as error:  # main tells what it knows of: this is about stdout or stderr
         gone, told = isinstance(error, BrokenPipeError), bool(code)
@@ -243,5 +243,5 @@ def _main_with_streams() -> object:
         with suppress(OSError):
             if not gone and not told:
                 print(f"rnnsmt: error: {sentence}", file=sys.stderr)
-        stopping.drop_streams()
+        drop_streams()
     return code

@@ -30,9 +30,10 @@ class Archives(Harness):
 
     def prepare(self) -> None:
         """Make the system and its archives."""
-        from rnnsmt.cslm.model import FeedForwardLM, save_model
+        from rnnsmt.cslm.model import save_model
         from rnnsmt.cslm.settings import CslmSizes
-        from rnnsmt.networks.vocabulary import Vocabulary
+        from rnnsmt.networks.data import Vocabulary
+        from rnnsmt.networks.feed_forward import FeedForwardLM
 
         one_thread()
         model, run = self.folder / "model", self.folder / "run1"

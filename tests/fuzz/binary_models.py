@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.base.kernels.hashing import add_to_checksum, checksum_value, new_checksum
+from rnnsmt.base.kernels.numbers import add_to_checksum, checksum_value, new_checksum
 from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
 from rnnsmt.search import SearchOptions, binary, decode, load_model
 from rnnsmt.search.model import model_texts, read_tables

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from rnnsmt.base.io import InputError
-from rnnsmt.monitoring.network_settings import setting_mistakes
+from rnnsmt.monitoring.estimate import setting_mistakes
 from rnnsmt.plan.config import check, settle
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.models import Systems

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from rnnsmt.cli import main
+from rnnsmt.cslm.model import CslmTrainer
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.cslm.text import Text
-from rnnsmt.cslm.training import CslmTrainer
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.training import Trainer
 from rnnsmt.rnn.pairs import Pairs

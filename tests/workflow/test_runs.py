@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from rnnsmt.cli import main
-from rnnsmt.monitoring.usage import by_rule
+from rnnsmt.monitoring.runs import by_rule
 from rnnsmt.moses.ini import MosesIni
 from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
 

@@ -1,7 +1,7 @@
 # What was learnt, in tables and pictures, and the report.
 import itertools
 
-from rnnsmt.plan.systems import label, share_networks
+from rnnsmt.plan.features import label, share_networks
 
 # What is shown of the RNN Encoder-Decoder needs one network that scores all pairs and p(target | source).
 HAS_RNN = "rnn" in systems.networks and systems.scorer_settings("rnn").get("direction", "direct") == "direct"

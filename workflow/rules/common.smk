@@ -42,8 +42,8 @@ if source := ROOT if ROOT and (ROOT / "src").is_dir() else checkout():
 
 from rnnsmt.align import PASSES_OF
 from rnnsmt.corpus.check import first_warnings
-from rnnsmt.monitoring.network_settings import setting_mistakes
-from rnnsmt.monitoring.run_lock import enter, executes
+from rnnsmt.monitoring.estimate import setting_mistakes
+from rnnsmt.monitoring.runs import enter, executes
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.config import amount_kept, check, is_embedded, parts_of_moses, settle
@@ -73,7 +73,7 @@ if MOSES_PARTS:
 if settled := settle(config):
     logger.info(settled)
 
-# Whether jobs run on other machines than this process. What a killed run left locked is freed, see run_lock.py.
+# Whether jobs run on other machines than this process. What a killed run left locked is freed, see monitoring/runs.py.
 CLUSTER = config["cluster"]
 try:
     if enter(Path(".snakemake"), CLUSTER, sys.argv):

@@ -1,7 +1,7 @@
 # Memory (MB), time (minutes), threads and devices of the jobs, by the table in src/rnnsmt/plan/resources.py. A cluster enforces
 # memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
 from rnnsmt.monitoring.estimate import lines as estimate
-from rnnsmt.monitoring.network_settings import first_layers_mb
+from rnnsmt.monitoring.estimate import first_layers_mb
 from rnnsmt.plan.resources import Machine
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 

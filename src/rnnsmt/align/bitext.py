@@ -15,7 +15,7 @@ Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 MAX_WORDS = 2**31 - 1
-"""Maximum number of words of a side: the maximum of one expected count (``rnnsmt.base.kernels.arrays``)."""
+"""Maximum number of words of a side: the maximum of one expected count (``rnnsmt.base.kernels.numbers``)."""
 
 
 class BitextSide(NamedTuple):

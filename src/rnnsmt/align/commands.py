@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from rnnsmt.align import PASSES_OF
 from rnnsmt.base.io import InputError, count_lines
 from rnnsmt.base.options import positive
-from rnnsmt.base.stopping import Stop
+from rnnsmt.base.resuming import Stop
 
 
 def _add_texts(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +82,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.pharaoh import write_links
     from rnnsmt.align.training import AlignmentState, align, fingerprint
-    from rnnsmt.base.state_folder import StateFolder
+    from rnnsmt.base.resuming import StateFolder
 
     if args.time_limit is not None and not args.state_dir:
         raise InputError("--time-limit needs --state-dir, the directory for checkpoints")

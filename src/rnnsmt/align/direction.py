@@ -1,7 +1,7 @@
 """One alignment direction: every generated word is linked to one given word or to NULL.
 
 A pass over the corpus counts, then estimates. Counting iterates over blocks of sentences, which are the same for any
-number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.base.kernels.arrays``),
+number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.base.kernels.numbers``),
 and sums of fractions are stored per block, so that parameters are bit-identical for any number of threads and parts.
 """
 

@@ -10,8 +10,8 @@ import numpy as np
 from rnnsmt.align import FAST_ALIGN_ITERATIONS
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
 from rnnsmt.align.lexicon import look_up, normalise
-from rnnsmt.base.kernels.arrays import add_count, add_counts
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.numbers import add_count, add_counts
 
 ALPHA = 0.01
 """Parameter of the symmetric Dirichlet prior."""

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
 from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.base.kernels.arrays import ONE, add_count, add_counts
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.numbers import ONE, add_count, add_counts
 
 P_NULL = 0.4 / 1.4
 """Probability of NULL, for every generated word."""

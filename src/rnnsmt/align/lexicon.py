@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align.bitext import BitextSide
-from rnnsmt.base.kernels.arrays import ONE, lower_bound
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.numbers import ONE, lower_bound
 from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.progress import say
 
@@ -283,7 +283,7 @@ def normalise(starts, counts, alpha, t):
 
     Args:
         starts: where each row begins, [rows + 1].
-        counts: int64 [pairs], in fixed point (``rnnsmt.base.kernels.arrays``).
+        counts: int64 [pairs], in fixed point (``rnnsmt.base.kernels.numbers``).
         alpha: parameter of the prior.
         t: [pairs or more], filled.
     """

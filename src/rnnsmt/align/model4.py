@@ -39,8 +39,8 @@ from rnnsmt.align.hmm import P_NULL as HMM_NULL
 from rnnsmt.align.hmm import UNIFORM, path_score, transitions, viterbi
 from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.base.kernels.arrays import ONE, add_count, add_counts
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.numbers import ONE, add_count, add_counts
 
 HMM, MODEL3, MODEL4 = 0, 3, 4
 

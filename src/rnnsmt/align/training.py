@@ -30,8 +30,7 @@ from rnnsmt.base.io import InputError, atomic_path
 from rnnsmt.base.options import bounds_of_part
 from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.progress import Meter, say
-from rnnsmt.base.state_folder import StateFolder
-from rnnsmt.base.stopping import Stop
+from rnnsmt.base.resuming import StateFolder, Stop
 
 DIRECTIONS = ("forward", "reverse")
 """Alignment directions; in ``forward``, target words are generated from source words."""

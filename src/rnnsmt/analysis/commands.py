@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def learning_curve_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.drawing import add_output
+    from rnnsmt.base.rendering import add_output
 
     parser.add_argument(
         "--history",
@@ -39,7 +39,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
             --output try/learning.png try/learning.svg
     """
     from rnnsmt.analysis.curves import LearningCurve, draw_learning_curves
-    from rnnsmt.base.drawing import check_output, save
+    from rnnsmt.base.rendering import check_output, save
 
     check_output(args.output)
     curves = [LearningCurve.read(path) for path in args.history]
@@ -50,7 +50,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
 
 
 def mert_curves_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.drawing import add_output
+    from rnnsmt.base.rendering import add_output
 
     parser.add_argument(
         "--history",
@@ -74,7 +74,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
             --output try/mert.png
     """
     from rnnsmt.analysis.curves import draw_mert_curves, read_history
-    from rnnsmt.base.drawing import check_output, save
+    from rnnsmt.base.rendering import check_output, save
 
     check_output(args.output)
     systems: dict[str, list[dict[str, Any]]] = {}
@@ -89,7 +89,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
 
 
 def bleu_curves_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.drawing import add_output
+    from rnnsmt.base.rendering import add_output
 
     add = parser.add_argument
     add("--system", action="append", nargs="+", required=True, metavar=("NAME FILE", "FILE"),
@@ -122,8 +122,8 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
     import numpy as np
 
     from rnnsmt.analysis.curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
-    from rnnsmt.base.drawing import check_output, save
     from rnnsmt.base.io import read_lines, words_of, write_json
+    from rnnsmt.base.rendering import check_output, save
     from rnnsmt.bleu.multi_bleu import corpus_statistics, read_texts
 
     check_output(args.output)
@@ -145,7 +145,7 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
 
 
 def sentence_vectors_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.drawing import add_output
+    from rnnsmt.base.rendering import add_output
 
     add = parser.add_argument
     add("--model", required=True, metavar="FILE", help="model file written by `seq2seq train`")
@@ -166,14 +166,9 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt analysis sentence-vectors --model try/lstm.pt --sentences try/sentences.en \
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
     """
-    from rnnsmt.analysis.representations import (
-        draw_sentence_vectors,
-        principal_components,
-        read_groups,
-        vectors_of,
-    )
-    from rnnsmt.base.drawing import check_output, save
+    from rnnsmt.analysis.representations import draw_sentence_vectors, principal_components, read_groups, vectors_of
     from rnnsmt.base.io import read_lines, write_json
+    from rnnsmt.base.rendering import check_output, save
 
     check_output(args.output)
     groups = read_groups(read_lines(args.sentences), args.sentences)
@@ -208,7 +203,7 @@ def _add_scores(parser: argparse.ArgumentParser) -> None:
 
 
 def score_scatter_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.drawing import add_output
+    from rnnsmt.base.rendering import add_output
 
     _add_scores(parser)
     add = parser.add_argument
@@ -230,7 +225,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
             --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
             --sample 20000 --output try/scores.png
     """
-    from rnnsmt.base.drawing import check_output, save
+    from rnnsmt.base.rendering import check_output, save
 
     check_output(args.output)
 
@@ -322,7 +317,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
 
 
 def embeddings_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.drawing import add_output
+    from rnnsmt.base.rendering import add_output
 
     add = parser.add_argument
     add(
@@ -354,7 +349,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
             --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
             --output-json try/words.json
     """
-    from rnnsmt.base.drawing import check_output, save
+    from rnnsmt.base.rendering import check_output, save
 
     check_output([*args.output, *args.output_zooms])
     need_torch()

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.drawing import BLUE, GREY, ORANGE, canvas
 from rnnsmt.base.io import InputError, read_json, words_of
+from rnnsmt.base.rendering import BLUE, GREY, ORANGE, canvas
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.plan.systems import label
+from rnnsmt.plan.features import label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

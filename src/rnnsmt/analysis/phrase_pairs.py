@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.drawing import canvas
 from rnnsmt.base.io import InputError, read_line_blocks
 from rnnsmt.base.progress import Meter
+from rnnsmt.base.rendering import canvas
 from rnnsmt.phrases.augmentation import ScoreColumn
 from rnnsmt.phrases.table import PhraseEntry, parse_phrase_line
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
-    from rnnsmt.networks.vocabulary import Vocabulary
+    from rnnsmt.networks.data import Vocabulary
     from rnnsmt.rnn.model import RNNEncoderDecoder
 
 DIRECT = 2

@@ -12,7 +12,7 @@ import yaml
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, read_lines
-from rnnsmt.base.templates import write_page
+from rnnsmt.base.rendering import write_page
 from rnnsmt.plan.features import REGISTRY
 
 TEMPLATE = "report.html.j2"

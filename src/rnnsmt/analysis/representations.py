@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.drawing import BLUE, INK, ORANGE, canvas, styled
 from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.rendering import BLUE, INK, ORANGE, canvas, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +81,7 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
     """
     import torch
 
-    from rnnsmt.networks.vocabulary import UNK
+    from rnnsmt.networks.data import UNK
     from rnnsmt.rnn.phrase_scores import encode_distinct
 
     lengths = np.diff(pairs.sides[0].offsets)

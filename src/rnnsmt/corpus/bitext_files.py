@@ -27,9 +27,9 @@ from rnnsmt.base.io import (
     open_zip,
     open_zip_member,
 )
-from rnnsmt.base.languages import TWO_LETTERS, language_suffix
 from rnnsmt.base.progress import say
-from rnnsmt.corpus.reading import LINE_BYTES, refuse_foreign
+from rnnsmt.corpus.raw_text import LINE_BYTES, refuse_foreign
+from rnnsmt.plan.corpora import TWO_LETTERS, language_suffix
 
 Row = tuple[bytes | None, bytes | None]
 """Raw segments of source and target; None for a segment that is too long."""

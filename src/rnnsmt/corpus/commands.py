@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
-from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
+from rnnsmt.plan.corpora import code_mistake
 
 if TYPE_CHECKING:
     from rnnsmt.corpus.bitext_files import BitextFile
@@ -221,8 +221,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
             --report try/general.json --threads 2
     """
-    from rnnsmt.corpus.cleaning import CleaningOptions
     from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus
+    from rnnsmt.corpus.raw_text import CleaningOptions
 
     sides = _sides(args)
     options = CleaningOptions(
@@ -274,7 +274,7 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
 
 
 def split_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.corpus.similarity import NEAR
+    from rnnsmt.corpus.splitting import NEAR
 
     add = parser.add_argument
     add("--source", metavar="FILE", help="source side")
@@ -314,7 +314,7 @@ def split(args: argparse.Namespace) -> dict[str, object]:
             --target-lang fr --dev 100 --test 100 --output-dir try/own --report try/own/split.json
     """
     from rnnsmt.corpus.bitext_files import read_bitext
-    from rnnsmt.corpus.reading import read_pairs
+    from rnnsmt.corpus.raw_text import read_pairs
     from rnnsmt.corpus.splitting import FILES, SplitOptions, split_bitext
 
     if not 0 < args.similarity <= 1:
@@ -491,7 +491,7 @@ def join(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt corpus join --input try/general.fr.gz try/dev.fr.gz --output try/joined.fr.gz
     """
-    from rnnsmt.corpus.reading import all_lines
+    from rnnsmt.corpus.raw_text import all_lines
 
     lines = write_lines(args.output, all_lines(args.input))
     return {"files": len(args.input), "lines": lines}
@@ -513,13 +513,13 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt corpus train-truecaser --input try/general.fr.gz --output-model try/truecaser.fr --lang fr
     """
-    from rnnsmt.corpus import truecaser
+    from rnnsmt.corpus.tokenizer import learn_casing, save_casing
 
     lines = chain.from_iterable(read_lines(path) for path in args.input)
-    casing = truecaser.learn(track(lines, "learning case"))
+    casing = learn_casing(track(lines, "learning case"))
     if not casing:
         raise InputError(f"{', '.join(args.input)}: no line has a second word; is this tokenised text?")
-    truecaser.save(casing, args.output_model)
+    save_casing(casing, args.output_model)
     forms = sum(len(forms) for forms in casing.values())
     return {"language": args.lang, "words": len(casing), "forms": forms}
 
@@ -542,8 +542,8 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt corpus truecase --model try/truecaser.fr --input try/dev.fr.gz --output try/dev.tc.fr.gz
     """
     from rnnsmt.base.parallel import map_lines
-    from rnnsmt.corpus.text_checks import SAMPLE_LINES, unknown_words_warning
-    from rnnsmt.corpus.truecaser import Truecaser
+    from rnnsmt.corpus.check import SAMPLE_LINES, unknown_words_warning
+    from rnnsmt.corpus.tokenizer import Truecaser
 
     model = Truecaser(args.model)  # read here, so that a bad model ends the stage before any work
     if Path(args.input).is_file():  # a pipe can be read only once

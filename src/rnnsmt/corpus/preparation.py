@@ -17,9 +17,18 @@ from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
-from rnnsmt.corpus.cleaning import BAD_UTF8, RATIO, Cleaner, CleaningOptions, RejectedLineError, is_utf8
-from rnnsmt.corpus.reading import LINE_BYTES, read_pairs, read_segments
-from rnnsmt.corpus.text_checks import SAMPLE_LINES, language_warnings, refuse_columns
+from rnnsmt.corpus.check import SAMPLE_LINES, language_warnings, refuse_columns
+from rnnsmt.corpus.raw_text import (
+    BAD_UTF8,
+    LINE_BYTES,
+    RATIO,
+    Cleaner,
+    CleaningOptions,
+    RejectedLineError,
+    is_utf8,
+    read_pairs,
+    read_segments,
+)
 from rnnsmt.corpus.tokenizer import has_rules
 
 SAMPLES = 20

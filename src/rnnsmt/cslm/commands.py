@@ -18,7 +18,7 @@ from rnnsmt.networks.options import (
 from rnnsmt.networks.run_training import add_training, run_training
 
 if TYPE_CHECKING:
-    from rnnsmt.cslm.training import CslmTrainer
+    from rnnsmt.cslm.model import CslmTrainer
     from rnnsmt.networks.devices import DeviceSetup
 
 
@@ -82,7 +82,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --vocab-size 1500 --output-dir try/text
     """
     from rnnsmt.cslm.text import prepare_text
-    from rnnsmt.networks.vocabulary import Vocabulary, check_size, count_words
+    from rnnsmt.networks.data import Vocabulary, check_size, count_words
 
     if args.vocabulary is not None:
         if args.vocabulary_text is not None:
@@ -116,8 +116,8 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     settings = chosen_settings(args, PRESETS)
 
     def make_trainer(setup: "DeviceSetup") -> "CslmTrainer":
+        from rnnsmt.cslm.model import CslmTrainer
         from rnnsmt.cslm.text import Text
-        from rnnsmt.cslm.training import CslmTrainer
 
         return CslmTrainer(Text.open(args.text), settings, args.seed, setup, args.threads)
 
@@ -153,7 +153,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     need_torch()
 
     from rnnsmt.base.io import write_json
-    from rnnsmt.cslm.perplexity import perplexity_report
+    from rnnsmt.cslm.text_scores import perplexity_report
 
     report = perplexity_report(args.model, args.input, args.lm, args.device, args.threads)
     write_json(args.output, report)

@@ -1,91 +1,32 @@
-"""The feed-forward language model of the paper (section 4.1.2; Bengio et al. 2003, Schwenk 2007), in PyTorch.
+"""The continuous-space language model of the paper: the file of a network, and its training on the n-grams of a text.
 
-The words before the predicted one are projected by the same matrix R and concatenated, oldest first::
-
-    x = [R(w_{t-n+1}); ...; R(w_{t-1})]      (n - 1) * projection
-    h = f(W_1 x + b_1)                       hidden_1
-    g = f(W_2 h + b_2)                       hidden_2
-    p(w | context) = softmax(W_o g + b_o)    all classes
-
-f is the rectifier. Positions before the beginning of the sentence have id 0. B: n-grams of a batch, C: context words.
-
-``rnnsmt.nnjm`` has the same network with more inputs: source words in addition to the preceding target words; f may be
-tanh.
-
-Further below: the file of a network, with its sizes, parameters, the words of its classes, and its training settings.
+The equations are in ``rnnsmt.networks.feed_forward``. A file has the sizes, the parameters, the words of the classes,
+and the settings of the training.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError
-from rnnsmt.cslm.settings import CslmSizes, FeedForwardSizes
+from rnnsmt.cslm.settings import CslmSettings, CslmSizes
+from rnnsmt.cslm.text import Text
+from rnnsmt.networks.data import UNK, Index, Vocabulary, draw_held_out
+from rnnsmt.networks.devices import DeviceSetup
+from rnnsmt.networks.feed_forward import (
+    FeedForwardLM,
+    FeedForwardTrainer,
+    HeldOutNGrams,
+    as_trained,
+    class_counts,
+    class_sampler,
+    set_output_bias,
+    unigram_log_p,
+)
 from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
-from rnnsmt.networks.vocabulary import Vocabulary
-
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "tanh": torch.tanh_}
-"""The activation functions of the hidden layers, applied in place."""
-
-
-class FeedForwardLM(nn.Module):
-    """The feed-forward network (7-grams at the paper's sizes); parameters are named as in the equations."""
-
-    def __init__(self, sizes: FeedForwardSizes, seed: int | None, spread: float = 0.01) -> None:
-        """Build a network; biases are initialised to 0.
-
-        Args:
-            sizes: the sizes of the network.
-            seed: seed of the initial parameters; None: they are not initialised.
-            spread: weights are drawn from U(-spread, spread); 0: from ranges by number of inputs (He et al. 2015).
-        """
-        super().__init__()
-        self.sizes = sizes
-        self.activation = ACTIVATIONS[sizes.activation]
-        wide = sizes.context * sizes.projection
-        self.R = nn.Parameter(torch.empty(sizes.inputs, sizes.projection))
-        self.W_1 = nn.Parameter(torch.empty(sizes.hidden_1, wide))
-        self.b_1 = nn.Parameter(torch.empty(sizes.hidden_1))
-        self.W_2 = nn.Parameter(torch.empty(sizes.hidden_2, sizes.hidden_1))
-        self.b_2 = nn.Parameter(torch.empty(sizes.hidden_2))
-        self.W_o = nn.Parameter(torch.empty(sizes.vocabulary, sizes.hidden_2))
-        self.b_o = nn.Parameter(torch.empty(sizes.vocabulary))
-        if seed is not None:
-            self._initialise(torch.Generator().manual_seed(seed), spread)
-
-    @torch.no_grad()
-    def _initialise(self, generator: torch.Generator, spread: float) -> None:
-        """Draw the weights, see ``__init__``."""
-        for bias in (self.b_1, self.b_2, self.b_o):
-            bias.zero_()
-        # for spread 0: U(-a, a) has variance a^2 / 3; 2 / inputs before a rectifier, 1 / inputs before the softmax
-        # preserve the variance of the signal
-        by_inputs = {
-            self.R: 1.0,
-            self.W_1: (6 / self.W_1.shape[1]) ** 0.5,
-            self.W_2: (6 / self.W_2.shape[1]) ** 0.5,
-            self.W_o: (3 / self.W_o.shape[1]) ** 0.5,
-        }
-        for weight, width in by_inputs.items():
-            weight.uniform_(-(spread or width), spread or width, generator=generator)
-
-    def hidden(self, contexts: Tensor) -> Tensor:
-        """Compute the last hidden layer g [B, hidden_2] from context ids [B, C], oldest first."""
-        x = self.R[contexts].flatten(1)
-        h = self.activation(x @ self.W_1.t() + self.b_1)
-        return self.activation(h @ self.W_2.t() + self.b_2)
-
-    def logits(self, contexts: Tensor) -> Tensor:
-        """Compute the output units before the softmax [B, vocabulary] from context ids [B, C]."""
-        return self.hidden(contexts) @ self.W_o.t() + self.b_o
-
-    def log_probability(self, contexts: Tensor, words: Tensor) -> Tensor:
-        """Compute ln p(words | contexts) [B] with the exact softmax."""
-        return torch.log_softmax(self.logits(contexts), 1).gather(1, words[:, None])[:, 0]
-
 
 FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with cslm train")
 
@@ -139,3 +80,47 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
     if len(vocabulary) != model.sizes.vocabulary:
         raise InputError(f"{path}: the numbers of words and of output classes differ; {FORMAT.remedy}")
     return trained
+
+
+class CslmTrainer(FeedForwardTrainer):
+    """The training of a CSLM on a text."""
+
+    chapter = "cslm"
+    settings: CslmSettings
+
+    def __init__(self, text: Text, settings: CslmSettings, seed: int, setup: DeviceSetup, threads: int = 1) -> None:
+        """Split the n-grams into training and held-out n-grams, and create the network."""
+        self.text, self.context = text, settings.order - 1
+        held_out = draw_held_out(len(text), settings.held_out_of(len(text)), seed)
+        counts = class_counts(text.words, len(text.vocabulary), held_out)
+        self.rare = counts == 2
+        """bool [classes]: whether a word occurs once; ``class_counts`` adds one."""
+        self.rare[text.vocabulary.eos] = False
+        self.unknown_of = np.full(len(counts), UNK)
+        model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
+        set_output_bias(model, settings.output_bias, counts)
+        super().__init__(
+            model.to(setup.device),
+            settings,
+            seed,
+            {"text": text.fingerprint, "seed": seed},
+            setup,
+            threads,
+            len(text),
+            held_out,
+            HeldOutNGrams(as_trained(self.ngrams(held_out), counts), setup),
+            unigram_log_p(text.words[held_out].astype(np.int64), counts),
+            class_sampler(counts, self.rare, settings, seed),
+        )
+
+    def ngrams(self, index: Index) -> NDArray[np.int64]:
+        """Return the n-grams [B, order] whose last words are at some positions of the text."""
+        return np.concatenate([self.text.contexts(index, self.context), self.text.words[index][:, None]], 1)
+
+    def start_message(self) -> str:
+        return f"{len(self.text):,} n-grams, {self.validation.number:,} of them for validation"
+
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        vocabulary, normalised = self.text.vocabulary, self.settings.self_normalised > 0
+        meta = {**description, "text": self.text.fingerprint, "vocabulary": vocabulary.hash(), **stats}
+        save_model(path, self.model, vocabulary, normalised, self.text.unknown_words, meta)

@@ -21,12 +21,13 @@ from torch import Tensor
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import say
-from rnnsmt.cslm.model import FeedForwardLM, TrainedCslm, load_model
+from rnnsmt.cslm.model import TrainedCslm, load_model
 from rnnsmt.cslm.text import Ids
 from rnnsmt.moses.ini import CSLM_UNKNOWN
+from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.devices import multiplies_bfloat16, set_up_device
-from rnnsmt.networks.exact_softmax import ExactSoftmax, dot, reduced_log_sums
-from rnnsmt.networks.vocabulary import NULL, UNK
+from rnnsmt.networks.feed_forward import FeedForwardLM
+from rnnsmt.networks.softmax import ExactSoftmax, dot, reduced_log_sums
 
 ROWS = 128
 """Number of contexts in a block on a CPU; larger blocks would be slightly faster, but waste more on padding."""

@@ -16,56 +16,10 @@ size are not published: Adam at a constant rate, minibatches large enough for a 
 of its 1,500 classes can be summed.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.settings import EpochSettings, NetworkSizes, setting
-
-
-class FeedForwardSizes(NetworkSizes):
-    """The sizes of a feed-forward network that predicts a class from a context of ids.
-
-    Attributes:
-        vocabulary: number of softmax classes.
-        projection: dimension of the projection of an id of the context.
-        hidden_1, hidden_2: number of units of the hidden layers.
-    """
-
-    vocabulary: int
-    projection: int
-    hidden_1: int
-    hidden_2: int
-
-    @property
-    @abstractmethod
-    def context(self) -> int:
-        """Return the number of ids of a context."""
-
-    @property
-    @abstractmethod
-    def inputs(self) -> int:
-        """Return the number of different ids of a context."""
-
-    @property
-    def ranges(self) -> list[range]:
-        """Return the ids that each position of the context may have."""
-        return [range(self.inputs)] * self.context
-
-    @property
-    @abstractmethod
-    def activation(self) -> str:
-        """Return the activation function of the hidden layers, ``relu`` or ``tanh``."""
-
-    def parameters(self) -> dict[str, dict[str, int]]:
-        """Return the numbers of parameters: layer -> symbol -> number; biases are ``b_...``."""
-        first, second = self.hidden_1, self.hidden_2
-        return {
-            "projection": {"R": self.inputs * self.projection},
-            "hidden 1": {"W_1": first * self.context * self.projection, "b_1": first},
-            "hidden 2": {"W_2": second * first, "b_2": second},
-            "softmax": {"W_o": self.vocabulary * second, "b_o": self.vocabulary},
-        }
+from rnnsmt.networks.settings import EpochSettings, FeedForwardSizes, setting
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A text as ids on disk, a directory of ``rnnsmt.networks.id_directory``, and its n-grams.
+"""A text as ids on disk, a directory of ``rnnsmt.networks.data``, and its n-grams.
 
 The JSON file is ``text.json``, the vocabulary ``vocab.txt``.
 """
@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.batches import Index
-from rnnsmt.networks.id_directory import (
+from rnnsmt.networks.data import (
+    NULL,
+    UNK,
     IdDirectory,
     IdFormat,
+    Index,
+    Vocabulary,
     check_vocabulary,
     open_id_directory,
     write_about,
     write_id_directory,
 )
-from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary
 
 FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", "sentences", ("",), "run cslm prepare again")
 

@@ -1,17 +1,27 @@
-"""Scores of texts by a CSLM: of n-grams, sentences and n-best lists."""
+"""Scores of texts by a CSLM, of n-grams, sentences and n-best lists, and the perplexity of a text.
+
+The perplexity is that of the network and of an n-gram LM, over the same events. All words outside the shortlist of the
+network are one class for both.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import track
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.text import sentence_ngrams
+from rnnsmt.lm.automaton import Automaton, load_automaton, query
 from rnnsmt.moses.nbest import fields_of, with_feature
-from rnnsmt.networks.vocabulary import split
+from rnnsmt.networks.data import split
+from rnnsmt.networks.training import perplexity_of
 
 LINES = 2000
 """Number of sentences that are scored together."""
@@ -78,3 +88,131 @@ def _nbest_fields(line: str, path: str, number: int) -> list[str]:
             f"{path}, line {number}: already has the feature {FEATURE}; give the n-best list written by the decoder"
         )
     return fields
+
+
+def perplexity_report(
+    model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int
+) -> dict[str, Any]:
+    """Compute the report of ``cslm perplexity``.
+
+    Raises:
+        InputError: there are no lines, or a text, model or LM is missing or damaged.
+    """
+    scorer = NGramScorer(model, device, threads, normalize=True)
+    lines = [split(line) for path in inputs for line in read_lines(path)]
+    if not lines:
+        raise InputError(f"{', '.join(inputs)}: contains no lines; the perplexity of an empty text is undefined")
+    own, classes = _network_scores(scorer, lines)
+    known = classes != scorer.unknown
+    words = len(classes) - len(lines)
+    report: dict[str, Any] = {
+        "sentences": len(lines),
+        "words": words,
+        "oov": int((~known).sum()),
+        "oov_rate": float((~known).sum() / max(words, 1)),
+        "order": scorer.order,
+        "cslm": perplexities(own, known),
+    }
+    if scorer.self_normalised:
+        bare, _ = _network_scores(NGramScorer(model, device, threads, normalize=False), lines)
+        log_sums = bare - own
+        report["ln Z"] = {"mean": float(log_sums.mean()), "sd": float(log_sums.std())}
+    if lm is not None:
+        automaton = load_automaton(lm)
+        other = event_scores(automaton, lines, scorer.words[2:-1])
+        report["ngram_order"] = automaton.order
+        report["ngram"] = perplexities(other, known)
+        report["mixture"] = perplexities(np.logaddexp(own, other) - np.log(2.0), known)
+    return report
+
+
+def _network_scores(scorer: NGramScorer, lines: list[list[str]]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Return ln p and class of every word and ``</s>`` of some lines."""
+    blocks = [lines[begin : begin + LINES] for begin in range(0, len(lines), LINES)]
+    found = [ngram_scores(scorer, block) for block in track(blocks, "measuring", unit=f"blocks of {LINES} lines")]
+    return np.concatenate([scores for scores, _ in found]).astype(np.float64), np.concatenate([ids for _, ids in found])
+
+
+def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, float]:
+    """Compute the perplexity with and without the words outside the shortlist; both include ``</s>``."""
+    return {
+        "ln_p": float(log_p.sum()),
+        "perplexity": perplexity_of(log_p.mean()),
+        "perplexity_without_oov": perplexity_of(log_p[known].mean()),
+    }
+
+
+def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]) -> NDArray[np.float64]:
+    """Compute ln p of every word and ``</s>`` of some sentences; words outside ``shortlist`` are one class.
+
+    The probability of the class is the sum over all words of the LM outside the shortlist, including ``<unk>``. In the
+    contexts of other words they are not replaced. Words of the shortlist that are unknown to the LM have the
+    probability of ``<unk>`` each, so that the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of
+    a text are unknown words.
+    """
+    listed = Interner()
+    listed.add([word.encode() for word in shortlist])
+    short = np.unique(lm.word_ids(listed))
+    special = Interner()
+    special.add([b"<s>"])
+    every = np.arange(len(lm.arrays.unigrams), dtype=np.int32)
+    begin = lm.word_ids(special)
+    outside = np.union1d(np.setdiff1d(every, np.concatenate([short, begin, [lm.end]])), [lm.unk]).astype(np.int32)
+    inside = np.append(np.setdiff1d(short, [lm.unk]), lm.end).astype(np.int32)
+    # the complement saves time only if the class is much larger than the shortlist; see event_log_p
+    if len(outside) <= 4 * len(short):
+        inside = inside[:0]
+    tokens, known = Interner(), []
+    ids, listed_words = [], set(shortlist)
+    for line in lines:
+        ids.append(tokens.add([word.encode() for word in line]))
+        known += [word in listed_words for word in line] + [True]
+    found = lm.word_ids(tokens)
+    found[np.isin(found, [*begin, lm.end])] = lm.unk
+    words = np.concatenate([np.append(found[part], lm.end) for part in ids]).astype(np.int32)
+    out = np.empty(len(words))
+    event_log_p(lm.arrays, lm.start, words, np.array(known), lm.end, inside, outside, out)
+    return out
+
+
+PRECISE = 1e-3
+"""Smallest usable value of 1 - mass: below it, too many digits of the LM's float32 probabilities cancel."""
+
+
+@kernel()
+def _mass(lm, state, members):
+    """Return the sum of p(word | state) over some words."""
+    mass = 0.0
+    for word in members:
+        mass += np.exp(np.float64(query(lm, state, word)[0]))
+    return mass
+
+
+@kernel()
+def event_log_p(lm, start, words, known, end, inside, outside, out):
+    """Compute ln p of every word of a text; for a word outside the shortlist, of the class of all such words.
+
+    Args:
+        lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
+        start: the state at the beginning of a sentence.
+        words: int32 [N], LM ids of all sentences one after the other, each ending in ``end``.
+        known: bool [N], whether a word is in the shortlist.
+        end: LM id of ``</s>``.
+        inside: int32, the words outside the class, including ``</s>``; empty if the sum over ``outside`` is cheaper.
+        outside: int32, the words of the class.
+        out: float64 [N], filled.
+    """
+    state = start
+    for i in range(len(words)):
+        if not known[i]:
+            # the complement of the shortlist, summed directly if that has cancelled or ``inside`` is empty
+            mass = 1.0 - _mass(lm, state, inside) if len(inside) else 0.0
+            if mass < PRECISE:
+                mass = _mass(lm, state, outside)
+            out[i] = np.log(max(mass, 1e-40))
+        # the context holds the word itself, also if it is outside the shortlist
+        prob, state = query(lm, state, words[i])
+        if known[i]:
+            out[i] = prob
+        if words[i] == end:
+            state = start

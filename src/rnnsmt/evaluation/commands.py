@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
-from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.networks.options import add_device
 from rnnsmt.networks.settings import PRECISIONS
-from rnnsmt.plan.features import FEATURES
-from rnnsmt.plan.systems import label
+from rnnsmt.plan.corpora import code_mistake
+from rnnsmt.plan.features import FEATURES, label
 
 if TYPE_CHECKING:
     from rnnsmt.evaluation.scores import Score
@@ -223,7 +222,7 @@ def comet(args: argparse.Namespace) -> dict[str, object]:
     from statistics import fmean
 
     from rnnsmt.bleu.multi_bleu import read_texts
-    from rnnsmt.evaluation.comet import segment_scores, why_skipped
+    from rnnsmt.evaluation.text_metrics import segment_scores, why_skipped
 
     if reason := why_skipped(args.model, args.download):
         say(reason)

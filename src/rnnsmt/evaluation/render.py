@@ -14,12 +14,11 @@ from textwrap import wrap
 from typing import Any, NamedTuple
 
 from rnnsmt import __version__
-from rnnsmt.base.drawing import BLUE, GREY, INK, canvas, styled, svg_metadata
 from rnnsmt.base.io import atomic_text
-from rnnsmt.base.templates import write_page
+from rnnsmt.base.rendering import BLUE, GREY, INK, canvas, styled, svg_metadata, write_page
 from rnnsmt.evaluation.table import Contrast, Row, contrast_records, deviation, mean
 from rnnsmt.evaluation.text_metrics import METRICS
-from rnnsmt.plan.systems import (
+from rnnsmt.plan.features import (
     BASELINE,
     PAPER,
     SEQ2SEQ_PAPER,

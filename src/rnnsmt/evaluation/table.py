@@ -20,7 +20,7 @@ from rnnsmt.evaluation.significance import (
     compare_trained,
 )
 from rnnsmt.evaluation.text_metrics import METRICS
-from rnnsmt.plan.systems import (
+from rnnsmt.plan.features import (
     BASELINE,
     PAPER,
     SEQ2SEQ_PAPER,

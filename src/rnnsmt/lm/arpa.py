@@ -17,7 +17,7 @@ from rnnsmt.base.io import InputError, read_line_blocks
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
-from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.lm.counts import Counts, SmoothedOrder, slices
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.base.kernels.strings import LONGEST_RUN, Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
 

@@ -22,7 +22,7 @@ def status(args: argparse.Namespace) -> None:
 
         rnnsmt status
     """
-    from rnnsmt.monitoring.status import status as lines_of
+    from rnnsmt.monitoring.runs import status as lines_of
 
     write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))
 
@@ -39,6 +39,6 @@ def usage(args: argparse.Namespace) -> None:
 
         rnnsmt usage
     """
-    from rnnsmt.monitoring.usage import usage as lines_of
+    from rnnsmt.monitoring.runs import usage as lines_of
 
     write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))

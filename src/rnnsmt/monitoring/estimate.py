@@ -1,17 +1,18 @@
-"""Estimate of the time, memory and disk space of a run, by rule, from the number of words of its text.
+"""Before a run: the settings of its networks, checked against their presets, and an estimate of its resources.
 
-Memory is that which the largest job of a rule requests, by the table in ``rnnsmt.plan.resources``, before the limits of
-a machine. CPU time and disk space are the functions of millions of target words in the same table, and measurements on
-one core of an update of a network, a million phrase pairs, or a million translated words. GPU figures are calculated
-from floating-point operations, memory traffic and kernel launches; none of them was measured.
+Time, memory and disk space are estimated by rule from the number of words of the text. Memory is that which the largest
+job of a rule requests, by the table in ``rnnsmt.plan.resources``, before the limits of a machine. CPU time and disk
+space are the functions of millions of target words in the same table, and measurements on one core of an update of a
+network, a million phrase pairs, or a million translated words. GPU figures are calculated from floating-point
+operations, memory traffic and kernel launches; none of them was measured.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.cslm.settings import CslmSettings
-from rnnsmt.monitoring.network_settings import first_layers_mb
 from rnnsmt.networks.options import preset_with
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 from rnnsmt.plan.config import kept_whole
@@ -20,6 +21,45 @@ from rnnsmt.plan.models import Systems
 from rnnsmt.plan.resources import JobNeeds, Power, needed_memory, needs_of_rules
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
+from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
+
+
+def setting_mistakes(systems: Systems) -> Iterator[str]:
+    """Yield a line for every network whose settings are out of range or incompatible."""
+    config = systems.config
+    for lstm in config["seq2seq"]["networks"]:
+        try:
+            preset_with(SEQ2SEQ_PRESETS[config["seq2seq"]["preset"]], systems.lstm_settings(lstm))
+        except InputError as error:
+            yield f"seq2seq.networks.{lstm}: {error}"
+    try:
+        preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
+    except InputError as error:
+        yield f"nnjm.settings: {error}"
+    longest = config["phrases"]["max_length"]
+    for scorer in systems.scorers:
+        try:
+            settings = preset_with(RNN_PRESETS[config["rnn"]["preset"]], systems.scorer_settings(scorer))
+        except InputError as error:
+            yield f"{scorer}: {error}"
+            continue
+        is_used = scorer in systems.networks
+        if is_used and settings.variant == "feed-forward" and settings.max_length < longest:
+            yield (
+                f"{scorer}: accepts phrases of at most {settings.max_length} words, but phrases.max_length is "
+                f"{longest}; set its max_length to {longest}"
+            )
+
+
+def first_layers_mb(config: Mapping[str, Any]) -> dict[str, float]:
+    """Return the MB of the first layer of networks that a search computes for every word, by name.
+
+    That of the CSLM is part of what every network in a search takes (``MOST_NEURAL_MEGABYTES``); the joint model has
+    twice as many positions, each with the words of one side.
+    """
+    settings = preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
+    words = config["rnn"]["vocab_size"] + 1  # and </s>
+    return {"nnjm": settings.sizes(words, words).first_layer_bytes / 1e6}
 
 
 class TextSizes(NamedTuple):

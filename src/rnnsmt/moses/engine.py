@@ -27,7 +27,7 @@ from rnnsmt.base.io import (
     write_lines,
     write_plain,
 )
-from rnnsmt.base.state_folder import StateFolder
+from rnnsmt.base.resuming import StateFolder
 from rnnsmt.moses.ini import BILINGUAL, FILES, NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import FILLED_MEMORY, MERT, MOSES, TRAIN, Installation, run
 from rnnsmt.moses.nbest import fields_of

@@ -1,4 +1,4 @@
-"""Files of tensors: reading, writing and checking of networks, and of the checkpoints of their trainings."""
+"""Files of tensors: networks, and checkpoints of their trainings, which are resumed only with the same settings."""
 
 import io
 import pickle
@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.base.resuming import StateFolder
 from rnnsmt.networks.settings import NetworkSizes
 
 _CORRUPT = (
@@ -160,3 +161,56 @@ def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
         plain = parameter.dtype == torch.float32 and parameter.layout == torch.strided
         if not plain or not torch.isfinite(parameter).all():
             raise InputError(f"{path}: {name} contains NaN or infinite values, or has the wrong type; {remedy}")
+
+
+class Checkpoint:
+    """The file ``state.pt`` in a state directory: fingerprint and state of the training.
+
+    Trainings draw from generators of their own, by seed and number of the update. The generators that Python, numpy and
+    torch share are not part of the state: nobody seeds them, so that the states of equal trainings would differ.
+    """
+
+    def __init__(self, folder: str | Path, fingerprint: Mapping[str, object]) -> None:
+        """Open the state directory. fingerprint: name -> value of everything that the training depends on."""
+        self.folder = StateFolder(folder, fingerprint)
+        self.path = self.folder.path / "state.pt"
+        self.remedy = self.folder.remedy
+
+    def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
+        """Read the last saved state, its tensors on ``device``; None if there is none.
+
+        Raises:
+            InputError: the state was saved with other settings, or the file is damaged.
+        """
+        if not self.path.exists():
+            return None
+        saved = load_file(self.path, device, self.remedy)
+        before = saved.get("fingerprint")
+        if not isinstance(before, dict) or not isinstance(saved.get("state"), dict):
+            raise InputError(f"{self.path}: has unexpected contents; {self.remedy}")
+        self.folder.check(before)
+        return dict(saved["state"])
+
+    def lock(self) -> None:
+        """Lock the state directory; remove the state of a finished training with other settings."""
+        self.folder.lock()
+        self.folder.clear_finished(self.path.name)
+
+    def finish(self) -> None:
+        """Record that the outputs are written: a training with other settings may then start over."""
+        self.folder.finish()
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Replace the saved state.
+
+        Raises:
+            InputError: the file cannot be written (full disk); the previous state is kept.
+        """
+        content = {"fingerprint": self.folder.fingerprint, "state": dict(state)}
+        try:
+            save_file(self.path, content)
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: could not be written ({error.strerror}); the last checkpoint is kept: free disk space "
+                "and run the same command again"
+            ) from None

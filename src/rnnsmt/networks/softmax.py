@@ -1,9 +1,15 @@
-"""The softmax of training, which takes most of the time of all networks, together with its gradient.
+"""The softmax: its loss and gradient in training, and exact probabilities in scoring and search.
 
-Both are computed for a few rows at a time, while these are in the CPU cache; optionally over a sample of the classes.
+In training it takes most of the time of all networks. Loss and gradient are computed together for a few rows at a time,
+while these are in the CPU cache; optionally over a sample of the classes.
+
+In scoring and search few probabilities of a row are requested. All output units are computed, a block of classes at a
+time, by compiled kernels, but none is kept. Each row is computed on its own, and the order of its sums depends on its
+length alone: a score is the same, bit for bit, whatever other rows are computed in the same call.
 """
 
 import hashlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rnnsmt.networks.operations import Products, put_gradient
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.networks.gradients import Products, put_gradient
 
 SOFTMAX_ROWS = 256
 """Number of rows of the softmax that are computed together on a CPU: few enough for its cache."""
@@ -157,3 +164,292 @@ def _softmax_gradient(
         d_g[begin : begin + chunk] = p @ matrix[:, :E]
         d_matrix += p.t() @ part
     return SoftmaxLoss(loss, squares), d_g, d_matrix[:, :E], d_matrix[:, E]
+
+
+COLUMNS = 512
+"""Number of classes whose output units are computed together on a CPU: few enough for its cache."""
+
+
+class ExactSoftmax:
+    """Softmax(weights g + biases) in float32, for rows g of the last hidden layer."""
+
+    def __init__(self, weights: Tensor, biases: Tensor) -> None:
+        """Split the output layer, weights [classes, E] and biases [classes], into blocks of classes on a CPU."""
+        self.classes = len(biases)
+        columns = len(biases) if biases.is_cuda else COLUMNS
+        parts = zip(weights.split(columns), biases.split(columns), strict=True)
+        self._parts = [(part.t().contiguous(), bias) for part, bias in parts]
+
+    @torch.inference_mode()
+    def log_p(self, g: Tensor, rows: Tensor, words: Tensor) -> Tensor:
+        """Compute ln p of words [R], each given row ``rows[r]`` of g [B, E]; return float64 [R]."""
+        if g.is_cuda:
+            ((weights, biases),) = self._parts
+            units = torch.addmm(biases, g, weights)
+            return units[rows, words].double() - torch.logsumexp(units, 1)[rows]
+        owner, classes = rows.numpy(), words.numpy()
+        tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
+        chosen = np.empty(len(classes), np.float32)
+        for first, part in self._units(g):
+            add_exponentials(part, tops, totals)
+            take_units(part, first, owner, classes, chosen)
+        return torch.from_numpy(chosen - (np.log(totals) + tops)[owner])
+
+    @torch.inference_mode()
+    def best(self, g: Tensor, width: int, least_class: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Find the ``width`` most probable classes of each row of g [B, E], on a CPU.
+
+        Classes below ``least_class`` are not returned, but are part of the sum of the softmax.
+
+        Returns:
+            ln p, descending, and the classes, both [B, width]; ln p is -inf where there are fewer classes.
+        """
+        tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
+        best, classes = np.full((len(g), width), -np.inf, np.float32), np.zeros((len(g), width), np.int64)
+        for first, units in self._units(g):
+            add_exponentials(units, tops, totals)
+            keep_largest(units, first, least_class, best, classes)
+        return best.astype(np.float64) - (np.log(totals) + tops)[:, None], classes
+
+    def _units(self, g: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the output units of g [B, E] for one block of classes at a time: the first class, and [B, classes].
+
+        The array is a view of a buffer that the next block overwrites.
+        """
+        space = torch.empty(len(g) * COLUMNS)
+        first = 0
+        for weights, biases in self._parts:
+            units = space[: len(g) * len(biases)].view(len(g), len(biases))
+            torch.addmm(biases, g, weights, out=units)
+            yield first, units.numpy()
+            first += len(biases)
+
+
+SHARE = 0.002
+"""Smallest share of the sum for which ``reduced_log_sums`` recomputes a class in float32: at most 500 of a row."""
+
+LANES = 64
+"""Number of classes in a block that is skipped if its largest unit is too small."""
+
+LARGE = np.float32(512.0)
+"""Absolute value of a unit above which the rounding error of bfloat16 (8 significant bits) is 1 and more."""
+
+LOG2E = np.float32(1.4426950408889634)
+
+ONE, LEAST = np.float32(1.0), np.float32(-126.0)
+
+TO_WHOLE = np.float32(1.5 * 2**23)
+"""Rounding constant: x + TO_WHOLE, for |x| <= 2^22, is x rounded to an integer, which the lowest bits of its mantissa
+hold in two's complement."""
+
+C1, C2, C3 = np.float32(0.6931472), np.float32(0.24022646), np.float32(0.05550329)
+
+C4, C5, C6 = np.float32(0.00961852), np.float32(0.001339986), np.float32(0.00015337577)
+"""Coefficients of the polynomial 1 + C1 f + C2 f^2 + ..., which is 2^f for f in [-1/2, 1/2] with an error of 2e-8."""
+
+
+@kernel(fastmath={"contract"}, **INNER)
+def power_of_2(y: np.float32) -> np.float32:
+    """Return 2^y for y below 128; 2^-126 for y below -126; NaN for NaN.
+
+    2^y = 2^n 2^f with y rounded to an integer n and f = y - n in [-1/2, 1/2]: a polynomial gives 2^f, and n is added to
+    its exponent bits. No branches or table look-ups, so loops over it vectorise.
+    """
+    # fastmath without "reassoc": it would cancel the addition and subtraction of TO_WHOLE
+    y = LEAST if y < LEAST else y  # 2^-126 is the smallest normal number: a lower n would overflow into the sign bit
+    shifted = y + TO_WHOLE
+    f = y - (shifted - TO_WHOLE)
+    part = ONE + f * (C1 + f * (C2 + f * (C3 + f * (C4 + f * (C5 + f * C6)))))
+    # the shift drops all bits of ``shifted`` but the lowest 9, which are n, and puts them at the place of the exponent
+    exponent = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
+    return np.int32(np.float32(part).view(np.int32) + exponent).view(np.float32)
+
+
+@kernel(fastmath={"reassoc", "contract"}, **INNER)
+def dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
+    """Return the dot product of two rows; the order of summation depends on their length alone."""
+    total = np.float32(0.0)
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel(fastmath={"reassoc", "contract"}, **INNER)
+def exp_sum(x: NDArray[np.float32], top: np.float32) -> np.float32:
+    """Return the sum of exp(x - top); ``top`` must be at least the largest x."""
+    total = np.float32(0.0)
+    for i in range(len(x)):
+        total += power_of_2((x[i] - top) * LOG2E)
+    return total
+
+
+@kernel(**INNER)
+def largest(x: NDArray[np.float32]) -> np.float32:
+    """Return the largest number of a row without NaN.
+
+    The bits are compared as integers: unlike a maximum of floats, which must respect NaN, this vectorises. The bits of
+    positive numbers are in the order of the numbers; those of negative ones, whose order is reversed, get all bits but
+    the sign inverted. The same inversion restores the result.
+    """
+    top = np.int32(-(2**31))
+    for i in range(len(x)):
+        bits = np.float32(x[i]).view(np.int32)
+        top = max(top, np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(2**31 - 1))))
+    return np.int32(top ^ ((top >> np.int32(31)) & np.int32(2**31 - 1))).view(np.float32)
+
+
+@kernel()
+def add_exponentials(units: NDArray[np.float32], tops: NDArray[np.float32], totals: NDArray[np.float64]) -> None:
+    """Add the exponentials of a block of classes to running sums; the sum of row i is exp(tops[i]) totals[i].
+
+    Args:
+        units: [B, classes], the output units of the block.
+        tops: [B], the largest unit so far; -inf before the first block.
+        totals: [B], the sum of exp(unit - top) so far; 0 before the first block.
+    """
+    for row in range(len(units)):
+        top = largest(units[row])
+        if top > tops[row]:
+            # rescale the sum to the new maximum; in the first block the factor is exp(-inf) = 0
+            totals[row] *= np.exp(np.float64(tops[row]) - np.float64(top))
+            tops[row] = top
+        totals[row] += np.float64(exp_sum(units[row], tops[row]))
+
+
+@kernel()
+def take_units(
+    units: NDArray[np.float32], first: int, rows: NDArray[np.int64], words: NDArray[np.int64], out: NDArray[np.float32]
+) -> None:
+    """Copy the requested units of a block of classes: out[r] = units[rows[r], words[r] - first].
+
+    Args:
+        units: [B, classes], the output units of the classes from ``first`` on.
+        first: the first class of the block.
+        rows, words: [R], row and class of every request; a request for a class of another block is skipped.
+        out: [R].
+    """
+    classes = units.shape[1]
+    for r in range(len(words)):
+        word = words[r] - first
+        if 0 <= word < classes:
+            out[r] = units[rows[r], word]
+
+
+@kernel()
+def keep_largest(
+    units: NDArray[np.float32], first: int, least_class: int, best: NDArray[np.float32], classes: NDArray[np.int64]
+) -> None:
+    """Update the ``width`` largest units of each row with those of a block of classes.
+
+    Args:
+        units: [B, classes], the output units of the classes from ``first`` on.
+        first: the first class of the block.
+        least_class: lower classes are ignored.
+        best: [B, width], the largest units so far, descending; -inf before the first block.
+        classes: [B, width], their classes; of equal units the lower class comes first; 0 before the first block.
+    """
+    width = best.shape[1]
+    for row in range(len(units)):
+        own, values, names = units[row], best[row], classes[row]
+        for begin in range(0, len(own), LANES):
+            # most blocks hold nothing large enough: ``largest`` vectorises, the insertion below does not
+            if not largest(own[begin : begin + LANES]) > values[width - 1]:
+                continue
+            for i in range(begin, min(begin + LANES, len(own))):
+                x = own[i]
+                if x > values[width - 1] and first + i >= least_class:
+                    # insertion; strict comparisons, since classes ascend, keep the lower one first among equal units
+                    place = width - 1
+                    while place > 0 and values[place - 1] < x:
+                        values[place], names[place] = values[place - 1], names[place - 1]
+                        place -= 1
+                    values[place], names[place] = x, first + i
+
+
+@kernel(**INNER)
+def widened(bits: np.uint16) -> np.float32:
+    """Return the float32 value of 16 bits in bfloat16, which are the upper half of a float32."""
+    return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
+
+
+@kernel(fastmath={"reassoc", "contract"}, **INNER)
+def bfloat16_exp_sum(x: NDArray[np.uint16], top: np.float32) -> np.float32:
+    """Return ``exp_sum`` of bfloat16 numbers, given as their bits; summed in float32."""
+    total = np.float32(0.0)
+    for i in range(len(x)):
+        total += power_of_2((widened(x[i]) - top) * LOG2E)
+    return total
+
+
+@kernel(**INNER)
+def bfloat16_largest(x: NDArray[np.uint16]) -> np.float32:
+    """Return ``largest`` of bfloat16 numbers, given as their bits."""
+    top = np.int16(-(2**15))
+    for i in range(len(x)):
+        bits = np.int16(x[i])
+        top = max(top, np.int16(bits ^ ((bits >> np.int16(15)) & np.int16(2**15 - 1))))
+    return widened(np.uint16(top ^ ((top >> np.int16(15)) & np.int16(2**15 - 1))))
+
+
+@kernel(**INNER)
+def exact_log_sum(
+    hidden: NDArray[np.float32], weights: NDArray[np.float32], bias: NDArray[np.float32], x: NDArray[np.float32]
+) -> np.float32:
+    """Return ln of the sum of exp(unit) over all classes, computed in float32.
+
+    Args:
+        hidden: [H], the last hidden layer.
+        weights: [classes, H].
+        bias: [classes].
+        x: [classes], a buffer for the units.
+    """
+    for i in range(len(x)):
+        x[i] = dot(hidden, weights[i]) + bias[i]
+    top = largest(x)
+    return np.float32(top + np.log(np.float64(exp_sum(x, top))))
+
+
+@kernel()
+def reduced_log_sums(
+    units: NDArray[np.uint16],
+    hidden: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """Compute ln of the sum of exp over each row of output units that were computed in bfloat16.
+
+    The largest terms, which make up most of the sum, are recomputed in float32; a row whose largest unit is beyond
+    ``LARGE`` is recomputed as a whole.
+
+    Args:
+        units: bfloat16 as uint16 bits [B, classes].
+        hidden: [B, H], the last hidden layer in float32.
+        weights: [classes, H].
+        bias: [classes].
+        out: [B], filled.
+    """
+    classes = units.shape[1]
+    space = np.empty(classes, np.float32)
+    # the maximum of every LANES classes, also used to skip blocks in the second pass
+    tops = np.empty((classes + LANES - 1) // LANES, np.float32)
+    for row in range(len(out)):
+        own = units[row]
+        for part in range(len(tops)):
+            tops[part] = bfloat16_largest(own[part * LANES : (part + 1) * LANES])
+        top = tops.max()
+        if abs(top) > LARGE:
+            out[row] = exact_log_sum(hidden[row], weights, bias, space)
+            continue
+        total = np.float64(bfloat16_exp_sum(own, top))
+        least = top + np.float32(np.log(SHARE * total))  # exp(x - top) >= SHARE * total
+        for part in range(len(tops)):
+            if tops[part] < least:
+                continue
+            for i in range(part * LANES, min((part + 1) * LANES, classes)):
+                x = widened(own[i])
+                if x >= least:
+                    exact = dot(hidden[row], weights[i]) + bias[i]
+                    # the subtracted term has the form of ``bfloat16_exp_sum``, so that it cancels there
+                    total += np.exp(np.float64(exact) - np.float64(top)) - power_of_2((x - top) * LOG2E)
+        out[row] = np.float32(top + np.log(total))

@@ -1,8 +1,8 @@
 """Training of a network: the loop of updates, evaluations and checkpoints.
 
 ``Trainer.fit`` is the loop and ``Trainer.step`` a single update. ``EpochTrainer`` evaluates after every epoch and stops
-early. The subclasses (in ``rnn.training``, ``cslm.training`` and ``seq2seq.training``) define the training data, the
-gradient, the evaluations and the content of the output files. Further below: the optimiser and the log.
+early. The subclasses (in ``rnn.training``, ``networks.feed_forward`` and ``seq2seq.training``) define the training
+data, the gradient, the evaluations and the content of the output files. Further below: the optimiser and the log.
 """
 
 import math
@@ -16,13 +16,11 @@ from torch import Tensor, nn
 
 from rnnsmt.base.io import InputError, write_json
 from rnnsmt.base.progress import LOG_SECONDS, say
-from rnnsmt.base.stopping import Stop
-from rnnsmt.networks.batches import Batches, Index, ShuffledBatches
-from rnnsmt.networks.checkpoint import Checkpoint
+from rnnsmt.base.resuming import Stop
+from rnnsmt.networks.data import Batches, Index, ShuffledBatches
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.minibatch_gradient import GradientThreads, GraphedGradient, flatten
-from rnnsmt.networks.model_file import corrupt_as_input_error
-from rnnsmt.networks.operations import Dropout, Products
+from rnnsmt.networks.gradients import Dropout, GradientThreads, GraphedGradient, Products, flatten
+from rnnsmt.networks.model_file import Checkpoint, corrupt_as_input_error
 from rnnsmt.networks.settings import EpochSettings, TrainingSettings
 from rnnsmt.networks.softmax import ClassSampler
 from rnnsmt.stages import STAGES

@@ -91,7 +91,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --source-vocabulary results/rnn/pairs/vocab.source.txt \
             --target-vocabulary results/rnn/pairs/vocab.target.txt --output-dir try/examples
     """
-    from rnnsmt.networks.vocabulary import Vocabulary, check_size, count_words
+    from rnnsmt.networks.data import Vocabulary, check_size, count_words
     from rnnsmt.nnjm.examples import prepare_examples
 
     vocabularies = []
@@ -257,8 +257,7 @@ def export_nplm(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.nnjm.model import load_model
-    from rnnsmt.nnjm.nplm import write_nplm
+    from rnnsmt.nnjm.model import load_model, write_nplm
 
     trained = load_model(args.model)
     write_nplm(trained, args.output_dir, args.model)
@@ -291,8 +290,7 @@ def import_nplm(args: argparse.Namespace) -> dict[str, object]:
     from pathlib import Path
 
     from rnnsmt.moses.nplm_file import INFO, SOURCE, TARGET, read_info
-    from rnnsmt.nnjm.model import save_model
-    from rnnsmt.nnjm.nplm import read_nplm
+    from rnnsmt.nnjm.model import read_nplm, save_model
 
     source, target, info = (Path(args.nplm).with_name(name) for name in (SOURCE, TARGET, INFO))
     trained = read_nplm(args.nplm, (source, target), read_info(info))

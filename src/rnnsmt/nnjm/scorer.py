@@ -11,16 +11,12 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores, check_ids
-from rnnsmt.cslm.perplexity import perplexities
 from rnnsmt.cslm.text import Ids
-from rnnsmt.cslm.text_scores import word_scores
+from rnnsmt.cslm.text_scores import perplexities, word_scores
 from rnnsmt.moses.nplm_file import BilingualSizes
-from rnnsmt.networks.batches import Index
-from rnnsmt.networks.vocabulary import NULL, UNK
-from rnnsmt.nnjm.affiliation import windows_at
-from rnnsmt.nnjm.examples import Examples
-from rnnsmt.nnjm.model import TrainedNnjm, load_model
-from rnnsmt.nnjm.nplm import read_nplm
+from rnnsmt.networks.data import NULL, UNK, Index
+from rnnsmt.nnjm.examples import Examples, windows_at
+from rnnsmt.nnjm.model import TrainedNnjm, load_model, read_nplm
 
 BLOCK = 50_000
 """Number of target words that are scored together."""

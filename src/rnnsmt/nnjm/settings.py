@@ -10,8 +10,8 @@ worse; here it is Adam at a constant rate, as in the preset of the CSLM.
 from dataclasses import dataclass, replace
 
 from rnnsmt.base.io import InputError
-from rnnsmt.cslm.settings import CslmSettings, FeedForwardSizes
-from rnnsmt.networks.settings import setting
+from rnnsmt.cslm.settings import CslmSettings
+from rnnsmt.networks.settings import FeedForwardSizes, setting
 
 ACTIVATIONS = ("relu", "tanh")
 

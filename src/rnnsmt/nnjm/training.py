@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.cslm.held_out import HeldOutNGrams, class_counts, unigram_log_p
-from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.training import FeedForwardTrainer, class_sampler, set_output_bias
-from rnnsmt.networks.batches import Index
+from rnnsmt.networks.data import NULL, UNK, Index, Sequences
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.id_directory import Sequences
-from rnnsmt.networks.vocabulary import NULL, UNK
+from rnnsmt.networks.feed_forward import (
+    FeedForwardLM,
+    FeedForwardTrainer,
+    HeldOutNGrams,
+    class_counts,
+    class_sampler,
+    set_output_bias,
+    unigram_log_p,
+)
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.model import TrainedNnjm, save_model
 from rnnsmt.nnjm.settings import JointSettings
@@ -38,7 +42,6 @@ class NnjmTrainer(FeedForwardTrainer):
         every = np.concatenate([counts, source])
         first_source = len(counts)
         self.unknown_of = np.full(len(every), UNK)
-        """int64 [inputs]: UNK of the side of an input id."""
         self.unknown_of[first_source:] += first_source
         special = [NULL, UNK, first_source - 1, first_source + NULL, first_source + UNK, len(every) - 1]
         self.rare, self.unseen = every == 2, every == 1  # ``class_counts`` adds one
@@ -67,15 +70,6 @@ class NnjmTrainer(FeedForwardTrainer):
         """Return examples [B, C + 1]: their inputs, and the word to predict."""
         words = self.data.target.words[index].astype(np.int64)
         return np.concatenate([self.data.inputs(index, self.order, self.window), words[:, None]], 1)
-
-    def training_ngrams(self, index: Index) -> NDArray[np.int64]:
-        """Return some examples, in which words that occur once in the text are UNK at random."""
-        ids = self.ngrams(index)
-        if self.settings.singletons:
-            draws = np.random.default_rng([self.seed, 4, self.update, self.setup.rank]).random(ids.shape, np.float32)
-            replaced = self.rare[ids] & (draws < self.settings.singletons)
-            ids[replaced] = self.unknown_of[ids[replaced]]
-        return ids
 
     def start_message(self) -> str:
         return f"{len(self.data):,} target words, {self.validation.number:,} of them for validation"

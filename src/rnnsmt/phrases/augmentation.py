@@ -20,7 +20,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
 from rnnsmt.base.kernels.table_lines import SCORES
-from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.table import (
     PhraseEntry,

@@ -19,7 +19,7 @@ from rnnsmt.base.kernels.table_lines import (
     check_reordering_line,
     split_line,
 )
-from rnnsmt.base.parallel_gzip import Writer, atomic_blocks
+from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.aligned_text import split_words
 from rnnsmt.phrases.table import refuse_line, rewritten_tables

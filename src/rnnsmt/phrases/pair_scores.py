@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.kernels.arrays import lower_bound
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_integer, put_number
+from rnnsmt.base.kernels.numbers import NUMBER_BYTES, lower_bound, put_integer, put_number
 from rnnsmt.phrases.packing import phrase_bytes, put_phrase, put_separator, unpack
 
 

@@ -10,7 +10,7 @@ from rnnsmt.base.arrays import write_array
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
-from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.extraction import ExtractBatch, ExtractFile
 from rnnsmt.phrases.lexical_table import NULL, read_lexical_table

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import read_array, write_array
 from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
-from rnnsmt.base.kernels.arrays import lower_bound
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.base.kernels.numbers import lower_bound, mix
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes, intern
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
-from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.table import read_phrase_lines
 

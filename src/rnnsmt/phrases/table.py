@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.base.kernels.strings import POW10
 from rnnsmt.base.kernels.table_lines import split_phrase_lines
-from rnnsmt.base.parallel_gzip import Writer
+from rnnsmt.base.parallel import Writer
 
 BUFFER_BYTES = 1 << 20
 """Size of the buffer for lines, in bytes."""

@@ -14,12 +14,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rnnsmt.base.io import read_json
-from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
-from rnnsmt.plan.corpora import EMBEDDED, corpora, corpora_listed, file_mistakes, is_in_domain
-from rnnsmt.plan.features import BY_NAME, CSLM, LIST_NETWORKS, NNJM, features_of, known_features
+from rnnsmt.plan.corpora import EMBEDDED, code_mistake, corpora, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.plan.features import BY_NAME, CSLM, LIST_NETWORKS, NNJM, features_of, known_features, named_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
-from rnnsmt.plan.systems import named_features
 from rnnsmt.stages import CHAPTERS
 
 AUTO: dict[tuple[str, str], tuple[object, object]] = {

@@ -1,7 +1,8 @@
-"""The corpora of a configuration, and checks of their files before anything runs.
+"""The corpora of a configuration and their languages, and checks of their files before anything runs.
 
 ``Corpus`` provides what the rules of the workflow need to know about an entry of ``corpora``. The checks do not read
-any text, except to compare two files of equal size.
+any text, except to compare two files of equal size. Further below: language codes, the two letters of ISO 639-1 for
+languages that have them, and their English names.
 """
 
 import difflib
@@ -11,19 +12,15 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
-
-from rnnsmt.base.languages import COMPRESSED, TWO_LETTERS, language_suffix
 
 SEPARATED = "results/corpus/separated"
 """Directory of the sides of corpora that are one file."""
 
 EMBEDDED = "results/demo/"
 """Directory in which the embedded corpus is generated."""
-
-CODES = frozenset(TWO_LETTERS.values())
 
 
 @dataclass(frozen=True)
@@ -294,3 +291,84 @@ def language_of(path: str) -> str | None:
     """Return the two-letter code of the language that the suffix of a file says; None if it says none."""
     code = language_suffix(path)
     return code if code in CODES else None
+
+
+_THREE_LETTERS = """
+aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm
+baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv cmn:zh
+cor:kw cos:co cre:cr cym:cy cze:cs dan:da deu:de div:dv dut:nl dzo:dz ell:el eng:en epo:eo est:et eus:eu ewe:ee fao:fo
+fas:fa fij:fj fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga glg:gl glv:gv gre:el grn:gn guj:gu hat:ht
+hau:ha heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy ibo:ig ice:is ido:io iii:ii iku:iu ile:ie ina:ia ind:id ipk:ik
+isl:is ita:it jav:jv jpn:ja kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khm:km kik:ki kin:rw kir:ky kom:kv kon:kg kor:ko
+kua:kj kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg mac:mk mah:mh mal:ml mao:mi mar:mr may:ms
+mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no
+nya:ny oci:oc oji:oj ori:or orm:om oss:os pan:pa per:fa pes:fa pli:pi pol:pl por:pt pus:ps que:qu roh:rm ron:ro rum:ro
+run:rn rus:ru sag:sg san:sa sin:si slk:sk slo:sk slv:sl sme:se smo:sm sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc
+srp:sr ssw:ss sun:su swa:sw swe:sv tah:ty tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to tsn:tn tso:ts
+tuk:tk tur:tr twi:tw uig:ug ukr:uk urd:ur uzb:uz ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za
+zho:zh zul:zu
+"""
+
+TWO_LETTERS: dict[str, str] = dict(pair.split(":") for pair in _THREE_LETTERS.split())
+"""Two-letter codes (ISO 639-1) by three-letter code (ISO 639-2 and 639-3)."""
+
+CODES = frozenset(TWO_LETTERS.values())
+
+_NAMES = """
+aa Afar|ab Abkhazian|ae Avestan|af Afrikaans|ak Akan|am Amharic|an Aragonese|ar Arabic|as Assamese|av Avaric|
+ay Aymara|az Azerbaijani|ba Bashkir|be Belarusian|bg Bulgarian|bi Bislama|bm Bambara|bn Bengali|bo Tibetan|
+br Breton|bs Bosnian|ca Catalan|ce Chechen|ch Chamorro|co Corsican|cr Cree|cs Czech|cu Church Slavonic|
+cv Chuvash|cy Welsh|da Danish|de German|dv Divehi|dz Dzongkha|ee Ewe|el Greek|en English|eo Esperanto|
+es Spanish|et Estonian|eu Basque|fa Persian|ff Fulah|fi Finnish|fj Fijian|fo Faroese|fr French|
+fy Western Frisian|ga Irish|gd Scottish Gaelic|gl Galician|gn Guarani|gu Gujarati|gv Manx|ha Hausa|he Hebrew|
+hi Hindi|ho Hiri Motu|hr Croatian|ht Haitian Creole|hu Hungarian|hy Armenian|hz Herero|ia Interlingua|
+id Indonesian|ie Interlingue|ig Igbo|ii Sichuan Yi|ik Inupiaq|io Ido|is Icelandic|it Italian|iu Inuktitut|
+ja Japanese|jv Javanese|ka Georgian|kg Kongo|ki Kikuyu|kj Kuanyama|kk Kazakh|kl Kalaallisut|km Khmer|
+kn Kannada|ko Korean|kr Kanuri|ks Kashmiri|ku Kurdish|kv Komi|kw Cornish|ky Kyrgyz|la Latin|lb Luxembourgish|
+lg Ganda|li Limburgish|ln Lingala|lo Lao|lt Lithuanian|lu Luba-Katanga|lv Latvian|mg Malagasy|mh Marshallese|
+mi Maori|mk Macedonian|ml Malayalam|mn Mongolian|mr Marathi|ms Malay|mt Maltese|my Burmese|na Nauru|
+nb Norwegian Bokmål|nd North Ndebele|ne Nepali|ng Ndonga|nl Dutch|nn Norwegian Nynorsk|no Norwegian|
+nr South Ndebele|nv Navajo|ny Chichewa|oc Occitan|oj Ojibwa|om Oromo|or Oriya|os Ossetian|pa Punjabi|pi Pali|
+pl Polish|ps Pashto|pt Portuguese|qu Quechua|rm Romansh|rn Rundi|ro Romanian|ru Russian|rw Kinyarwanda|
+sa Sanskrit|sc Sardinian|sd Sindhi|se Northern Sami|sg Sango|si Sinhala|sk Slovak|sl Slovenian|sm Samoan|
+sn Shona|so Somali|sq Albanian|sr Serbian|ss Swati|st Southern Sotho|su Sundanese|sv Swedish|sw Swahili|
+ta Tamil|te Telugu|tg Tajik|th Thai|ti Tigrinya|tk Turkmen|tl Tagalog|tn Tswana|to Tongan|tr Turkish|
+ts Tsonga|tt Tatar|tw Twi|ty Tahitian|ug Uyghur|uk Ukrainian|ur Urdu|uz Uzbek|ve Venda|vi Vietnamese|
+vo Volapük|wa Walloon|wo Wolof|xh Xhosa|yi Yiddish|yo Yoruba|za Zhuang|zh Chinese|zu Zulu
+"""
+
+NAMES: dict[str, str] = dict(entry.split(" ", 1) for entry in _NAMES.replace("\n", "").split("|"))
+"""English names of languages by two-letter code."""
+
+
+def language_name(lang: str) -> str:
+    """Return the English name of a language, or its code if the name is unknown."""
+    return NAMES.get(lang, lang)
+
+
+def code_mistake(lang: str) -> str | None:
+    """Return a message if a language code is invalid, otherwise None."""
+    if not lang.isascii() or not lang.isalpha() or not lang.islower() or len(lang) not in (2, 3):
+        shown = lang if lang.isprintable() else repr(lang)
+        return f"{shown[:50]} is not a language code; use two letters, for example fr (ISO 639-1)"
+    if lang in TWO_LETTERS:
+        return f"{lang} is a three-letter code; did you mean {TWO_LETTERS[lang]} (ISO 639-1)?"
+    return None
+
+
+COMPRESSED = (".gz", ".bz2", ".xz")
+
+NOT_LANGUAGES = (".txt", ".tok", ".clean", ".sgm", ".sgml", *COMPRESSED)
+"""Suffixes after that of the language, e.g. of ``train.en.tok.gz``."""
+
+
+def language_suffix(path: str) -> str:
+    """Return the suffix of a file name that may be a language code, in lower case and without its dot.
+
+    A three-letter code is returned as two letters. The suffix of compressed or tokenised text is not a language.
+    """
+    suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
+    while suffixes and suffixes[-1] in NOT_LANGUAGES:
+        suffixes.pop()
+    code = suffixes[-1][1:] if suffixes else ""
+    return TWO_LETTERS.get(code, code)

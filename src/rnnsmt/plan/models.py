@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt.plan.config import moses_searches
-from rnnsmt.plan.features import LIST_FEATURES, LIST_NETWORKS, NNJM, RNN, features_of, known_features
+from rnnsmt.plan.features import LIST_FEATURES, LIST_NETWORKS, NNJM, RNN, features_of, has_network, known_features
 from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
-from rnnsmt.plan.systems import has_network
 
 NPLM = "nplm/model.nplm"
 """Joint model for Moses, below the directory of the network; its vocabularies and sizes are beside it."""

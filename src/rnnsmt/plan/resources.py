@@ -285,7 +285,7 @@ class Machine:
             memory_mb: memory of this machine in MB.
             has_gpu: whether this machine has a GPU.
             neural_mb: maximum memory in MB that a network in a search takes.
-            layer_mb: further memory of networks by name, see ``rnnsmt.monitoring.network_settings``.
+            layer_mb: further memory of networks by name, see ``rnnsmt.monitoring.estimate``.
         """
         self.config, self.cores, self.neural_mb, self.layer_mb = config, cores, neural_mb, layer_mb
         self.is_cluster = config["cluster"]

@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, write_lines
 from rnnsmt.base.options import bounds_of_part, part, positive
-from rnnsmt.networks.options import (
-    add_device,
-    add_settings,
-    chosen_settings,
-    need_torch,
-    print_description,
-)
+from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.rnn.settings import PRESETS
 
@@ -86,7 +80,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --vocab-size 1500 --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --output-dir try/pairs
     """
-    from rnnsmt.rnn.pair_preparation import prepare_pairs
+    from rnnsmt.rnn.pairs import prepare_pairs
 
     return prepare_pairs(
         args.phrase_table,
@@ -445,9 +439,9 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.phrases.table import format_phrase_line
+    from rnnsmt.rnn.generation import propose_targets, score_proposals, unfamiliar_phrases
     from rnnsmt.rnn.model import load_model_of, refuse_blind
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.proposals import propose_targets, score_proposals, unfamiliar_phrases
 
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
     model, pairs, _ = load_model_of(pairs, args.model, setup)

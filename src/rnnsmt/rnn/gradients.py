@@ -19,7 +19,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.operations import Dropout, Products, put_gradient, put_gradients
+from rnnsmt.networks.gradients import Dropout, Products, put_gradient, put_gradients
 from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
 from rnnsmt.rnn.model import (
     BagOfWords,

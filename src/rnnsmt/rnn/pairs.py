@@ -1,4 +1,4 @@
-"""Phrase pairs as ids on disk, a directory of ``rnnsmt.networks.id_directory``; pair i is line i (from 0) of the table.
+"""Phrase pairs as ids on disk, a directory of ``rnnsmt.networks.data``; pair i is line i (from 0) of the table.
 
 The JSON file is ``pairs.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``. If the origins of the
 pairs are known, there are also:
@@ -6,9 +6,13 @@ pairs are known, there are also:
 * ``held_out.npy``: int64, ascending, the indices of the pairs that only occur in sentences of the first fold.
 * ``first_fold.npy``, ``last_fold.npy``: uint8 [pairs], first and last fold of the sentences that contain a pair.
 * ``counts.npy``: int32 [pairs], how often a pair was extracted.
+
+Further below: the conversion of a phrase table into such a directory, and its compiled kernels. It takes one pass over
+the corpus and one over the table, without holding either in memory.
 """
 
 import copy
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +20,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import read_array
+from rnnsmt.base.arrays import growing_array, read_array
 from rnnsmt.base.io import InputError
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
+from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.options import bounds_of_part
-from rnnsmt.networks.batches import Index
-from rnnsmt.networks.id_directory import IdDirectory, IdFormat, Sequences, check_vocabulary, open_id_directory
-from rnnsmt.networks.vocabulary import UNK, Vocabulary
+from rnnsmt.base.progress import Meter
+from rnnsmt.networks.data import (
+    UNK,
+    IdDirectory,
+    IdFormat,
+    Index,
+    Sequences,
+    Vocabulary,
+    check_size,
+    check_vocabulary,
+    count_words,
+    open_id_directory,
+    write_about,
+    write_id_directory,
+)
 from rnnsmt.phrases.aligned_text import FOLDS
+from rnnsmt.phrases.table import read_phrase_lines
 
 SIDES = ("source", "target")
 
@@ -121,7 +141,7 @@ class Pairs:
         return np.asarray((first >= least) & (last < above))
 
     def _of_origins(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
-        """Memory-map one of the arrays [pairs] that ``rnn.pair_preparation`` writes.
+        """Memory-map one of the arrays [pairs] that ``prepare_pairs`` writes.
 
         Raises:
             InputError: the origins of the pairs are not known, or the array has another length.
@@ -153,3 +173,229 @@ def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.in
         unknown = side.words[offsets[0] : offsets[-1]] == UNK
         # no phrase is empty: each ends in EOS
         yield np.add.reduceat(unknown, offsets[:-1] - offsets[0], dtype=np.int64)
+
+
+TABLE_AGAIN = "create the table and its origins again"
+
+
+def prepare_pairs(
+    table: str,
+    source: list[str],
+    target: list[str],
+    output_dir: str,
+    *,
+    size: int,
+    max_length: int,
+    origins: str | None = None,
+) -> dict[str, object]:
+    """Write the directory of a phrase table; return the statistics of the stage.
+
+    Args:
+        table: the phrase table, sorted.
+        source, target: the texts of each side, from which the vocabularies are made.
+        output_dir: the directory.
+        size: size of a vocabulary, EOS not counted.
+        max_length: maximum number of words of a phrase.
+        origins: the file of ``phrases score`` with the origins of the pairs of the table; None: not known.
+
+    Raises:
+        InputError: the table is empty or malformed, has a phrase of more than ``max_length`` words or has a pair twice;
+            the corpus has no words; the origins are those of another table.
+    """
+    check_size(size)
+    directory = Path(output_dir)
+    vocabularies = []
+    stats: dict[str, object] = {"format": FORMAT.version}
+    for name, paths in zip(SIDES, (source, target), strict=True):
+        counts = count_words(paths, f"on the {name} side of the corpus")
+        vocabulary = Vocabulary.from_counts(counts, size)
+        vocabularies.append(vocabulary)
+        known = sum(counts[word] for word in vocabulary.index)
+        stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
+    stats |= _write_ids(table, directory, vocabularies, max_length)
+    for name in (HELD_OUT, FIRST_FOLD, LAST_FOLD, COUNTS):
+        (directory / name).unlink(missing_ok=True)
+    if origins is not None:
+        stats |= _write_origins(origins, directory, stats)
+    for name, vocabulary in zip(SIDES, vocabularies, strict=True):
+        vocabulary.write(directory / f"vocab.{name}.txt")
+        stats[f"{name} vocabulary"] = vocabulary.hash()
+    hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
+    write_about(directory, FORMAT, stats)
+    return {name: value for name, value in stats.items() if name not in hidden}
+
+
+def _write_origins(origins: str, directory: Path, stats: dict[str, object]) -> dict[str, object]:
+    """Write held-out pairs, folds and counts; return the number of held-out pairs and the new fingerprint.
+
+    Raises:
+        InputError: the origins are those of another table.
+    """
+    found = read_array(origins, np.int32, 2, TABLE_AGAIN)
+    if found.shape != (stats["pairs"], 3):
+        raise InputError(f"{origins}: has {len(found)} pairs, but the table has {stats['pairs']}; {TABLE_AGAIN}")
+    # columns: first fold, last fold, count; the last fold is 0 if all sentences are of the first fold
+    held_out = np.flatnonzero(found[:, 1] == 0)
+    digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
+    columns = zip((FIRST_FOLD, LAST_FOLD, COUNTS), found.T, (np.uint8, np.uint8, np.int32), strict=True)
+    for name, array, dtype in ((HELD_OUT, held_out, np.int64), *columns):
+        with growing_array(directory / name, dtype) as out:
+            out.append(array)
+        digest.update(out.digest.digest())
+    return {"held-out pairs": len(held_out), "fingerprint": digest.hexdigest()}
+
+
+def _write_ids(table: str, directory: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:
+    """Write the ids of all phrases; return the numbers of pairs and words, and the fingerprint.
+
+    Raises:
+        InputError: see ``prepare_pairs``.
+    """
+    meter = Meter("reading the phrase table", unit="pairs")
+    with write_id_directory(directory, FORMAT) as writer:
+        for block in _id_blocks(table, vocabularies, max_length):
+            for side, (ids, lengths) in enumerate(block):
+                writer.append(side, ids, lengths)
+            meter.add(len(block[0][1]))
+        if not writer.sequences:
+            raise InputError(f"{table}: the table is empty; create it again")
+    stats: dict[str, object] = {"pairs": writer.sequences}
+    for side, name in enumerate(SIDES):
+        stats |= {f"{name} words": writer.ids(side), f"{name} unknown words": writer.unknown[side]}
+    return stats | {"fingerprint": writer.fingerprint(vocabulary.hash() for vocabulary in vocabularies)}
+
+
+IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> Iterator[list[IdsAndLengths]]:
+    """Yield blocks of the table as (ids with EOS, lengths) of the source and of the target.
+
+    Raises:
+        InputError: a malformed line, a phrase of more than ``max_length`` words, a pair that occurs twice.
+    """
+    known = [Interner() for _ in SIDES]
+    for words, vocabulary in zip(known, vocabularies, strict=True):
+        words.add([word.encode() for word in vocabulary.index])
+    number = 0
+    before = b""
+    seen: set[int] = set()
+    for text, bounds, _ in read_phrase_lines(table):
+        lines = len(bounds)
+        new_source, keys = np.empty(lines, np.bool_), np.empty(lines, np.uint64)
+        pair_keys(text, bounds, new_source, keys)
+        # the kernel does not see the last line of the previous block
+        new_source[0] = text[slice(*bounds[0, SOURCE])].tobytes() != before
+        before = text[slice(*bounds[-1, SOURCE])].tobytes()
+        seen, twice = _first_repeated(new_source, keys, seen)
+        sides: list[IdsAndLengths] = []
+        for side, words, vocabulary in zip((SOURCE, TARGET), known, vocabularies, strict=True):
+            ids, lengths = np.empty(len(text), np.int32), np.empty(lines, np.int64)
+            filled = number_phrases(text, bounds, side, words.table, UNK, vocabulary.eos, ids, lengths)
+            sides.append((ids[:filled], lengths))
+        longest = np.maximum(sides[0][1], sides[1][1]) - 1
+        long = np.flatnonzero(longest[: twice if twice >= 0 else lines] > max_length)
+        if len(long):
+            name = SIDES[0] if sides[0][1][long[0]] - 1 > max_length else SIDES[1]
+            length = int(sides[SIDES.index(name)][1][long[0]]) - 1
+            raise InputError(
+                f"{table}, line {number + int(long[0]) + 1}: the {name} phrase has {length} words, the limit is "
+                f"{max_length}; give --max-length {length} or extract shorter phrases"
+            )
+        if twice >= 0:
+            raise InputError(
+                f"{table}, line {number + twice + 1}: this pair occurs twice in the table; create the table again"
+            )
+        number += lines
+        yield sides
+
+
+def _first_repeated(new_source: NDArray[np.bool_], keys: NDArray[np.uint64], seen: set[int]) -> tuple[set[int], int]:
+    """Find the first line that repeats a target of its source phrase; the lines of a source are consecutive.
+
+    Args:
+        new_source, keys: [lines], as ``pair_keys`` fills them; targets are compared by their hashes.
+        seen: the target hashes of the source phrase of the previous block's last line.
+
+    Returns:
+        The target hashes of the last source phrase, and the line, -1 if there is none.
+    """
+    for line, (new, key) in enumerate(zip(new_source.tolist(), keys.tolist(), strict=True)):
+        if new:
+            seen = set()
+        elif key in seen:
+            return seen, line
+        seen.add(key)
+    return seen, -1
+
+
+FIRST_ID = 2
+"""The id of the first word of a vocabulary."""
+
+
+@kernel(inline="always")
+def _white(byte: Any) -> Any:
+    """Return whether ``bytes.split`` splits at a byte: space, tab, newline, VT, FF, CR."""
+    return byte == 32 or 9 <= byte <= 13
+
+
+@kernel()
+def number_phrases(
+    block: Any, bounds: Any, side: Any, words: Any, unknown: Any, eos: Any, ids: Any, lengths: Any
+) -> Any:
+    """Fill ``ids`` with the ids of the phrases of one side, each followed by ``eos``; return the number of ids.
+
+    Args:
+        block: uint8, the bytes of some lines.
+        bounds: int64 [lines, 3, 2], begin and end of the first three fields, as ``split_phrase_lines`` fills it.
+        side: the field, SOURCE or TARGET.
+        words: the vocabulary (``rnnsmt.base.kernels.strings.InternTable``); its k-th word has the id FIRST_ID + k.
+        unknown: the id of words outside the vocabulary.
+        eos: the id of the end of a phrase.
+        ids: int32, at least as long as ``block``, which has more bytes than its phrases have ids.
+        lengths: int64 [lines], filled with the number of ids of each phrase, ``eos`` included.
+    """
+    filled = 0
+    for line in range(bounds.shape[0]):
+        position, end = bounds[line, side, 0], bounds[line, side, 1]
+        first = filled
+        while position < end:
+            while position < end and _white(block[position]):
+                position += 1
+            stop = position
+            while stop < end and not _white(block[stop]):
+                stop += 1
+            if stop > position:
+                word = find(words, block, position, stop, hash_bytes(block, position, stop))
+                ids[filled] = unknown if word < 0 else word + FIRST_ID
+                filled += 1
+            position = stop
+        ids[filled] = eos
+        filled += 1
+        lengths[line] = filled - first
+    return filled
+
+
+@kernel()
+def pair_keys(block: Any, bounds: Any, new_source: Any, keys: Any) -> None:
+    """Compute what ``rnnsmt.rnn.pairs`` needs to find pairs that occur twice in a sorted table.
+
+    Args:
+        block, bounds: see ``number_phrases``.
+        new_source: bool [lines], filled with whether the source phrase differs from that of the previous line; True for
+            the first line.
+        keys: uint64 [lines], filled with hashes of the target phrases.
+    """
+    for line in range(bounds.shape[0]):
+        keys[line] = hash_bytes(block, bounds[line, TARGET, 0], bounds[line, TARGET, 1])
+        new_source[line] = True
+        if line > 0:
+            here, before = bounds[line, SOURCE], bounds[line - 1, SOURCE]
+            length = here[1] - here[0]
+            if before[1] - before[0] == length:
+                same = True
+                for k in range(length):
+                    if block[here[0] + k] != block[before[0] + k]:
+                        same = False
+                        break
+                new_source[line] = not same

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.batches import Index
-from rnnsmt.networks.exact_softmax import ExactSoftmax
+from rnnsmt.networks.data import Index
+from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.rnn.model import RNNEncoderDecoder, WordReader
 from rnnsmt.rnn.pairs import Pairs
 

@@ -1,23 +1,213 @@
-"""Training of an RNN Encoder-Decoder on phrase pairs; the loop is in ``rnnsmt.networks.training``."""
+"""Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, trainer.
+
+The loop is in ``rnnsmt.networks.training``. Minibatches have pairs in random order, without padding; each pair once per
+epoch, or as often as extracted. The pairs of a minibatch have equal numbers of source words and equal numbers of target
+words, unless batching is random.
+
+Of held-out pairs the likelihood is computed by the network and by a unigram model.
+"""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.networks.batches import Index
-from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.operations import DROPOUT_ROWS
+from rnnsmt.base.io import InputError
+from rnnsmt.networks.data import Index, WindowBatches, draw_held_out
+from rnnsmt.networks.devices import DeviceSetup, full_precision
+from rnnsmt.networks.gradients import DROPOUT_ROWS
 from rnnsmt.networks.softmax import ClassSampler
 from rnnsmt.networks.training import ThreadParts, Trainer
-from rnnsmt.rnn.batches import PairBatches, group_by_length, pair_tensors
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
-from rnnsmt.rnn.held_out import HeldOutPairs, split_pairs, unigram_likelihood
 from rnnsmt.rnn.model import RNNEncoderDecoder, check_lengths, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs, word_frequencies
 from rnnsmt.rnn.settings import RnnSettings
+
+
+def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
+    """Return pairs of equal lengths as int64 ids with EOS, source [N, B] and target [T, B]; one copy to the device."""
+    found = []
+    for side in pairs.sides:
+        begin = np.asarray(side.offsets[index])
+        length = int(side.offsets[index[0] + 1] - begin[0])
+        places = begin[None, :] + np.arange(length)[:, None]
+        found.append(side.words[places].astype(np.int64))
+    source, target = torch.from_numpy(np.concatenate(found)).to(device, non_blocking=True).split([*map(len, found)])
+    return source, target
+
+
+def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
+    """Group pairs by their numbers of source and target words; the order within a group is kept."""
+    source, target = (side.lengths(index) for side in pairs.sides)
+    # (source length, target length) as one integer
+    kind = source * (int(target.max(initial=0)) + 1) + target
+    order = np.argsort(kind, kind="stable")
+    borders = np.flatnonzero(np.diff(kind[order])) + 1
+    return [part for part in np.split(index[order], borders) if len(part)]
+
+
+class PairBatches(WindowBatches):
+    """Minibatches of phrase pairs.
+
+    The pairs of incomplete minibatches are carried over to the next window, except at the end of an epoch.
+
+    Attributes:
+        size: number of occurrences of pairs in an epoch, including excluded ones.
+        trained: the same without excluded ones.
+        waiting: pairs carried over from the previous window.
+    """
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        batch: int,
+        seed: int,
+        untrained: Index,
+        counts: NDArray[np.int32] | None = None,
+        same_lengths: bool = True,
+    ) -> None:
+        """Begin with the first epoch.
+
+        Args:
+            pairs: all pairs.
+            batch: number of pairs of a minibatch; at the end of an epoch there may be fewer.
+            seed: seed of the order.
+            untrained: indices of excluded pairs, ascending.
+            counts: [pairs], occurrences of each pair per epoch; None: once.
+            same_lengths: the pairs of a minibatch have equal lengths.
+
+        Raises:
+            InputError: no pair is left to train on.
+        """
+        self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
+        super().__init__(len(pairs) if self._ends is None else int(self._ends[-1]), seed)
+        self.pairs, self.batch, self.untrained, self.same_lengths = pairs, batch, untrained, same_lengths
+        self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
+        if self.trained <= 0:
+            raise InputError(
+                f"{pairs.directory}: no pairs are left for training; give more text, or omit --held-out and --leave-out"
+            )
+        self.waiting: Index = np.zeros(0, np.int64)
+        self._left = self.waiting
+
+    def next_window(self) -> None:
+        """Go to the next window with the pairs that the current one has left."""
+        super().next_window()
+        self.waiting = self._left
+
+    def form(self, order: Index) -> list[Index]:
+        """Form the minibatches of the current window by length, or of any pairs; keep what is left over."""
+        index = order
+        if self._ends is not None:
+            # number of an occurrence -> pair
+            index = np.searchsorted(self._ends, index, "right")
+        if len(self.untrained):
+            place = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
+            index = index[self.untrained[place] != index]
+        last = self.window + 1 == self.windows
+        ready, left = [], [np.zeros(0, np.int64)]
+        index = np.concatenate([self.waiting, index])
+        for group in group_by_length(self.pairs, index) if self.same_lengths else [index]:
+            whole = len(group) if last else len(group) - len(group) % self.batch
+            ready += [group[begin : begin + self.batch] for begin in range(0, whole, self.batch)]
+            left.append(group[whole:])
+        self._left = np.concatenate(left)
+        return ready
+
+    def state(self) -> dict[str, Any]:
+        """Return the position in the sequence, for a checkpoint."""
+        return super().state() | {"waiting": torch.from_numpy(self.waiting.copy())}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume at a position that ``state`` returned."""
+        super().restore(state)
+        self.waiting = state["waiting"].cpu().numpy()
+
+    def updates(self, epochs: float) -> int:
+        """Return the approximate number of minibatches of ``epochs`` epochs, as if all were complete."""
+        return max(round(epochs * self.trained / self.batch), 1)
+
+
+ROWS = 256
+"""Number of pairs that are evaluated at a time."""
+
+
+class PairSplit(NamedTuple):
+    """Which pairs are held out, evaluated, and not trained on, as ascending indices.
+
+    Attributes:
+        held_out: all held-out pairs: drawn from the table, and of held-out sentences.
+        of_sentences: the pairs that only occur in held-out sentences; empty if there are none or too many.
+        evaluated: the pairs by which networks are compared: of held-out sentences, if there are any.
+        overlapping: if so, the drawn pairs, which overlap with trained ones and are evaluated too; else None.
+        untrained: the pairs that are not trained on.
+    """
+
+    held_out: Index
+    of_sentences: Index
+    evaluated: Index
+    overlapping: Index | None
+    untrained: Index
+
+
+def split_pairs(pairs: Pairs, settings: RnnSettings, seed: int, left_out: Index) -> PairSplit:
+    """Choose the held-out pairs. left_out: further pairs that are not trained on, nor evaluated if drawn."""
+    drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
+    of_sentences = pairs.held_out if settings.held_out else pairs.held_out[:0]
+    if 2 * len(np.union1d(drawn, of_sentences)) > len(pairs):
+        # a tiny corpus: most of its pairs would be held out
+        of_sentences = pairs.held_out[:0]
+    held_out = np.union1d(drawn, of_sentences)
+    untrained = np.union1d(held_out, left_out)
+    if not len(of_sentences):
+        return PairSplit(held_out, of_sentences, drawn, None, untrained)
+    measured = draw_held_out(len(of_sentences), settings.measured(len(of_sentences)), seed)
+    return PairSplit(held_out, of_sentences, of_sentences[measured], np.setdiff1d(drawn, left_out), untrained)
+
+
+class Likelihood(NamedTuple):
+    """Mean log p(y | x), natural logarithm, per pair and per target word, with EOS counted as a word."""
+
+    per_pair: float
+    per_word: float
+
+
+class HeldOutPairs:
+    """Held-out pairs, in groups of equal lengths; every process holds its part of them."""
+
+    def __init__(self, pairs: Pairs, index: Index, setup: DeviceSetup) -> None:
+        self.setup = setup
+        groups = group_by_length(pairs, index)
+        pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
+        self.pieces = [pair_tensors(pairs, piece, setup.device) for piece in pieces[setup.rank :: setup.processes]]
+        self.pairs = len(index)
+        self.words = int(pairs.sides[1].lengths(index).sum())
+
+    @torch.no_grad()
+    def measure(self, model: RNNEncoderDecoder) -> Likelihood:
+        """Compute the likelihood by the network, in float32 whatever precision the training uses."""
+        total = torch.zeros((), dtype=torch.float64, device=self.setup.device)
+        with full_precision():
+            for source, target in self.pieces:
+                lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
+                total += model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).double().sum()
+        value = float(self.setup.sum(total))
+        return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
+
+
+def unigram_likelihood(pairs: Pairs, held_out: Index, frequencies: NDArray[np.int64]) -> Likelihood:
+    """Compute the likelihood of held-out pairs by the relative frequencies of target words and EOS, with add-one
+    smoothing.
+
+    frequencies: [classes], in the training pairs (``rnnsmt.rnn.pairs.word_frequencies``).
+    """
+    words = pairs.sides[1].joined(held_out)
+    logs = np.log((frequencies + 1) / (frequencies + 1).sum())
+    total = float(logs[words].sum())
+    return Likelihood(total / max(len(held_out), 1), total / max(len(words), 1))
 
 
 class RnnTrainer(Trainer):

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.io import InputError, atomic_binary, sha256
-from rnnsmt.base.kernels.hashing import add_to_checksum, checksum_value, new_checksum
+from rnnsmt.base.kernels.numbers import add_to_checksum, checksum_value, new_checksum
 from rnnsmt.base.kernels.strings import STRING_FAULTS, Interner, InternTable
 from rnnsmt.base.progress import say
 from rnnsmt.lm.automaton import AUTOMATON_FAULTS, ROW, STATE, UNIGRAM, Automaton, LmArrays

@@ -6,7 +6,7 @@ A model has a list of neural features; the search treats any number alike. ``Neu
 The store of scores lives as long as the model, across sentences and decodings (MERT decodes the same text repeatedly).
 It is emptied if it has more than ``MAX_ENTRIES`` entries and no sentence is under way.
 
-In a joint model a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.affiliation``), and
+In a joint model a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.examples``), and
 the network reads the window of source words around it and the preceding target words. The state of a hypothesis
 contains the target words only. Windows are numbered: equal windows, of any sentence, have the same number, so that they
 share the scores of equal n-grams.

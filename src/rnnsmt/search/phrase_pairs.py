@@ -3,7 +3,7 @@
 A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts |||``, a line of a reordering table
 ``source ||| target ||| six probabilities``. Scores are converted to natural logarithms, floored at ``LOG_FLOOR`` as in
 Moses. The alignment is read for models that need it: with which source word of the phrase a target word is affiliated
-(``rnnsmt.nnjm.affiliation``). In a pair without links, or a table without the field, target word j is affiliated with
+(``rnnsmt.nnjm.examples``). In a pair without links, or a table without the field, target word j is affiliated with
 source word j, or with the last one if there are fewer.
 
 ``TranslationOptions`` are the pairs of a text, independent of weights, as ``translation_options.look_up`` returns them.

@@ -12,7 +12,7 @@ from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
-    from rnnsmt.selection.ranking import PoolCorpus
+    from rnnsmt.selection.pool import PoolCorpus
 
 FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0]
 
@@ -29,7 +29,7 @@ def _fraction_or_auto(text: str) -> float | str:
 
 
 def _corpus(text: str) -> "PoolCorpus":
-    from rnnsmt.selection.ranking import PoolCorpus
+    from rnnsmt.selection.pool import PoolCorpus
 
     parts = text.split("=")
     if len(parts) not in (3, 4) or not all(parts) or not re.fullmatch(r"[\w.-]+", parts[0]):
@@ -245,8 +245,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
             general=try/general.tsv.gz=results/corpus/truecased/general.en.gz=results/corpus/truecased/general.fr.gz
     """
     from rnnsmt.selection.curve import write_curve
-    from rnnsmt.selection.pool import Pool, fraction_of_words
-    from rnnsmt.selection.ranking import read_corpus, with_keep
+    from rnnsmt.selection.pool import Pool, fraction_of_words, read_corpus, with_keep
 
     corpora = with_keep(args.corpus, args.keep)
     is_auto = args.fraction == "auto"

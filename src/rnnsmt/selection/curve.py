@@ -48,7 +48,7 @@ def write_shells(
     """Split texts into ``number`` files by the shell of every line; lines of higher shells are left out.
 
     Args:
-        texts: (file, shell of every line), see ``rnnsmt.selection.ranking.best``.
+        texts: (file, shell of every line), see ``rnnsmt.selection.pool.best``.
         number: number of shells.
         held_out: held-out text, to find its words in each shell.
         folder: directory of the files.
@@ -116,7 +116,7 @@ def curve(
     """Return the perplexities of the fractions of ranked texts.
 
     Args:
-        texts: (file, shell of every line), see ``rnnsmt.selection.ranking.best``.
+        texts: (file, shell of every line), see ``rnnsmt.selection.pool.best``.
         pool: files that determine the common vocabulary.
         fractions: in ascending order.
         held_out: lines of held-out text.

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
-from rnnsmt.networks.options import (
-    add_device,
-    add_settings,
-    chosen_settings,
-    need_torch,
-    print_description,
-)
+from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.seq2seq.settings import PRESETS, SUBWORDS
 
@@ -212,12 +206,11 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         )
 
     from rnnsmt.base.io import write_lines
+    from rnnsmt.networks.data import split
     from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.networks.vocabulary import split
     from rnnsmt.search.source_text import read_sentences
-    from rnnsmt.seq2seq.decoding import translate_all
+    from rnnsmt.seq2seq.decoding import Fill, LexicalTranslations, copy, keep, translate_all
     from rnnsmt.seq2seq.model import load_ensemble
-    from rnnsmt.seq2seq.unknown import Fill, LexicalTranslations, copy, keep
 
     setup = set_up_device(args.device, args.threads)
     texts = {path: [split(line) for line in read_sentences(path)] for path in args.input}

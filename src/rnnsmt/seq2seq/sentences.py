@@ -1,4 +1,4 @@
-"""Sentence pairs as ids on disk, a directory of ``rnnsmt.networks.id_directory``.
+"""Sentence pairs as ids on disk, a directory of ``rnnsmt.networks.data``.
 
 The JSON file is ``sentences.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``; for subwords there
 are also ``sentencepiece.source.model`` and ``sentencepiece.target.model``.
@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_parallel
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.id_directory import (
+from rnnsmt.networks.data import (
     IdDirectory,
     IdFormat,
+    check_size,
     check_vocabulary,
+    count_words,
     open_id_directory,
+    split,
     write_about,
     write_id_directory,
 )
-from rnnsmt.networks.vocabulary import check_size, count_words, split
 from rnnsmt.seq2seq.units import KINDS, make_units, read_units, write_units
 
 SIDES = ("source", "target")

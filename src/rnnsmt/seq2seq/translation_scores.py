@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, atomic_text, read_lines, words_of
 from rnnsmt.base.progress import track
 from rnnsmt.moses.nbest import fields_of, with_feature
-from rnnsmt.networks.vocabulary import NULL, split
-from rnnsmt.seq2seq.model import TrainedSeq2Seq
-from rnnsmt.seq2seq.steps import Ids, Steps
+from rnnsmt.networks.data import NULL, split
+from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
 
 NODES = 8192
 """Maximum number of translations that are scored together, exceeded only by a single sentence with more."""

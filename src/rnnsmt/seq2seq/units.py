@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, atomic_binary, count_lines, read_lines
-from rnnsmt.networks.vocabulary import UNK, Vocabulary, split
+from rnnsmt.networks.data import UNK, Vocabulary, split
 from rnnsmt.seq2seq.settings import SUBWORDS
 
 BEGIN = "\u2581"

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from rnnsmt import __version__
-from rnnsmt.base.languages import language_name
 from rnnsmt.moses.ini import BILINGUAL
+from rnnsmt.plan.corpora import language_name
 from rnnsmt.translation.system import Description, System
 
 MOST_BYTES = 200_000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, standard_input, write_lines_or_stdout
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
-from rnnsmt.corpus.reading import read_texts
+from rnnsmt.corpus.raw_text import read_texts
 from rnnsmt.networks.options import add_device
 from rnnsmt.networks.settings import PRECISIONS
 

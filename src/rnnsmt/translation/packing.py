@@ -18,11 +18,11 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError, atomic_path, sha256
 from rnnsmt.base.progress import say
-from rnnsmt.corpus.truecaser import Truecaser
+from rnnsmt.corpus.tokenizer import Truecaser
 from rnnsmt.lm.arpa import check_header
 from rnnsmt.moses.ini import BILINGUAL, LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_TABLES, Feature, feature_count
 from rnnsmt.moses.nplm_file import check_config, read_words
-from rnnsmt.networks.vocabulary import Vocabulary
+from rnnsmt.networks.data import Vocabulary
 from rnnsmt.phrases.table import read_phrase_table, read_reordering_table
 from rnnsmt.translation.system import FILE, INI, SUMS, Description, read_ini
 

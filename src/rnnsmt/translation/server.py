@@ -30,8 +30,8 @@ import h11
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError
-from rnnsmt.base.languages import language_name
 from rnnsmt.base.progress import say
+from rnnsmt.plan.corpora import language_name
 from rnnsmt.translation import api
 from rnnsmt.translation.api import JSON, RefusedError, documents, features
 from rnnsmt.translation.system import System

@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, is_regular_file, read_json, read_lines, sha256, words_of, write_json
-from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.progress import say
-from rnnsmt.corpus.cleaning import Cleaner, CleaningOptions
-from rnnsmt.corpus.tokenizer import Detokenizer
-from rnnsmt.corpus.truecaser import Truecaser
+from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
+from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.networks.settings import PRECISIONS
+from rnnsmt.plan.corpora import code_mistake
 from rnnsmt.search.decoder import SentenceSearch, translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
 from rnnsmt.search.nbest import Translation
@@ -36,7 +35,7 @@ from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import look_up
 
 if TYPE_CHECKING:
-    from rnnsmt.networks.vocabulary import Vocabulary
+    from rnnsmt.networks.data import Vocabulary
     from rnnsmt.rnn.model import RNNEncoderDecoder
 
 FILE, INI = "system.json", "moses.ini"
@@ -534,7 +533,7 @@ class System:
         if self._network is None:
             need_torch()
 
-            from rnnsmt.networks.vocabulary import Vocabulary
+            from rnnsmt.networks.data import Vocabulary
             from rnnsmt.rnn.model import load_model as load_network
 
             if not self.description.rnn:

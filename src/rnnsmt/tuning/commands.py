@@ -7,7 +7,7 @@ from itertools import product
 from rnnsmt.base.io import InputError, read_lines, write_lines, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
-from rnnsmt.base.stopping import Stop
+from rnnsmt.base.resuming import Stop
 from rnnsmt.tuning.options import LoopOptions, add_optimiser, loop_options, optimiser_options
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.progress import say
-from rnnsmt.base.stopping import Stop
+from rnnsmt.base.resuming import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.tuning import mert, mira, pro

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.hashing import GOLDEN_RATIO, scramble
+from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
 from rnnsmt.base.progress import say
 from rnnsmt.bleu.batch import bleu_of_statistics
 from rnnsmt.moses.ini import MosesIni

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, write_json
-from rnnsmt.base.state_folder import StateFolder
-from rnnsmt.base.stopping import Stop
+from rnnsmt.base.resuming import StateFolder, Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
 from rnnsmt.search import SearchOptions, decode

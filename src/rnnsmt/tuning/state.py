@@ -15,7 +15,7 @@ import numpy as np
 
 from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path, checksum_of, open_binary, read_json, write_json
-from rnnsmt.base.state_folder import StateFolder
+from rnnsmt.base.resuming import StateFolder
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.nbest_pool import CandidateBatch

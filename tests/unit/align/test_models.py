@@ -31,7 +31,7 @@ from rnnsmt.align.model4 import (
 from rnnsmt.align.pharaoh import Links, to_lists
 from rnnsmt.align.training import ALIGNERS, align, train
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.base.kernels.arrays import ONE
+from rnnsmt.base.kernels.numbers import ONE
 
 
 def bitext_of(folder, source: list[str], target: list[str]) -> Bitext:

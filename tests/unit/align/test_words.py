@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.align import bitext, training
-from rnnsmt.base.state_folder import StateFolder
-from rnnsmt.base.stopping import Stop
+from rnnsmt.base.resuming import StateFolder, Stop
 from rnnsmt.cli import main
 
 

@@ -18,8 +18,8 @@ from rnnsmt.analysis.representations import (
     word_vectors,
 )
 from rnnsmt.cli import main
+from rnnsmt.networks.data import Sequences
 from rnnsmt.networks.devices import set_up_device
-from rnnsmt.networks.id_directory import Sequences
 from rnnsmt.rnn.model import load_model_of
 from rnnsmt.rnn.pairs import Pairs
 

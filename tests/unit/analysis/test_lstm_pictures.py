@@ -90,7 +90,7 @@ def test_groups_of_sentences() -> None:
 def test_the_picture_of_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The vector of a sentence does not depend on the others of its group."""
     torch = pytest.importorskip("torch")
-    from rnnsmt.networks.vocabulary import Vocabulary
+    from rnnsmt.networks.data import Vocabulary
     from rnnsmt.seq2seq.model import Seq2Seq, load_model, save_model
     from rnnsmt.seq2seq.settings import Seq2SeqSizes
     from rnnsmt.seq2seq.units import Words

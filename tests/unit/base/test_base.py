@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rnnsmt.base import io
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter, track
-from rnnsmt.base.state_folder import StateFolder
+from rnnsmt.base.resuming import StateFolder
 from rnnsmt.cli import main
 from rnnsmt.stages import CHAPTERS, STAGES
 
@@ -433,9 +433,9 @@ def test_signals_leave_nothing(tmp_path, number, code):
 def test_a_signal_inside_a_destructor_is_not_lost():
     code = """
 import os, signal, sys, time
-from rnnsmt.base import stopping
-stopping.catch_signals()
-sys.unraisablehook = stopping.signal_again
+from rnnsmt.base.resuming import catch_signals, signal_again
+catch_signals()
+sys.unraisablehook = signal_again
 class Unlucky:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.base import parallel_gzip
-from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base import parallel
+from rnnsmt.base.parallel import atomic_blocks
 
 here = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
@@ -20,7 +20,7 @@ here = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], dea
 def test_content_comes_back_as_one_member(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: list[bytes], block: int, threads: int
 ) -> None:
-    monkeypatch.setattr(parallel_gzip, "BLOCK_BYTES", block)
+    monkeypatch.setattr(parallel, "BLOCK_BYTES", block)
     path = tmp_path / "file.gz"
     with atomic_blocks(path, threads) as out:
         for part in parts:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.corpus.check import first_warnings
-from rnnsmt.corpus.text_checks import FUNCTION_WORDS
+from rnnsmt.corpus.check import FUNCTION_WORDS, first_warnings
 from rnnsmt.plan.corpora import corpora_listed
 
 NOUNS = [a + b + c for a in ("ba", "ko", "tu") for b in ("ri", "ne", "lo", "sa") for c in ("m", "d", "x")]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rnnsmt.base import io
 from rnnsmt.base.io import InputError, read_bounded_lines
-from rnnsmt.corpus.reading import read_pairs, read_segments
+from rnnsmt.corpus.raw_text import read_pairs, read_segments
 
 
 @pytest.mark.parametrize(

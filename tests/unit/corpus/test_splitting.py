@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsmt.cli import main
-from rnnsmt.corpus.similarity import SentenceIndex, normalised_words, sentence_key, trigrams
+from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key, trigrams
 
 WORDS = [f"w{c}{d}" for c in "abcdefghij" for d in "klmnopqrst"]
 

@@ -9,12 +9,7 @@ import pytest
 
 from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.cli import main
-from rnnsmt.corpus.text_checks import (
-    FUNCTION_WORDS,
-    language_warnings,
-    refuse_columns,
-    unknown_words_warning,
-)
+from rnnsmt.corpus.check import FUNCTION_WORDS, language_warnings, refuse_columns, unknown_words_warning
 
 GERMAN = (
     """Der Hund läuft mit dem Ball über die Wiese und bellt .

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sacremoses import MosesTruecaser
 
 from rnnsmt.cli import main
-from rnnsmt.corpus import truecaser
-from rnnsmt.corpus.truecaser import Truecaser
+from rnnsmt.corpus import tokenizer
+from rnnsmt.corpus.tokenizer import Truecaser
 
 TEXT = [
     "The boat saw the Port . The Port of Brest : the end",
@@ -52,7 +52,7 @@ def test_equals_sacremoses(tmp_path: Path) -> None:
     model = train(tmp_path, TEXT)
     theirs = MosesTruecaser()
     learned = theirs.train([line.split() for line in TEXT])
-    ours = truecaser.learn(TEXT)
+    ours = tokenizer.learn_casing(TEXT)
     assert ours == {word: dict(forms) for word, forms in learned["casing"].items()}
     apply, loaded = Truecaser(model), MosesTruecaser(str(model))
     for line in [*TEXT, "THE BOAT . Le <b> BRIS </b> a|b THE|DET x < y", "the boat : THE"]:
@@ -70,7 +70,7 @@ def test_equals_sacremoses(tmp_path: Path) -> None:
 )
 def test_learning_equals_sacremoses(lines: list[list[str]]) -> None:
     learned = MosesTruecaser().train(lines)["casing"]
-    assert truecaser.learn(" ".join(line) for line in lines) == learned
+    assert tokenizer.learn_casing(" ".join(line) for line in lines) == learned
 
 
 def test_real_text(shared_dir: Path, tmp_path: Path) -> None:

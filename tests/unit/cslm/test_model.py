@@ -7,14 +7,9 @@ torch = pytest.importorskip("torch")
 
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.gradients import loss_and_gradient  # noqa: E402
-from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
-from rnnsmt.cslm.settings import (  # noqa: E402
-    PRESETS,
-    CslmSizes,
-)
-from rnnsmt.networks.minibatch_gradient import flatten  # noqa: E402
-from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
+from rnnsmt.cslm.settings import PRESETS, CslmSizes  # noqa: E402
+from rnnsmt.networks.feed_forward import FeedForwardLM, loss_and_gradient  # noqa: E402
+from rnnsmt.networks.gradients import Dropout, Products, flatten  # noqa: E402
 from rnnsmt.networks.softmax import ClassSampler  # noqa: E402
 
 from .twin import Twin  # noqa: E402

@@ -12,18 +12,14 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.model import (  # noqa: E402
-    FeedForwardLM,
-    load_model,
-    save_model,
-)
+from rnnsmt.cslm.model import load_model, save_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
-from rnnsmt.cslm.perplexity import event_scores  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
-from rnnsmt.cslm.text_scores import ngram_scores  # noqa: E402
+from rnnsmt.cslm.text_scores import event_scores, ngram_scores  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
-from rnnsmt.networks.vocabulary import UNK, Vocabulary  # noqa: E402
+from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
+from rnnsmt.networks.feed_forward import FeedForwardLM  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 from .twin import Twin  # noqa: E402

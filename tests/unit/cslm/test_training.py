@@ -15,20 +15,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.held_out import class_counts, unigram_log_p  # noqa: E402
-from rnnsmt.cslm.model import load_model  # noqa: E402
+from rnnsmt.cslm.model import CslmTrainer, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import PRESETS, CslmSettings  # noqa: E402
 from rnnsmt.cslm.text import Text, contexts_at  # noqa: E402
-from rnnsmt.cslm.training import (  # noqa: E402
-    CslmTrainer,
-    centre,
-)
-from rnnsmt.networks.batches import draw_held_out  # noqa: E402
-from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
+from rnnsmt.networks.data import NULL, UNK, Vocabulary, draw_held_out  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
-from rnnsmt.networks.operations import Dropout  # noqa: E402
-from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
+from rnnsmt.networks.feed_forward import centre, class_counts, unigram_log_p  # noqa: E402
+from rnnsmt.networks.gradients import Dropout  # noqa: E402
+from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 

@@ -75,6 +75,6 @@ def test_a_model_that_cannot_be_loaded(tmp_path, comet, capsys):
 
 
 def test_without_the_package(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("rnnsmt.evaluation.comet.find_spec", lambda _name: None)
+    monkeypatch.setattr("rnnsmt.evaluation.text_metrics.find_spec", lambda _name: None)
     assert "unbabel-comet is not installed" in run(tmp_path)["skipped"]
     assert "COMET is skipped: the package unbabel-comet is not installed" in capsys.readouterr().err

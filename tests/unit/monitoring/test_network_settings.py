@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.monitoring.network_settings import first_layers_mb, setting_mistakes
+from rnnsmt.monitoring.estimate import first_layers_mb, setting_mistakes
 from rnnsmt.plan.config import settle
 from rnnsmt.plan.models import Systems
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.base.io import InputError
-from rnnsmt.monitoring import run_lock
+from rnnsmt.monitoring import runs
 
 HERE = socket.gethostname()
 
@@ -19,14 +19,14 @@ def folder(tmp_path) -> Path:
     """Snakemake's folder with a lock."""
     (tmp_path / "locks").mkdir()
     (tmp_path / "locks/0.input.lock").write_text("text\n")
-    (tmp_path / run_lock.RUNS).mkdir()
+    (tmp_path / runs.RUNS).mkdir()
     return tmp_path
 
 
 def end_own_runs() -> None:
     """As the end of this process would."""
-    while run_lock._kept:
-        run_lock._kept.popitem()[1].close()
+    while runs._kept:
+        runs._kept.popitem()[1].close()
 
 
 @pytest.fixture(autouse=True)
@@ -37,27 +37,27 @@ def _forget():
 
 def dead(folder: Path, host: str = HERE, cluster: bool = False) -> Path:
     """What a killed run leaves."""
-    path = folder / run_lock.RUNS / f"{host}.1.json"
+    path = folder / runs.RUNS / f"{host}.1.json"
     path.write_text(json.dumps({"host": host, "cluster": cluster}))
     return path
 
 
 def test_the_lock_of_a_dead_run_goes(folder):
     left = dead(folder)
-    assert run_lock.enter(folder, cluster=False)
+    assert runs.enter(folder, cluster=False)
     assert not (folder / "locks").exists()
     assert not left.exists()
 
 
 def test_a_lock_without_a_dead_run_stays(folder):
-    assert not run_lock.enter(folder, cluster=False)
+    assert not runs.enter(folder, cluster=False)
     assert (folder / "locks").exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"host": 3}'])
 def test_a_run_that_says_nothing_of_itself_is_left_alone(folder, content):
     dead(folder).write_text(content)
-    assert not run_lock.enter(folder, cluster=False)
+    assert not runs.enter(folder, cluster=False)
     assert (folder / "locks").exists()
 
 
@@ -65,9 +65,9 @@ def test_a_run_that_says_nothing_of_itself_is_left_alone(folder, content):
 def test_jobs_that_may_go_on_elsewhere(folder, host, cluster):
     """Neither their lock nor what is known of them goes, until somebody who knows better unlocks."""
     dead(folder)
-    left = folder / run_lock.RUNS / "other.2.json"
+    left = folder / runs.RUNS / "other.2.json"
     left.write_text(json.dumps({"host": host, "cluster": cluster}))
-    assert not run_lock.enter(folder, cluster=False)
+    assert not runs.enter(folder, cluster=False)
     assert (folder / "locks").exists()
     assert left.exists()
 
@@ -90,11 +90,11 @@ def test_jobs_that_slurm_still_has(folder, tmp_path_factory, monkeypatch):
     )
     squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, f"{other}\n{own}")
     with pytest.raises(InputError, match=r"its jobs 12_3 are still in Slurm's queue: wait .* \(scancel 12_3\)"):
-        run_lock.enter(folder, cluster=True)
+        runs.enter(folder, cluster=True)
     assert left.exists()
     assert (folder / "locks").exists()
     squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, other)
-    assert run_lock.enter(folder, cluster=True)
+    assert runs.enter(folder, cluster=True)
     assert not left.exists()
 
 
@@ -105,21 +105,21 @@ def test_slurm_that_does_not_answer(folder, tmp_path_factory, monkeypatch, answe
     squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, answer or "exit 0")
     if answer:
         (folder / "slurm_logs").mkdir()
-    assert not run_lock.enter(folder, cluster=True)
+    assert not runs.enter(folder, cluster=True)
     assert left.exists()
     assert (folder / "locks").exists()
 
 
 def test_whoever_unlocks_knows_better(folder):
     left = dead(folder, cluster=True)
-    assert not run_lock.enter(folder, cluster=False, arguments=["snakemake", "--unlock"])
+    assert not runs.enter(folder, cluster=False, arguments=["snakemake", "--unlock"])
     assert not left.exists()
 
 
 @pytest.mark.parametrize("option", ["-n", "-np", "-Fpn", "-nRscore", "-t", "--dry-run", "--touch", "--lint", "--mode"])
 def test_plans_and_jobs_do_nothing(folder, option):
     left = dead(folder)
-    assert not run_lock.enter(folder, cluster=False, arguments=["snakemake", option])
+    assert not runs.enter(folder, cluster=False, arguments=["snakemake", option])
     assert left.exists()
     assert (folder / "locks").exists()
 
@@ -127,14 +127,14 @@ def test_plans_and_jobs_do_nothing(folder, option):
 @pytest.mark.parametrize("option", ["-Rlanguage_model", "-Ujoin_dev", "-p", "--until=mert"])
 def test_names_of_rules_make_no_plan(folder, option):
     dead(folder)
-    assert run_lock.enter(folder, cluster=False, arguments=["snakemake", option])
+    assert runs.enter(folder, cluster=False, arguments=["snakemake", option])
     assert not (folder / "locks").exists()
 
 
 def test_a_run_that_is_alive(folder):
     """Its lock stays while it runs; killed, it leaves it to the next. An end as usual leaves nothing."""
     code = (
-        "import sys, time; from pathlib import Path; from rnnsmt.monitoring.run_lock import enter; "
+        "import sys, time; from pathlib import Path; from rnnsmt.monitoring.runs import enter; "
         "enter(Path(sys.argv[1]), False); print('in', flush=True); sys.stdin.read()"
     )
     runs = [
@@ -148,14 +148,14 @@ def test_a_run_that_is_alive(folder):
         assert run.stdout.readline() == "in\n"
     runs[0].kill()
     runs[0].wait()
-    assert not run_lock.enter(folder, cluster=False)
+    assert not runs.enter(folder, cluster=False)
     assert (folder / "locks").exists()
     runs[1].communicate("")
-    assert len(list((folder / run_lock.RUNS).glob("*.json"))) == 2, "the killed one's and our own"
+    assert len(list((folder / runs.RUNS).glob("*.json"))) == 2, "the killed one's and our own"
     end_own_runs()
-    assert run_lock.enter(folder, cluster=False)
+    assert runs.enter(folder, cluster=False)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    assert not run_lock.enter(tmp_path / "file", cluster=False)
+    assert not runs.enter(tmp_path / "file", cluster=False)

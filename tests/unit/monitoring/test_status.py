@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.monitoring.status import FILE, clock
+from rnnsmt.monitoring.runs import FILE, clock
 
 
 @pytest.fixture

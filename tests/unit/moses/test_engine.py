@@ -142,7 +142,7 @@ def test_a_program_ends_with_all_that_it_called(tmp_path):
     started.unlink()
     code = (
         "from pathlib import Path\nfrom rnnsmt.moses.installation import run\n"
-        "from rnnsmt.base.stopping import catch_signals\n"
+        "from rnnsmt.base.resuming import catch_signals\n"
         f"catch_signals()\nrun(['{slow}'], Path('{tmp_path}/log'), Path('{tmp_path}'))"
     )
     stage = subprocess.Popen([sys.executable, "-c", code])

@@ -8,13 +8,12 @@ import pytest
 import torch
 
 from rnnsmt.cslm import ngram_scorer
-from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.settings import CslmSizes
-from rnnsmt.cslm.training import centre
+from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup, set_up_device
+from rnnsmt.networks.feed_forward import FeedForwardLM, centre
+from rnnsmt.networks.gradients import Dropout
 from rnnsmt.networks.model_file import load_file, save_file
-from rnnsmt.networks.operations import Dropout
-from rnnsmt.networks.vocabulary import Vocabulary
 from rnnsmt.rnn import phrase_scores
 from rnnsmt.rnn.generation import beam_search, sample_targets
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.base.io import InputError, write_json
-from rnnsmt.networks.id_directory import IdFormat, check_vocabulary, open_id_directory, write_about, write_id_directory
-from rnnsmt.networks.vocabulary import UNK
+from rnnsmt.networks.data import UNK, IdFormat, check_vocabulary, open_id_directory, write_about, write_id_directory
 
 PAIRS = IdFormat("pairs.json", "test-1", "pairs", ("source", "target"), "prepare it again")
 

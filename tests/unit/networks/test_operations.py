@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.networks.operations import DROPOUT_ROWS, Dropout  # noqa: E402
+from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout  # noqa: E402
 
 
 def test_it_keeps_the_mean_whichever_examples_come_together():

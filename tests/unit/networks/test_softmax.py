@@ -9,9 +9,15 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from rnnsmt.networks.exact_softmax import COLUMNS, ExactSoftmax, add_exponentials, reduced_log_sums  # noqa: E402
-from rnnsmt.networks.operations import Products  # noqa: E402
-from rnnsmt.networks.softmax import ClassSampler, softmax_gradient  # noqa: E402
+from rnnsmt.networks.gradients import Products  # noqa: E402
+from rnnsmt.networks.softmax import (  # noqa: E402
+    COLUMNS,
+    ClassSampler,
+    ExactSoftmax,
+    add_exponentials,
+    reduced_log_sums,
+    softmax_gradient,
+)
 
 torch.set_num_threads(1)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.vocabulary import Vocabulary
+from rnnsmt.networks.data import Vocabulary
 
 
 def test_the_most_frequent_words_get_the_ids():

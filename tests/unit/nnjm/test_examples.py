@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.vocabulary import NULL, Vocabulary
+from rnnsmt.networks.data import NULL, Vocabulary
 from rnnsmt.nnjm.examples import Examples, prepare_examples
 from rnnsmt.nnjm.settings import DIRECTIONS
 

@@ -15,12 +15,11 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.gradients import loss_and_gradient  # noqa: E402
-from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
 from rnnsmt.cslm.text_scores import word_scores  # noqa: E402
+from rnnsmt.networks.data import UNK  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
-from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
-from rnnsmt.networks.vocabulary import UNK  # noqa: E402
+from rnnsmt.networks.feed_forward import FeedForwardLM, loss_and_gradient  # noqa: E402
+from rnnsmt.networks.gradients import Dropout, Products  # noqa: E402
 from rnnsmt.nnjm.examples import Examples, prepare_examples  # noqa: E402
 from rnnsmt.nnjm.model import load_model  # noqa: E402
 from rnnsmt.nnjm.scorer import JointScorer  # noqa: E402

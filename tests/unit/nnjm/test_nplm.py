@@ -10,12 +10,11 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
 from rnnsmt.moses.ini import MosesIni  # noqa: E402
 from rnnsmt.moses.nplm_file import BilingualSizes  # noqa: E402
-from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
-from rnnsmt.nnjm.model import TrainedNnjm, load_model, save_model  # noqa: E402
-from rnnsmt.nnjm.nplm import read_nplm, write_nplm  # noqa: E402
+from rnnsmt.networks.data import Vocabulary  # noqa: E402
+from rnnsmt.networks.feed_forward import FeedForwardLM  # noqa: E402
+from rnnsmt.nnjm.model import TrainedNnjm, load_model, read_nplm, save_model, write_nplm  # noqa: E402  # noqa: E402
 from rnnsmt.nnjm.scorer import JointScorer, NplmScorer  # noqa: E402
 from rnnsmt.nnjm.settings import JointSizes  # noqa: E402
 

@@ -25,8 +25,7 @@ from rnnsmt.phrases.table import (
     read_phrase_table,
     read_reordering_table,
 )
-from rnnsmt.rnn.pair_preparation import prepare_pairs
-from rnnsmt.rnn.pairs import Pairs
+from rnnsmt.rnn.pairs import Pairs, prepare_pairs
 from rnnsmt.search.phrase_pairs import load_phrase_tables
 
 

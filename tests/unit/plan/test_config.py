@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rnnsmt.base.languages import TWO_LETTERS, code_mistake
 from rnnsmt.cslm import settings as cslm
 from rnnsmt.nnjm import settings as nnjm
 from rnnsmt.plan.config import AUTO, amount_kept, check, settle
-from rnnsmt.plan.corpora import corpora
+from rnnsmt.plan.corpora import TWO_LETTERS, code_mistake, corpora
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
 from rnnsmt.seq2seq import settings as seq2seq
 

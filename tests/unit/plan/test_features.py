@@ -6,11 +6,23 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS, default_ini
-from rnnsmt.plan import features, systems
+from rnnsmt.plan import features
 from rnnsmt.plan.config import check
-from rnnsmt.plan.features import BY_NAME, FEATURES, REGISTRY, SystemFeature, features_of, known_features, networks_of
+from rnnsmt.plan.features import (
+    BY_NAME,
+    FEATURES,
+    REGISTRY,
+    SystemFeature,
+    features_of,
+    has_network,
+    known_features,
+    label,
+    named_features,
+    networks_of,
+    ordered_features,
+    share_networks,
+)
 from rnnsmt.plan.models import Systems
-from rnnsmt.plan.systems import has_network, label, named_features, ordered_features, share_networks
 
 SCHEMA = Path(__file__).resolve().parents[3] / "workflow/schemas/config.schema.json"
 
@@ -112,7 +124,7 @@ def two_more(monkeypatch) -> None:
     monkeypatch.setattr(features, "REGISTRY", registry)
     for feature in (topic, surplus):
         monkeypatch.setitem(BY_NAME, feature.name, feature)
-        monkeypatch.setitem(systems._LABELS, feature.name, feature.label)
+        monkeypatch.setitem(features._LABELS, feature.name, feature.label)
 
 
 def test_a_further_feature_needs_one_line(settled, two_more):

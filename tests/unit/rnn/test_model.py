@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
+from rnnsmt.networks.gradients import Dropout, Products  # noqa: E402
 from rnnsmt.rnn import gradients  # noqa: E402
 from rnnsmt.rnn.gradients import loss_and_gradient  # noqa: E402
 from rnnsmt.rnn.model import RNNEncoderDecoder  # noqa: E402

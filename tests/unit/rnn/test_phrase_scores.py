@@ -10,13 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.exact_softmax import ExactSoftmax  # noqa: E402
+from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.rnn import phrase_scores  # noqa: E402
-from rnnsmt.rnn.model import (  # noqa: E402
-    RNNEncoderDecoder,
-    save_model,
-    vocabularies_of,
-)
+from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.phrase_scores import prefix_levels  # noqa: E402
 from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402

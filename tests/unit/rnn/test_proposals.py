@@ -10,10 +10,9 @@ torch = pytest.importorskip("torch")
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.phrases.lexical_table import best_lexical_weight  # noqa: E402
 from rnnsmt.phrases.table import PhraseEntry, read_phrase_table  # noqa: E402
-from rnnsmt.rnn.generation import beam_search  # noqa: E402
+from rnnsmt.rnn.generation import beam_search, propose_targets, score_proposals, unfamiliar_phrases  # noqa: E402
 from rnnsmt.rnn.model import save_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.proposals import propose_targets, score_proposals, unfamiliar_phrases  # noqa: E402
 from tests.unit.rnn.test_generation import network  # noqa: E402
 
 TABLE = [

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.cli import main
-from rnnsmt.networks.id_directory import Sequences
-from rnnsmt.networks.vocabulary import UNK
+from rnnsmt.networks.data import UNK, Sequences
 from rnnsmt.rnn.pairs import Pairs, words_outside
 from rnnsmt.search.phrase_pairs import load_phrase_tables
 

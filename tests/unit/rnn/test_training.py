@@ -17,18 +17,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
-from rnnsmt.base.stopping import Stop  # noqa: E402
+from rnnsmt.base.resuming import Stop  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
-from rnnsmt.networks.minibatch_gradient import flatten  # noqa: E402
+from rnnsmt.networks.gradients import flatten  # noqa: E402
+from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import learning_rate, make_optimiser  # noqa: E402
-from rnnsmt.rnn.batches import PairBatches, pair_tensors  # noqa: E402
-from rnnsmt.rnn.held_out import unigram_likelihood  # noqa: E402
 from rnnsmt.rnn.model import check_vocabularies, load_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs, word_frequencies  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings  # noqa: E402
-from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
+from rnnsmt.rnn.training import PairBatches, RnnTrainer, pair_tensors, unigram_likelihood  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 

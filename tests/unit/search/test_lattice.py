@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rnnsmt.base.kernels.hashing import GOLDEN_RATIO
+from rnnsmt.base.kernels.numbers import GOLDEN_RATIO
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.search.kernels.lattice import new_lattice, phrase_hashes, string_key

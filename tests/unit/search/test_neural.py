@@ -241,10 +241,11 @@ def test_fewer_cells_are_scored_on_demand(loaded):
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
 def test_decoding_with_a_model_file(tmp_path, capsys, device):
     """A network of random weights, through the command line; the n-best list has what it says of the texts."""
-    from rnnsmt.cslm.model import FeedForwardLM, save_model
+    from rnnsmt.cslm.model import save_model
     from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.cslm.settings import CslmSizes
-    from rnnsmt.networks.vocabulary import Vocabulary
+    from rnnsmt.networks.data import Vocabulary
+    from rnnsmt.networks.feed_forward import FeedForwardLM
 
     tiny_model(tmp_path, 12)
     words = Vocabulary(TARGET[:3])

@@ -139,10 +139,9 @@ def test_moses_gives_the_same_translations_features_and_scores(moses: str, augme
 def test_the_joint_model_of_moses(moses: str, tmp_path: Path) -> None:
     """Random links, unknown words, phrases in every order: the feature is the same, with every activation function."""
     torch = pytest.importorskip("torch")
-    from rnnsmt.cslm.model import FeedForwardLM
-    from rnnsmt.networks.vocabulary import Vocabulary
-    from rnnsmt.nnjm.model import TrainedNnjm
-    from rnnsmt.nnjm.nplm import write_nplm
+    from rnnsmt.networks.data import Vocabulary
+    from rnnsmt.networks.feed_forward import FeedForwardLM
+    from rnnsmt.nnjm.model import TrainedNnjm, write_nplm
     from rnnsmt.nnjm.settings import JointSizes
 
     try:

@@ -16,7 +16,7 @@ from rnnsmt.lm.queries import LOG2_10, load_kenlm, load_queries, measure
 from rnnsmt.selection.commands import FRACTIONS
 from rnnsmt.selection.curve import curve
 from rnnsmt.selection.models import sample_lines, split_held_out
-from rnnsmt.selection.ranking import best, read_scores
+from rnnsmt.selection.pool import best, read_scores
 
 NEWS = [f"news{i}" for i in range(60)]
 CODE = [f"code{i}" for i in range(60)]

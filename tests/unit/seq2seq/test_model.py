@@ -10,11 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.networks.data import Vocabulary  # noqa: E402
 from rnnsmt.networks.devices import set_up_device  # noqa: E402
-from rnnsmt.networks.minibatch_gradient import flatten  # noqa: E402
-from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
+from rnnsmt.networks.gradients import Dropout, Products, flatten  # noqa: E402
 from rnnsmt.networks.softmax import ClassSampler  # noqa: E402
-from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
 from rnnsmt.seq2seq.decoding import beam_search, longest_target  # noqa: E402
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, load_ensemble, load_model, save_model  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402

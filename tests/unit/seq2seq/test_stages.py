@@ -13,13 +13,12 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
+from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import learning_rate  # noqa: E402
-from rnnsmt.seq2seq.batches import SentenceBatches  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
-from rnnsmt.seq2seq.training import Seq2SeqTrainer  # noqa: E402
+from rnnsmt.seq2seq.training import SentenceBatches, Seq2SeqTrainer  # noqa: E402
 
 torch.set_num_threads(1)
 

@@ -7,17 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.networks.exact_softmax import ExactSoftmax  # noqa: E402
-from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
+from rnnsmt.networks.data import Vocabulary  # noqa: E402
+from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.seq2seq.decoding import beam_search  # noqa: E402
-from rnnsmt.seq2seq.model import Seq2Seq, State, TrainedSeq2Seq  # noqa: E402
+from rnnsmt.seq2seq.model import ROWS, Seq2Seq, State, Steps, TrainedSeq2Seq, lstm_units  # noqa: E402  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import Seq2SeqSizes  # noqa: E402
-from rnnsmt.seq2seq.steps import (  # noqa: E402
-    ROWS,
-    Steps,
-    lstm_units,
-)
 from rnnsmt.seq2seq.translation_scores import Scorer, add_to_nbest  # noqa: E402
 
 torch.set_num_threads(1)

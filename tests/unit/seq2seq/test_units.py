@@ -17,7 +17,7 @@ from hypothesis import strategies as st  # noqa: E402
 
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.vocabulary import UNK, Vocabulary, split  # noqa: E402
+from rnnsmt.networks.data import UNK, Vocabulary, split  # noqa: E402
 from rnnsmt.seq2seq.model import load_model  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.translation_scores import Scorer  # noqa: E402

@@ -8,11 +8,11 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
+from rnnsmt.networks.data import Vocabulary  # noqa: E402
+from rnnsmt.seq2seq.decoding import LexicalTranslations, copy, keep  # noqa: E402
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, save_model  # noqa: E402
 from rnnsmt.seq2seq.settings import Seq2SeqSizes  # noqa: E402
 from rnnsmt.seq2seq.units import Words  # noqa: E402
-from rnnsmt.seq2seq.unknown import LexicalTranslations, copy, keep  # noqa: E402
 
 SOURCE = Words(Vocabulary(["the", "dog", "chases", "a", "badger", ".", "not"]))
 TARGET = Words(Vocabulary(["le", "chien", "un", ".", "court", "pas", "ne"]))

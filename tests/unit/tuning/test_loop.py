@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.stopping import SAVED, Stop
+from rnnsmt.base.resuming import SAVED, Stop
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.tuning import loop
 from rnnsmt.tuning.loop import Decoded, tune

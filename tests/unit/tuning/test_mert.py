@@ -13,7 +13,7 @@ import pytest
 
 from rnnsmt import search
 from rnnsmt.base.io import read_lines, write_lines
-from rnnsmt.base.stopping import SAVED
+from rnnsmt.base.resuming import SAVED
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.tuning import loop, runs

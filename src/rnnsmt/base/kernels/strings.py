@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.base.kernels.numbers import mix
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
 """Offset basis of 64-bit FNV-1a."""

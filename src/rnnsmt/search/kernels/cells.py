@@ -20,7 +20,7 @@ contexts of several neural features.
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.lm.automaton import lm_slot, query
 from rnnsmt.search.kernels.features import LEFT, MONOTONE, RIGHT, SWAP, coverage_future, orientation_of
 from rnnsmt.search.kernels.records import BINS, JOINT_CONTEXTS, JOINT_STATES, QUERIES

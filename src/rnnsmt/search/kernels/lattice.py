@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.hashing import GOLDEN_RATIO, scramble
+from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
 
 NODE = np.dtype(
     [

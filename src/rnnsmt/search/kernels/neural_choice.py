@@ -7,7 +7,7 @@ the networks are selected and listed as requests to their stores (``neural_store
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.search.kernels.cells import target_group
 from rnnsmt.search.kernels.neural_store import settle
 from rnnsmt.search.kernels.records import STAMP

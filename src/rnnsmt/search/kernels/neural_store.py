@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.search.kernels.cells import context_after, context_of_feature
 
 _NONE = -1

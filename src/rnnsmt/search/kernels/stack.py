@@ -9,7 +9,7 @@ the cells of all of them between the two steps.
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.cells import (
     answer_joint_requests,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.hashing import add_to_checksum, checksum_value
+from rnnsmt.base.kernels.numbers import add_to_checksum, checksum_value
 from rnnsmt.base.kernels.strings import InternTable, find, hash_bytes, intern, strings_fault
 from rnnsmt.base.kernels.table_lines import (
     FIELDS,
@@ -22,7 +22,7 @@ from rnnsmt.base.kernels.table_lines import (
     split_line,
 )
 from rnnsmt.lm.automaton import LmArrays, automaton_fault
-from rnnsmt.nnjm.affiliation import affiliate
+from rnnsmt.nnjm.examples import affiliate
 
 OK, FULL = 0, 100
 """Return codes: all lines parsed; the output arrays are full."""

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 
-from rnnsmt.base.kernels.arrays import ONE, add_count, add_counts
+from rnnsmt.base.kernels.numbers import ONE, add_count, add_counts
 
 
 def test_sums_do_not_depend_on_the_order():

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.base.kernels.hashing import mix, scramble
-from rnnsmt.base.kernels.numbers import put_integer, put_logarithm
+from rnnsmt.base.kernels.numbers import mix, put_integer, put_logarithm, scramble
 from rnnsmt.tuning.nbest_pool import row_hashes
 
 WORD = st.integers(0, 2**64 - 1)

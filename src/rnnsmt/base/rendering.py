@@ -1,4 +1,4 @@
-"""Common style, options and output of all figures; the same data give identical files."""
+"""Figures and HTML pages: common style, options and output; the same data give identical files."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,6 +10,9 @@ from rnnsmt.base.io import InputError, atomic_path
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+from html import unescape
+
+from rnnsmt.base.io import atomic_text
 
 FORMATS = (".png", ".svg")
 BLUE, ORANGE, GREY, INK = "#0b5cad", "#c9560c", "#8a939c", "#1c2024"
@@ -90,3 +93,25 @@ def save(figure: "Figure", paths: Sequence[str]) -> None:
         metadata = {"Software": None} if kind == "png" else svg_metadata()
         with styled(), atomic_path(path) as temporary:
             figure.savefig(temporary, format=kind, dpi=150, facecolor="white", metadata=metadata)
+
+
+def write_page(output: str | Path, package: str, template: str, **values: object) -> int:
+    """Render a template of a package and write the page; return its size in bytes.
+
+    Values are escaped for HTML; the filter ``plain`` first replaces Moses' entities by characters. A name that the
+    template uses and ``values`` lacks raises an error.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["plain"] = unescape
+    page = environment.get_template(template).render(values).strip() + "\n"
+    with atomic_text(output) as out:
+        out.write(page)
+    return len(page.encode())

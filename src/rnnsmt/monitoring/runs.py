@@ -1,0 +1,315 @@
+"""Runs of the workflow: detection of dead ones, their status, and the resource usage of their jobs.
+
+After ``kill -9`` or a power failure the same command resumes. A killed Snakemake leaves its lock behind, and the next
+run refuses to start. Every run of this workflow therefore holds a system lock on a file in ``.snakemake/rnnsmt-runs``.
+The system releases the lock when the process ends in any way; a normal end also removes the file. If there are files of
+dead runs and no run is alive, Snakemake's lock is stale and is removed.
+
+Cluster jobs of a dead run may still be running. Slurm is queried for them; while there are any, a new run is refused,
+since it would submit the same jobs again. If Slurm is not available, or if a run started on another host (some file
+systems keep locks local to a host), nothing is removed and the user has to decide (``snakemake --unlock``).
+
+The status of a run is the progress noted by its logger, whether it is alive, and the last messages of its jobs.
+
+``snakemake_logger_plugin_rnnsmt`` updates ``.snakemake/rnnsmt-status.json`` during a run; the stages write rate and
+expected end to their logs. The status can therefore be queried from another terminal, or from another machine with
+access to the directory.
+
+The resource usage of the jobs of a run is the time from the last line of their logs, memory compared to the request,
+disk.
+
+Snakemake writes rule, outputs, log and resources of every job to ``.snakemake/log``; a stage writes its seconds and its
+peak memory to its own log. If a job was run several times, the last run counts. Outputs count with their current size;
+scratch files and checkpoints are not outputs.
+"""
+
+import atexit
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from rnnsmt.base.io import InputError, read_json
+
+RUNS = "rnnsmt-runs"
+"""Directory of the run files below ``.snakemake``."""
+
+NO_RUNS = (
+    "dry-run", "dryrun", "touch", "lint", "summary", "detailed-summary", "list-rules", "dag", "rulegraph", "mode",
+)  # fmt: skip
+"""Options with which Snakemake executes nothing, or a single job of another run (mode).
+
+The list is not complete; taking a plan for a run does no harm.
+"""
+
+IN_QUEUE = "PENDING,CONFIGURING,RUNNING,SUSPENDED,STOPPED,COMPLETING"
+"""Slurm states of jobs that have not ended."""
+
+_kept: dict[Path, IO[str]] = {}
+"""Locked files of this process by directory, kept open until it ends."""
+
+
+def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
+    """Register a run in a directory, after removing the stale lock of a dead run; return whether there was one.
+
+    Args:
+        folder: Snakemake's directory ``.snakemake``.
+        cluster: whether this run submits jobs to other machines.
+        arguments: Snakemake's command line. A dry run or a job of another run is not registered and removes nothing.
+
+    Raises:
+        InputError: Slurm jobs of a dead run are still in the queue.
+    """
+    runs = (folder / RUNS).resolve()
+    if runs in _kept or not executes(arguments):
+        return False
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        with (runs / "lock").open("w") as guard:
+            fcntl.flock(guard, fcntl.LOCK_EX)  # runs that start at the same time enter one after the other
+            removed = _clear(folder, runs, "--unlock" in arguments)
+            path = runs / f"{socket.gethostname()}.{os.getpid()}.json"
+            file = path.open("w", encoding="utf-8")
+            json.dump({"host": socket.gethostname(), "cluster": cluster}, file)
+            file.flush()
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # the directory is not writable, or the file system has no locks: runs cannot be detected
+        return False
+    _kept[runs] = file
+    atexit.register(path.unlink, missing_ok=True)
+    return removed
+
+
+def runs_alive(folder: Path) -> bool:
+    """Return whether a run is alive, as far as this machine can tell; ``folder`` is Snakemake's ``.snakemake``."""
+    return any(not _is_dead(path) for path in (folder / RUNS).glob("*.json"))
+
+
+def executes(arguments: Sequence[str]) -> bool:
+    """Return whether a call of Snakemake executes jobs as a run of its own, by its command line."""
+    return not any(_is_no_run(argument) for argument in arguments)
+
+
+def _is_no_run(argument: str) -> bool:
+    """Return whether an argument is one of ``NO_RUNS`` or its short form."""
+    # Short options without a value may precede it (-pn) and anything may follow it (-nR rule), but -Rnames is a run.
+    return argument in [f"--{name}" for name in NO_RUNS] or re.match("-[fFkpa]*[ntlSD]", argument) is not None
+
+
+def _clear(folder: Path, runs: Path, unlock: bool) -> bool:
+    """Remove the files of runs that are over and Snakemake's lock if it is stale; return whether that was there."""
+    paths = list(runs.glob("*.json"))
+    if not all(_is_dead(path) for path in paths):
+        return False
+    over = [unlock or _is_over(path, folder) for path in paths]  # a list: jobs of any run in Slurm's queue are an error
+    if not all(over):
+        return False
+    for path in paths:
+        path.unlink(missing_ok=True)
+    locks = folder / "locks"
+    if unlock or not paths or not locks.is_dir() or not any(locks.iterdir()):
+        return False
+    shutil.rmtree(locks)
+    return True
+
+
+def _is_dead(path: Path) -> bool:
+    """Return whether no process holds the lock of a run's file, or the file has just been removed by its run."""
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _is_over(path: Path, folder: Path) -> bool:
+    """Return whether a dead run and its jobs have ended, as far as that is known.
+
+    The run must have started on this machine, and its jobs must have run there or have left Slurm's queue.
+
+    Raises:
+        InputError: Slurm has jobs of the directory.
+    """
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+        host, cluster = note["host"], note["cluster"]
+    except FileNotFoundError:  # the run has just ended normally
+        return True
+    except (ValueError, TypeError, KeyError):  # the run died before it had written this
+        return False
+    if host != socket.gethostname():
+        return False
+    if not cluster:
+        return True
+    if jobs := slurm_jobs(folder):
+        raise InputError(
+            f"a run in {folder.resolve().parent} was killed; its jobs {', '.join(jobs)} are still in Slurm's queue: "
+            f"wait until they have ended, or cancel them (scancel {' '.join(jobs)}), and run the same command again"
+        )
+    return jobs is not None
+
+
+def slurm_jobs(folder: Path) -> list[str] | None:
+    """Return the numbers of the jobs in Slurm's queue that Snakemake's executor submitted for a directory.
+
+    They are recognised by their logs, which this executor writes to ``.snakemake/slurm_logs``. Return None if the
+    executor was not used in the directory or Slurm does not answer.
+    """
+    logs = (folder / "slurm_logs").resolve()
+    if not logs.is_dir():
+        return None
+    user, columns = f"--user={os.getuid()}", "--Format=JobArrayID:40,STDOUT:4096"
+    command = ["squeue", "--noheader", user, f"--states={IN_QUEUE}", columns]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    jobs = [line.split(None, 1) for line in answer.splitlines() if line.strip()]
+    return [number for number, log in jobs if Path(log.rstrip()).is_relative_to(logs)]
+
+
+FILE = Path(".snakemake/rnnsmt-status.json")
+"""Status file, relative to the directory of the run."""
+
+TAIL = 1 << 14
+"""Number of bytes read at the end of a log."""
+
+
+def status(folder: Path) -> Iterator[str]:
+    """Yield lines about the last run in a directory and its results.
+
+    Raises:
+        InputError: no run is known.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such directory")
+    if not (folder / FILE).is_file():
+        raise InputError(
+            f"{folder}: no run of the workflow in this directory; give the directory that contains results/"
+        )
+    run = read_json(folder / FILE)
+    alive = runs_alive(folder / ".snakemake")
+    state = _state(run, alive)
+    started = time.strftime("%Y-%m-%d %H:%M", time.localtime(run["started"]))
+    until = time.time() if state == "running" else run["seen"]
+    left = f", about {clock(run['left'])} left" if state == "running" and run["left"] is not None else ""
+    yield f"{state}: {run['done']} of {run['total']} jobs done, {clock(until - run['started'])} since {started}{left}"
+    for job in run["running"]:
+        spent = f" for {clock(until - job['started'])}" if state == "running" else ""
+        yield f"  {'running' if state == 'running' else 'was running'}: {job['name']}{spent}"
+        if said := _last_line(folder, job["logs"]):
+            yield f"    {said}"
+    for lines in run["failed"]:
+        yield from (f"  {line}" for line in lines)
+    table = folder / "results/table1.md"
+    if table.is_file():
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(table.stat().st_mtime))
+        yield f"  the table of {made}: {table}"
+    if state in ("ended early", "failed"):
+        yield "  to resume, run the same command again"
+
+
+def _state(run: dict[str, Any], alive: bool) -> str:
+    """Return running, finished, failed, or ended early (killed or interrupted)."""
+    if alive and not run["ended"]:
+        return "running"
+    if run["failed"]:
+        return "failed"
+    return "finished" if run["done"] == run["total"] else "ended early"
+
+
+def _last_line(folder: Path, logs: list[str]) -> str:
+    """Return the last line of a job's log: rate and expected end, losses, or an error message."""
+    for path in logs:
+        try:
+            with (folder / path).open("rb") as file:
+                file.seek(max(0, file.seek(0, 2) - TAIL))
+                lines = re.split(r"[\r\n]+", file.read().decode("utf-8", "replace"))
+        except OSError:
+            continue
+        if said := [line for line in lines if line.strip()]:
+            return said[-1].strip()[:300]
+    return ""
+
+
+def clock(seconds: float) -> str:
+    """Format a duration, e.g. 1 h 05 min."""
+    minutes, rest = divmod(max(int(seconds), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+# Jobs of a group are indented.
+_JOB = re.compile(r"^(?P<margin> *)(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:(?P=margin)    .*\n)*)", re.M)
+_OUTPUT = re.compile(r"^ +output: (.+)$", re.M)
+_LOG = re.compile(r"^ +log: ([^,\n]+)", re.M)
+_MEMORY = re.compile(r"\bmem_mb=(\d+)")
+_TOOK = re.compile(r"([\d,.]+) s, ([\d,.]+) CPU s, peak ([\d,]+) MB\s*$", re.M)
+
+
+class JobUsage(NamedTuple):
+    """Resources of one job: wall-clock and CPU seconds, requested and peak memory in MB, size of its outputs in MB."""
+
+    rule: str
+    seconds: float
+    cpu: float
+    asked_mb: int
+    peak_mb: int
+    output_mb: float
+
+
+def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
+    """Return the jobs of a run whose logs report their resources by rule, in the order in which they started.
+
+    Raises:
+        InputError: there is no Snakemake log.
+    """
+    if not (logs := sorted((folder / ".snakemake/log").glob("*.snakemake.log"))):
+        raise InputError(
+            f"{folder}: no run of the workflow in this directory; give the directory that contains results/"
+        )
+    jobs = {}
+    for path in logs:
+        for job in _JOB.finditer(path.read_text(encoding="utf-8", errors="replace")):
+            log, asked, output = (pattern.search(job["about"]) for pattern in (_LOG, _MEMORY, _OUTPUT))
+            if log is None or asked is None or not (folder / log[1]).is_file():
+                continue
+            if took := _TOOK.findall((folder / log[1]).read_text(encoding="utf-8", errors="replace")):
+                seconds, cpu, peak = (float(value.replace(",", "")) for value in took[-1])
+                files = [folder / name for name in (output[1].split(", ") if output else ())]
+                written = sum(file.stat().st_size for file in files if file.is_file()) / 1e6
+                jobs[log[1]] = JobUsage(job["rule"], seconds, cpu, int(asked[1]), int(peak), written)
+    rules: dict[str, list[JobUsage]] = {}
+    for usage_of_job in jobs.values():
+        rules.setdefault(usage_of_job.rule, []).append(usage_of_job)
+    return rules
+
+
+def usage(folder: Path) -> Iterator[str]:
+    """Yield a Markdown table of the jobs of a run by rule: sums of seconds and outputs, maximum memory.
+
+    Raises:
+        InputError: as ``by_rule``.
+    """
+    rules = by_rule(folder)
+    yield "| rule | jobs | seconds | CPU seconds | MB requested | MB used | MB written |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for rule, jobs in rules.items():
+        yield _row(rule, jobs, f"{max(job.asked_mb for job in jobs):,} | {max(job.peak_mb for job in jobs):,}")
+    yield _row("all", [job for jobs in rules.values() for job in jobs], "|")
+
+
+def _row(name: str, jobs: list[JobUsage], memory: str) -> str:
+    seconds, cpu = sum(job.seconds for job in jobs), sum(job.cpu for job in jobs)
+    written = sum(job.output_mb for job in jobs)
+    return f"| {name} | {len(jobs)} | {seconds:,.0f} | {cpu:,.0f} | {memory} | {written:,.1f} |"

@@ -1,0 +1,523 @@
+"""The training data of networks: vocabularies, directories of sequences of ids, and the random order of the examples.
+
+Vocabulary files are shortlists of N + 1 lines; the line number from 0 is the id: ``<null>`` (id 0, "no word", never
+predicted), ``<unk>`` (id 1), the N - 2 most frequent words, ``</s>`` (the last id, N). The position defines the special
+entries, not the spelling: a word of the corpus that is spelt like one of them is an ordinary word.
+
+The ``prepare`` commands write directories of ids, which the trainings read, with these files, where SIDE is
+``source.``, ``target.``, or empty for a text:
+
+* ``SIDEwords.npy``: int32, the ids of all sequences one after the other, each ending in EOS.
+* ``SIDEoffsets.npy``: int64 [sequences + 1], where each sequence begins.
+* a JSON file: numbers, the fingerprint, and the SHA-256 of all this; written last, so that an interrupted directory
+  has none.
+* the vocabularies, and what else the chapter adds.
+
+The arrays are written in pieces and memory-mapped for reading.
+
+The random order is a function of the seed alone that is never held in memory as a whole. ``ShuffledBatches`` are
+consecutive examples of it; ``WindowBatches`` are formed within windows of it.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.base.arrays import GrowingArray, growing_array, read_array
+from rnnsmt.base.io import (
+    InputError,
+    check_utf8,
+    checksum_of,
+    read_json,
+    read_line_blocks,
+    read_lines,
+    write_json,
+    write_lines,
+)
+from rnnsmt.base.progress import Meter
+
+NULL, UNK = 0, 1
+FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"
+
+
+def split(line: str) -> list[str]:
+    """Split a line at ASCII white space only; a no-break space is part of a word."""
+    return [word.decode() for word in line.encode().split()]
+
+
+def check_size(size: int) -> None:
+    """Check the size of a vocabulary, EOS not counted.
+
+    Raises:
+        InputError: the size is below 3.
+    """
+    if size < 3:
+        raise InputError(f"--vocab-size {size}: must be at least 3: id 0, UNK and a word")
+
+
+def count_words(paths: list[str], what: str) -> Counter[str]:
+    """Count the words of texts. what: says in the message for empty texts where words are missing.
+
+    Raises:
+        InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
+    """
+    counts: Counter[bytes] = Counter()
+    for path in paths:
+        meter = Meter(f"counting the words of {Path(path).name}")
+        for block in read_line_blocks(path):
+            check_utf8(block, path, meter.done)
+            counts.update(block.split())
+            meter.add(block.count(b"\n"))
+    if not counts:
+        raise InputError(f"{paths[0]}: no words {what}; create it again")
+    return Counter({word.decode(): number for word, number in counts.items()})
+
+
+class Vocabulary:
+    """The words of one side; ``len`` is the number of softmax classes, including ids 0, UNK and EOS."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        """Build a vocabulary of distinct words; the first one gets id 2.
+
+        Raises:
+            ValueError: a word occurs twice.
+        """
+        self.words = [FIRST, SECOND, *words, LAST]
+        self.index = {word: i for i, word in enumerate(self.words[2:-1], 2)}
+        if len(self.index) != len(self.words) - 3:
+            raise ValueError("a word occurs twice in the vocabulary")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def eos(self) -> int:
+        """Return the id of the end of a phrase or sentence, the last id."""
+        return len(self.words) - 1
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int], size: int) -> "Vocabulary":
+        """Build a vocabulary of the most frequent words, with ids below ``size``; ties are broken by spelling.
+
+        As in the paper, EOS is not counted: size 15,000 gives 14,998 words and 15,001 classes.
+        """
+        ranked = sorted(counts, key=lambda word: (-counts[word], word))
+        return cls(ranked[: max(size - 2, 0)])
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Vocabulary":
+        """Read a file that ``write`` wrote.
+
+        Raises:
+            InputError: the file is missing, a special entry is not at its position, a line is empty, a word occurs
+                twice.
+        """
+        lines = list(read_lines(path))
+        if len(lines) < 3 or (lines[0], lines[1], lines[-1]) != (FIRST, SECOND, LAST):
+            raise InputError(
+                f"{path}: does not begin with {FIRST}, {SECOND} and end with {LAST}; prepare the data again"
+            )
+        seen: set[str] = set()
+        for number, word in enumerate(lines[2:-1], 3):
+            if not word or word in seen:
+                raise InputError(f"{path}, line {number}: an empty or duplicate word; prepare the data again")
+            seen.add(word)
+        return cls(lines[2:-1])
+
+    def write(self, path: str | Path) -> None:
+        """Write one word per line, atomically."""
+        write_lines(path, self.words)
+
+    def ids(self, words: Iterable[str], eos: bool = False) -> NDArray[np.int32]:
+        """Return the ids of words, int32, UNK for unknown words; with EOS appended if ``eos``."""
+        found = [self.index.get(word, UNK) for word in words]
+        return np.array([*found, self.eos] if eos else found, np.int32)
+
+    def text(self, ids: Iterable[int]) -> str:
+        """Return the words of ids up to EOS, joined by spaces."""
+        found = []
+        for i in ids:
+            if i == self.eos:
+                break
+            found.append(self.words[i])
+        return " ".join(found)
+
+    def hash(self) -> str:
+        """Return the SHA-256 of the file's content, by which models and pairs identify their vocabulary."""
+        return hashlib.sha256("".join(f"{word}\n" for word in self.words).encode()).hexdigest()
+
+
+BLOCK = 1 << 22
+"""Number of array elements that are read at a time."""
+
+
+class Sequences(NamedTuple):
+    """Sequences of ids; both arrays may be memory-mapped.
+
+    Attributes:
+        words: int32, the ids of all sequences one after the other, each ending in EOS.
+        offsets: int64 [sequences + 1], where each sequence begins in ``words``.
+    """
+
+    words: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    def phrase(self, i: int) -> NDArray[np.int32]:
+        """Return the ids of sequence i, with EOS."""
+        return self.words[self.offsets[i] : self.offsets[i + 1]]
+
+    def lengths(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the lengths of the sequences ``index`` [K], with EOS."""
+        return self.offsets[index + 1] - self.offsets[index]
+
+    def joined(self, index: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the ids of the sequences ``index`` [K] one after the other, with EOS."""
+        lengths = self.lengths(index)
+        # position in ``words`` minus position in the result, constant over a sequence
+        places = np.repeat(self.offsets[index] - (np.cumsum(lengths) - lengths), lengths)
+        return self.words[places + np.arange(len(places))]
+
+
+class IdFormat(NamedTuple):
+    """A kind of directory.
+
+    Attributes:
+        json: name of the JSON file.
+        version: entry ``format`` of the JSON file.
+        sequences: name of the sequences, of which the JSON file has the number.
+        sides: ``source`` and ``target``; one empty string for a text.
+        remedy: advice at the end of error messages.
+    """
+
+    json: str
+    version: str
+    sequences: str
+    sides: tuple[str, ...]
+    remedy: str
+
+
+class IdDirectory(NamedTuple):
+    """An open directory: its path, the content of its JSON file, and the sequences of every side."""
+
+    path: Path
+    stats: dict[str, Any]
+    sides: tuple[Sequences, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the vocabularies and all sequences."""
+        return str(self.stats["fingerprint"])
+
+    def number(self, name: str, kind: IdFormat) -> int:
+        """Return a number of the JSON file.
+
+        Raises:
+            InputError: it is not there, or is none.
+        """
+        if not isinstance(value := self.stats.get(name), int):
+            raise InputError(f"{self.path / kind.json}: {name}: not a number; {kind.remedy}")
+        return value
+
+
+def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
+    """Map the arrays of a directory that ``write_id_directory`` wrote, and check every id once.
+
+    Raises:
+        InputError: a file is missing, damaged, or inconsistent with the others.
+    """
+    path = Path(path)
+    stats = read_json(path / kind.json)
+    if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
+        raise InputError(f"{path / kind.json}: written by another version; {kind.remedy}")
+    # directories of earlier versions have no checksum
+    if "checksum" in stats and stats["checksum"] != checksum_of(stats):
+        raise InputError(f"{path / kind.json}: is damaged: its values are not those that were written; {kind.remedy}")
+    number = stats.get(kind.sequences)
+    sides = [
+        open_sequences(path, _file_prefix(side), number, stats.get(f"{side} classes".strip()), kind.remedy)
+        for side in kind.sides
+    ]
+    return IdDirectory(path, stats, tuple(sides))
+
+
+def write_about(path: Path, kind: IdFormat, about: Mapping[str, object]) -> None:
+    """Write the JSON file of a directory, with its checksum."""
+    write_json(path / kind.json, {**about, "checksum": checksum_of(about)})
+
+
+def check_vocabulary(directory: IdDirectory, kind: IdFormat, side: str, vocabulary_hash: str) -> None:
+    """Check that the vocabulary of a side is that of its ids.
+
+    Raises:
+        InputError: it was changed after the ids were written.
+    """
+    if vocabulary_hash != directory.stats.get(f"{side} vocabulary".strip()):
+        file = f"vocab.{side}.txt" if side else "vocab.txt"
+        raise InputError(f"{directory.path}: {file} is newer than {kind.json}; {kind.remedy}")
+
+
+class IdWriter:
+    """Writer of the arrays of a directory; all sides have the same number of sequences.
+
+    Attributes:
+        unknown: per side, the number of UNK so far.
+    """
+
+    def __init__(self, words: list[GrowingArray], offsets: list[GrowingArray]) -> None:
+        """Begin with no sequences. words, offsets: the files of every side."""
+        self._words, self._offsets = words, offsets
+        self.unknown = [0] * len(words)
+        for array in offsets:
+            array.append(np.zeros(1, np.int64))
+
+    def append(self, side: int, ids: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
+        """Append sequences, one after the other in ``ids``, each ending in EOS, to a side. lengths: with EOS."""
+        self._offsets[side].append(self._words[side].length + np.cumsum(lengths))
+        self._words[side].append(ids)
+        self.unknown[side] += int(np.count_nonzero(ids == UNK))
+
+    @property
+    def sequences(self) -> int:
+        """Return the number of sequences of a side."""
+        return self._offsets[0].length - 1
+
+    def ids(self, side: int) -> int:
+        """Return the number of ids of a side without EOS."""
+        return self._words[side].length - self.sequences
+
+    def fingerprint(self, vocabulary_hashes: Iterable[str]) -> str:
+        """Return the SHA-256 of all arrays and vocabularies."""
+        digest = hashlib.sha256()
+        for array in (*self._words, *self._offsets):
+            digest.update(array.digest.digest())
+        for value in vocabulary_hashes:
+            digest.update(value.encode())
+        return digest.hexdigest()
+
+
+@contextmanager
+def write_id_directory(path: Path, kind: IdFormat) -> Iterator[IdWriter]:
+    """Write the arrays of a directory; they are replaced at the end of the ``with`` block.
+
+    The JSON file, without which an interrupted directory is invalid, is removed first; the caller writes it last.
+    """
+    with ExitStack() as stack:
+        words, offsets = (
+            [stack.enter_context(growing_array(path / f"{_file_prefix(side)}{part}.npy", dtype)) for side in kind.sides]
+            for part, dtype in (("words", np.int32), ("offsets", np.int64))
+        )
+        yield IdWriter(words, offsets)
+        (path / kind.json).unlink(missing_ok=True)
+
+
+def _file_prefix(side: str) -> str:
+    """Return the beginning of the names of the arrays of a side."""
+    return f"{side}." if side else ""
+
+
+def open_sequences(directory: Path, prefix: str, number: object, classes: object, remedy: str) -> Sequences:
+    """Map ``<prefix>words.npy`` and ``<prefix>offsets.npy`` of a directory, and check every id once.
+
+    Args:
+        directory: the directory.
+        prefix: of the file names.
+        number: the number of sequences there must be.
+        classes: all ids must be below it.
+        remedy: the end of the error message.
+
+    Raises:
+        InputError: a file is missing, damaged, or inconsistent with ``number`` and ``classes``.
+    """
+    words = read_array(directory / f"{prefix}words.npy", np.int32, 1, remedy, mapped=True)
+    offsets = read_array(directory / f"{prefix}offsets.npy", np.int64, 1, remedy, mapped=True)
+    if len(offsets) - 1 != number or offsets[-1] != len(words) or not _sound(words, offsets, classes):
+        files = f"{prefix}words.npy and {prefix}offsets.npy"
+        raise InputError(f"{directory}: {files} are inconsistent with the directory's .json; {remedy}")
+    return Sequences(words, offsets)
+
+
+def _sound(words: NDArray[np.int32], offsets: NDArray[np.int64], classes: object) -> bool:
+    """Return whether all ids are below ``classes`` and every sequence ends in EOS, the last id; read the files once."""
+    if not isinstance(classes, int) or offsets[0] != 0:
+        return False
+    for begin in range(0, len(words), BLOCK):
+        block = words[begin : begin + BLOCK]
+        if block.min() < 0 or block.max() >= classes:
+            return False
+    for begin in range(0, len(offsets) - 1, BLOCK):
+        bounds = offsets[begin : begin + BLOCK + 1]
+        if np.diff(bounds).min() <= 0 or bounds[-1] > len(words) or (words[bounds[1:] - 1] != classes - 1).any():
+            return False
+    return True
+
+
+def count_ids(words: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
+    """Count every id, int64 [classes]; a memory-mapped array is read once, in blocks."""
+    counts = np.zeros(classes, np.int64)
+    for begin in range(0, len(words), BLOCK):
+        counts += np.bincount(words[begin : begin + BLOCK], minlength=classes)
+    return counts
+
+
+Index = NDArray[np.int64]
+"""Indices of examples: of phrase or sentence pairs, or of positions in a text."""
+
+WINDOW = 1 << 15
+"""Number of consecutive examples of the random order from which minibatches are formed at a time."""
+
+
+class Batches(Protocol):
+    """An endless sequence of minibatches, as indices of examples; its state can be saved after any minibatch."""
+
+    def __next__(self) -> Index: ...
+    def state(self) -> dict[str, Any]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+def draw_held_out(n: int, number: int, seed: int) -> Index:
+    """Draw ``number`` of ``n`` examples to be held out from training; return their indices, ascending."""
+    return np.sort(np.random.default_rng([seed, 1]).choice(n, number, replace=False, shuffle=False)).astype(np.int64)
+
+
+def permuted(positions: Index, n: int, key: list[int]) -> Index:
+    """Return the values of a pseudo-random permutation of 0 .. n-1 at some positions; ``key``: selects the permutation.
+
+    A Feistel cipher of four rounds permutes all numbers of an even number of bits, the smallest that holds n-1. A value
+    of n or more is encrypted again until it is below n ("cycle walking"), which leaves a permutation of 0 .. n-1.
+    Nothing of size n is computed or stored.
+    """
+    half = max((max(n - 1, 1).bit_length() + 1) // 2, 1)
+    mask = np.uint64((1 << half) - 1)
+    keys = np.random.SeedSequence(key).generate_state(4, np.uint64)
+    result = positions.astype(np.uint64)
+    outside = np.ones(len(result), bool)
+    while outside.any():
+        left, right = result[outside] >> np.uint64(half), result[outside] & mask
+        for round_key in keys:
+            left, right = right, left ^ (_mixed(right, round_key) & mask)
+        result[outside] = (left << np.uint64(half)) | right
+        outside[outside] = result[outside] >= n
+    return result.astype(np.int64)
+
+
+def _mixed(value: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
+    """Return the round function of the cipher: multiply and shift twice, so that every bit affects every bit."""
+    value = (value ^ key) * np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return value ^ (value >> np.uint64(32))
+
+
+class ShuffledBatches:
+    """An endless sequence of minibatches, as indices of examples: each once per epoch, in random order.
+
+    The order is computed for about ``WINDOW`` examples (complete minibatches) at a time.
+    """
+
+    def __init__(self, n: int, batch: int, seed: int, held_out: Index) -> None:
+        """Begin with the first epoch.
+
+        Args:
+            n: number of examples, for instance the n-grams of a text.
+            batch: number of examples of a minibatch.
+            seed: seed of the order.
+            held_out: indices of the held-out examples, ascending.
+        """
+        self.n, self.batch, self.seed = n - len(held_out), batch, seed
+        # number of examples that are not held out before each held-out one, ascending
+        self._before = held_out - np.arange(len(held_out))
+        self.window = max(WINDOW // batch, 1) * batch
+        self.epoch, self.position = 0, 0
+        self._first = -1
+        self._order = np.zeros(0, np.int64)
+
+    @property
+    def updates(self) -> int:
+        """Return the number of minibatches of an epoch."""
+        return -(-self.n // self.batch)
+
+    def __next__(self) -> Index:
+        """Return the next minibatch, indices of examples; the last one of an epoch may be smaller."""
+        first = self.position - self.position % self.window
+        if first != self._first:
+            positions = np.arange(first, min(first + self.window, self.n))
+            self._order, self._first = permuted(positions, self.n, [self.seed, 2, self.epoch]), first
+        begin = self.position - first
+        places = self._order[begin : begin + self.batch]
+        self.position += len(places)
+        if self.position == self.n:
+            self.epoch, self.position, self._first = self.epoch + 1, 0, -1
+        # the k-th example (from 0) that is not held out comes after all held-out ones with at most k such before them
+        return places + np.searchsorted(self._before, places, side="right")
+
+    def state(self) -> dict[str, Any]:
+        """Return the position in the sequence, for a checkpoint."""
+        return {"epoch": self.epoch, "position": self.position}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume at a position that ``state`` returned."""
+        self.epoch, self.position, self._first = state["epoch"], state["position"], -1
+
+
+class WindowBatches(ABC):
+    """An endless sequence of minibatches that are formed from windows of ``WINDOW`` examples of the random order.
+
+    The minibatches of a window are shuffled. Subclasses form them, for instance of examples of equal lengths.
+
+    Attributes:
+        size: number of examples of an epoch.
+        windows: number of windows of an epoch.
+        epoch, window, taken: the position: numbers of epochs, of windows, and of minibatches of the current window.
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        """Begin with the first epoch of ``size`` examples."""
+        self.size, self.seed = size, seed
+        self.windows = -(-size // WINDOW)
+        self.epoch, self.window, self.taken = 0, 0, 0
+        self._ready: deque[Index] | None = None
+
+    @abstractmethod
+    def form(self, order: Index) -> list[Index]:
+        """Form the minibatches of the current window. order: numbers of its examples, in random order."""
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Index:
+        """Return the next minibatch, indices of examples."""
+        if self._ready is None:
+            self._fill()
+        while not self._ready:
+            self.next_window()
+            self._fill()
+        self.taken += 1
+        return self._ready.popleft()
+
+    def next_window(self) -> None:
+        """Go to the next window, which may be in the next epoch."""
+        self.window, self.taken = self.window + 1, 0
+        if self.window == self.windows:
+            self.epoch, self.window = self.epoch + 1, 0
+
+    def _fill(self) -> None:
+        """Form and shuffle the minibatches of the current window, except the first ``taken`` ones."""
+        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
+        ready = self.form(permuted(positions, self.size, [self.seed, 2, self.epoch]))
+        order = np.random.default_rng([self.seed, 3, self.epoch, self.window]).permutation(len(ready))
+        self._ready = deque(ready[i] for i in order[self.taken :])
+
+    def state(self) -> dict[str, Any]:
+        """Return the position in the sequence, for a checkpoint."""
+        return {"epoch": self.epoch, "window": self.window, "taken": self.taken}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume at a position that ``state`` returned."""
+        self.epoch, self.window, self.taken = state["epoch"], state["window"], state["taken"]
+        self._ready = None

@@ -1,0 +1,421 @@
+"""The feed-forward language model (Bengio et al. 2003, Schwenk 2007), in PyTorch: equations, gradient and training.
+
+The words before the predicted one are projected by the same matrix R and concatenated, oldest first::
+
+    x = [R(w_{t-n+1}); ...; R(w_{t-1})]      (n - 1) * projection
+    h = f(W_1 x + b_1)                       hidden_1
+    g = f(W_2 h + b_2)                       hidden_2
+    p(w | context) = softmax(W_o g + b_o)    all classes
+
+Positions before the beginning of the sentence have id 0. B: n-grams of a batch, C: context words.
+
+The CSLM of the paper (section 4.1.2) has the rectifier as f. ``rnnsmt.nnjm`` has the same network with more inputs,
+source words in addition to the preceding target words, and f may be tanh.
+
+Further below: the same with a hand-written gradient, faster on a CPU, where the softmax takes nearly all the time
+(``softmax_gradient`` computes it with its gradient for a few rows at a time); the likelihood of held-out n-grams; the
+training, whose loop is in ``rnnsmt.networks.training``. A network that was trained self-normalised is centred at the
+end, which moves its ln Z closer to 0.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from rnnsmt.networks.data import NULL, UNK, Index, ShuffledBatches, count_ids
+from rnnsmt.networks.devices import DeviceSetup, full_precision
+from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, put_gradient
+from rnnsmt.networks.settings import EpochSettings, FeedForwardSizes
+from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
+from rnnsmt.networks.training import EpochTrainer, ThreadParts, perplexity_of
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "tanh": torch.tanh_}
+"""The activation functions of the hidden layers, applied in place."""
+
+
+class FeedForwardLM(nn.Module):
+    """The feed-forward network (7-grams at the paper's sizes); parameters are named as in the equations."""
+
+    def __init__(self, sizes: FeedForwardSizes, seed: int | None, spread: float = 0.01) -> None:
+        """Build a network; biases are initialised to 0.
+
+        Args:
+            sizes: the sizes of the network.
+            seed: seed of the initial parameters; None: they are not initialised.
+            spread: weights are drawn from U(-spread, spread); 0: from ranges by number of inputs (He et al. 2015).
+        """
+        super().__init__()
+        self.sizes = sizes
+        self.activation = ACTIVATIONS[sizes.activation]
+        wide = sizes.context * sizes.projection
+        self.R = nn.Parameter(torch.empty(sizes.inputs, sizes.projection))
+        self.W_1 = nn.Parameter(torch.empty(sizes.hidden_1, wide))
+        self.b_1 = nn.Parameter(torch.empty(sizes.hidden_1))
+        self.W_2 = nn.Parameter(torch.empty(sizes.hidden_2, sizes.hidden_1))
+        self.b_2 = nn.Parameter(torch.empty(sizes.hidden_2))
+        self.W_o = nn.Parameter(torch.empty(sizes.vocabulary, sizes.hidden_2))
+        self.b_o = nn.Parameter(torch.empty(sizes.vocabulary))
+        if seed is not None:
+            self._initialise(torch.Generator().manual_seed(seed), spread)
+
+    @torch.no_grad()
+    def _initialise(self, generator: torch.Generator, spread: float) -> None:
+        """Draw the weights, see ``__init__``."""
+        for bias in (self.b_1, self.b_2, self.b_o):
+            bias.zero_()
+        # for spread 0: U(-a, a) has variance a^2 / 3; 2 / inputs before a rectifier, 1 / inputs before the softmax
+        # preserve the variance of the signal
+        by_inputs = {
+            self.R: 1.0,
+            self.W_1: (6 / self.W_1.shape[1]) ** 0.5,
+            self.W_2: (6 / self.W_2.shape[1]) ** 0.5,
+            self.W_o: (3 / self.W_o.shape[1]) ** 0.5,
+        }
+        for weight, width in by_inputs.items():
+            weight.uniform_(-(spread or width), spread or width, generator=generator)
+
+    def hidden(self, contexts: Tensor) -> Tensor:
+        """Compute the last hidden layer g [B, hidden_2] from context ids [B, C], oldest first."""
+        x = self.R[contexts].flatten(1)
+        h = self.activation(x @ self.W_1.t() + self.b_1)
+        return self.activation(h @ self.W_2.t() + self.b_2)
+
+    def logits(self, contexts: Tensor) -> Tensor:
+        """Compute the output units before the softmax [B, vocabulary] from context ids [B, C]."""
+        return self.hidden(contexts) @ self.W_o.t() + self.b_o
+
+    def log_probability(self, contexts: Tensor, words: Tensor) -> Tensor:
+        """Compute ln p(words | contexts) [B] with the exact softmax."""
+        return torch.log_softmax(self.logits(contexts), 1).gather(1, words[:, None])[:, 0]
+
+
+@torch.no_grad()
+def loss_and_gradient(
+    model: FeedForwardLM,
+    contexts: Tensor,
+    words: Tensor,
+    rows: Tensor,
+    mm: Products,
+    alpha: float,
+    dropout: Dropout,
+    sampler: ClassSampler | None = None,
+) -> Tensor:
+    """Fill ``.grad`` of every parameter with the gradient of sum(-ln p(word | context) + alpha (ln Z)^2).
+
+    Every parameter must have a ``.grad``, which is overwritten.
+
+    Args:
+        model: the network.
+        contexts: [B, C], the words before the predicted ones, oldest first.
+        words: [B], the words to predict.
+        rows: [B], in CPU memory, the numbers of the n-grams, from which dropout and sampler draw.
+        mm: the matrix products.
+        alpha: weight of the self-normalisation penalty.
+        dropout: applied to the projections and both hidden layers.
+        sampler: of the classes from which Z is estimated; None: all classes.
+
+    Returns:
+        float64 [2]: the sum of -ln p, and that of (ln Z)^2, which is 0 if alpha is 0.
+    """
+    generators = dropout.generators(rows, contexts.device)
+    x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
+    # dropout after each layer, in place: x, h and g hold the dropped-out values from here on
+    x_factors = _leave_out(dropout, x, generators)
+    x = mm.round(x)
+    h = model.activation(mm(x, model.W_1.t()).add_(model.b_1))
+    h_factors = _leave_out(dropout, h, generators)
+    rounded_h = mm.round(h)
+    g = model.activation(mm(rounded_h, model.W_2.t()).add_(model.b_2))
+    g_factors = _leave_out(dropout, g, generators)
+
+    sample = None if sampler is None else sampler.draw(words, int(rows[0]))
+    sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha, sample)
+
+    # d_a: gradient of the pre-activations, first of the second hidden layer, then of the first
+    kind = model.sizes.activation
+    d_a = _through(kind, d_g, g, g_factors)
+    put_gradient(model.b_2, d_a.sum(0))
+    d_a = mm.round(d_a)
+    put_gradient(model.W_2, mm(d_a.t(), rounded_h))
+    d_a = _through(kind, mm(d_a, model.W_2), h, h_factors)
+    put_gradient(model.b_1, d_a.sum(0))
+    d_a = mm.round(d_a)
+    put_gradient(model.W_1, mm(d_a.t(), x))
+    d_x = mm(d_a, model.W_1)
+    if x_factors is not None:
+        d_x *= x_factors
+    assert model.R.grad is not None
+    model.R.grad.zero_().index_add_(0, contexts.flatten(), d_x.view(-1, model.R.shape[1]))
+    return torch.stack(sums)
+
+
+def _leave_out(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -> Tensor | None:
+    """Apply dropout to x [B, units] in place; return the factors [B, units], or None."""
+    factors = dropout.factors(len(x), x.shape[1], generators)
+    if factors is not None:
+        x *= factors
+    return factors
+
+
+def _through(activation: str, d: Tensor, units: Tensor, factors: Tensor | None) -> Tensor:
+    """Backpropagate d [B, units] through dropout and activation function, in place.
+
+    units: the values after both; a dropped unit is 0 like an inactive rectifier, and its gradient is 0 too.
+    """
+    if activation == "relu":
+        d *= units > 0
+        if factors is not None:
+            d *= factors
+    elif factors is None:
+        d *= 1 - units.square()  # tanh' = 1 - tanh^2
+    else:
+        # a unit is c tanh or 0, its factor c or 0: c (1 - (unit / c)^2) = c - unit^2 / c, and 0 where it is dropped
+        d *= factors - units.square() / factors.max().clamp_min(1)
+    return d
+
+
+ClassCounts = NDArray[np.float64]
+"""[classes], see ``class_counts``."""
+
+ROWS = 256
+"""Number of n-grams that are evaluated at a time."""
+
+
+class NGramLikelihood(NamedTuple):
+    """Mean ln p, by the exact softmax, and mean |ln Z|, Z being the sum of exp over the output units."""
+
+    log_p: float
+    log_sum: float
+
+
+class HeldOutNGrams:
+    """Held-out n-grams; every process holds its part of them.
+
+    Attributes:
+        number: number of n-grams.
+        contexts, words: those of this process, ``ROWS`` at a time.
+    """
+
+    def __init__(self, ngrams: NDArray[np.int64], setup: DeviceSetup) -> None:
+        """Load the n-grams [N, C + 1], whose last ids are predicted from the others, onto the device."""
+        self.setup, self.number = setup, len(ngrams)
+        own = torch.from_numpy(ngrams[setup.rank :: setup.processes]).to(setup.device)
+        self.contexts, self.words = own[:, :-1].split(ROWS), own[:, -1].split(ROWS)
+
+    @torch.no_grad()
+    def measure(self, model: FeedForwardLM) -> NGramLikelihood:
+        """Compute the likelihood by the network, in float32 whatever precision the training uses."""
+        totals = torch.zeros(2, dtype=torch.float64, device=self.setup.device)
+        with full_precision():
+            for contexts, words in zip(self.contexts, self.words, strict=True):
+                units = model.logits(contexts)
+                log_sums = torch.logsumexp(units, 1)
+                log_p = units.gather(1, words[:, None])[:, 0] - log_sums
+                totals += torch.stack([log_p.double().sum(), log_sums.double().abs().sum()])
+        log_p, log_sum = (self.setup.sum(totals) / max(self.number, 1)).tolist()
+        return NGramLikelihood(log_p, log_sum)
+
+
+def class_counts(words: NDArray[np.int32], classes: int, held_out: Index) -> ClassCounts:
+    """Count how often every class is predicted in training, plus one, float64 [classes].
+
+    Args:
+        words: the ids of a text, which may be memory-mapped.
+        classes: number of classes.
+        held_out: positions in the text that are not trained on.
+    """
+    counts = count_ids(words, classes) - np.bincount(words[held_out], minlength=classes)
+    return counts.astype(np.float64) + 1
+
+
+def as_trained(ids: NDArray[np.int64], counts: ClassCounts) -> NDArray[np.int64]:
+    """Replace the words that do not occur in training by UNK. counts: see ``class_counts``."""
+    return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
+
+
+def unigram_log_p(words: NDArray[np.int64], counts: ClassCounts) -> float:
+    """Compute the mean ln p of held-out words by relative class frequencies, over the events of the network."""
+    logs = np.log(counts / counts.sum())
+    return float(logs[as_trained(words, counts)].sum() / max(len(words), 1))
+
+
+class FeedForwardTrainer(EpochTrainer):
+    """The training of a feed-forward network on n-grams: rows of ids, the last of which is predicted from the others.
+
+    Attributes:
+        held_out: indices of the held-out n-grams, ascending.
+        validation: the held-out n-grams.
+        rare: bool [inputs], whether an id is that of a word that occurs once.
+        unknown_of: int64 [inputs], UNK of the side of an id.
+        unigram: their mean ln p by a unigram model.
+    """
+
+    examples = "n-grams"
+    n_sums = 2  # -ln p and (ln Z)^2
+    model: FeedForwardLM
+    rare: NDArray[np.bool_]
+    unknown_of: NDArray[np.int64]
+
+    def __init__(
+        self,
+        model: FeedForwardLM,
+        settings: EpochSettings,
+        seed: int,
+        inputs: dict[str, object],
+        setup: DeviceSetup,
+        threads: int,
+        number: int,
+        held_out: Index,
+        validation: HeldOutNGrams,
+        unigram: float,
+        sampler: ClassSampler | None = None,
+    ) -> None:
+        """Create the minibatches; arguments as in ``Trainer``, and number: that of all n-grams."""
+        self.number, self.held_out, self.validation, self.unigram = number, held_out, validation, unigram
+        batches = ShuffledBatches(number, settings.batch, seed, held_out)
+        total = settings.epochs * batches.updates
+        parts = ThreadParts(dimension=0, grain=DROPOUT_ROWS)
+        super().__init__(model, settings, seed, inputs, setup, batches, threads, parts, total, sampler=sampler)
+
+    @abstractmethod
+    def ngrams(self, index: Index) -> NDArray[np.int64]:
+        """Return some n-grams [B, C + 1], the words to predict last."""
+
+    def training_ngrams(self, index: Index) -> NDArray[np.int64]:
+        """Return some n-grams, in which words that occur once in the text are UNK at random."""
+        ids = self.ngrams(index)
+        if self.settings.singletons:
+            draws = np.random.default_rng([self.seed, 4, self.update, self.setup.rank]).random(ids.shape, np.float32)
+            replaced = self.rare[ids] & (draws < self.settings.singletons)
+            ids[replaced] = self.unknown_of[ids[replaced]]
+        return ids
+
+    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
+        """Return contexts [B, C], words [B] and, in CPU memory, the numbers [B] of the n-grams in the training."""
+        ids = torch.from_numpy(self.training_ngrams(index)).to(self.setup.device)
+        return ids[:, :-1], ids[:, -1], self.example_numbers(len(index))
+
+    def loss_and_gradient(self, model: FeedForwardLM, *batch: Tensor) -> Tensor:
+        contexts, words, rows = batch
+        return loss_and_gradient(
+            model, contexts, words, rows, self.products, self.settings.self_normalised, self.dropout, self.sampler
+        )
+
+    @property
+    def same_launches(self) -> bool:
+        return not self.dropout.limit and self.sampler is None
+
+    def words(self, index: Index) -> int:
+        return len(index)
+
+    def measure(self, row: dict[str, Any]) -> bool:
+        loss, squares = (self.sums.measured[:2] / max(self.sums.examples, 1)).tolist()
+        row["epoch"] = len(self.history) + 1
+        row["train perplexity"] = perplexity_of(-loss)  # with dropout and penalty in force
+        if self.settings.self_normalised:
+            row["train (ln Z)^2"] = squares
+        if not self.validation.number:
+            return False
+        likelihood = self.validation.measure(self.model)
+        row |= {"validation perplexity": perplexity_of(likelihood.log_p), "validation |ln Z|": likelihood.log_sum}
+        return self.best is None or row["validation perplexity"] < self.kept["validation perplexity"]
+
+    def format_metrics(self, row: dict[str, Any]) -> str:
+        text = f"epoch {row['epoch']}: perplexity trained {row['train perplexity']:.2f}"
+        if "validation perplexity" in row:
+            text += f", validation {row['validation perplexity']:.2f} (unigrams {perplexity_of(self.unigram):.0f})"
+            if self.settings.self_normalised:
+                text += f", |ln Z| {row['validation |ln Z|']:.3f}"
+            if self.epochs_without_better:
+                text += f", not better for {self.epochs_without_better} of {self.settings.patience} epochs"
+        return text
+
+    def choose(self) -> dict[str, Any]:
+        """Set the parameters to those that are kept, and centre a network that was trained self-normalised."""
+        kept = super().choose()
+        if self.settings.self_normalised:
+            centre(self.model, self.centring_contexts())
+        return kept
+
+    def centring_contexts(self) -> Tensor:
+        """Return the contexts [N, C] of training n-grams drawn by the seed."""
+        drawn = np.unique(np.random.default_rng([self.seed, 5]).integers(0, self.number, CENTRING_NGRAMS))
+        places = np.setdiff1d(drawn, self.held_out, assume_unique=True)
+        return torch.from_numpy(self.ngrams(places)[:, :-1])
+
+    def statistics(self, kept: dict[str, Any]) -> dict[str, object]:
+        stats: dict[str, object] = {"epochs": len(self.history), "kept epoch": kept["epoch"]}
+        if self.validation.number:
+            log_sum = self.validation.measure(self.model).log_sum
+            stats |= {"validation perplexity": kept["validation perplexity"], "validation |ln Z|": log_sum}
+            stats["unigram perplexity"] = perplexity_of(self.unigram)
+        return stats
+
+    def history_header(self, stats: dict[str, object]) -> dict[str, object]:
+        return {"validation ngrams": self.validation.number, "computed on": self.setup.describe(), **stats}
+
+
+def class_sampler(
+    counts: ClassCounts, rare: NDArray[np.bool_], settings: EpochSettings, seed: int
+) -> ClassSampler | None:
+    """Return the sampler of the softmax by how often every class is predicted; None: all classes are summed.
+
+    rare: [classes], words that occur once and become UNK with the probability ``singletons``.
+    """
+    if not settings.sampled_classes:
+        return None
+    predicted = np.where(rare, counts - settings.singletons, counts)  # expected, the others become UNK
+    predicted[UNK] += settings.singletons * np.count_nonzero(rare)
+    return ClassSampler(predicted, settings.sampled_classes, seed)
+
+
+def set_output_bias(model: FeedForwardLM, kind: str, counts: ClassCounts) -> None:
+    """Set the output biases before the first update, see ``OUTPUT_BIASES``; zero leaves them."""
+    if kind == "unigram":
+        model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
+    elif kind == "uniform":
+        model.b_o.data.fill_(-math.log(len(counts)))
+
+
+CENTRING_NGRAMS = 20_000
+"""Number of n-grams that ``centre`` draws."""
+
+CENTRING_ROWS = 256
+"""Number of n-grams whose ln Z are computed at a time."""
+
+RIDGE = 1e-3
+"""Ridge parameter of ``centre``, relative to the mean square of a hidden unit; units that are always 0 get weight 0."""
+
+
+@torch.no_grad()
+def centre(model: FeedForwardLM, contexts: Tensor) -> None:
+    """Move ln Z closer to 0 without changing any probability, by changing W_o and b_o in place.
+
+    The softmax is invariant to adding the same number to all output units, also a linear function a . g + c of the last
+    hidden layer: subtracting a from every row of W_o and c from every element of b_o changes ln Z and nothing else.
+    Here a and c are the least-squares fit of ln Z, with a small ridge, over ``contexts`` [N, C] of training n-grams. A
+    network that was trained self-normalised needs this because of dropout: the penalty applied to networks with dropped
+    units, and the full network has other sums.
+    """
+    hidden, log_sums = [], []
+    for part in contexts.to(model.R.device).split(CENTRING_ROWS):
+        g = model.hidden(part)
+        hidden.append(g.double().cpu().numpy())
+        log_sums.append(torch.logsumexp(g @ model.W_o.t() + model.b_o, 1).double().cpu().numpy())
+    x, y = np.concatenate(hidden), np.concatenate(log_sums)
+    x_mean, y_mean = x.mean(0), y.mean()
+    x, y = x - x_mean, y - y_mean  # centred: the intercept c = y_mean - x_mean . a is not penalised
+    square = float((x**2).mean())
+    if square > np.finfo(np.float32).tiny:
+        ridge = RIDGE * len(x) * square * np.eye(x.shape[1])
+        a = np.linalg.solve(x.T @ x + ridge, x.T @ y)
+    else:  # the hidden layer is constant: there is only an intercept
+        a = np.zeros(x.shape[1])
+    model.W_o.sub_(torch.from_numpy(a).to(model.W_o))
+    model.b_o.sub_(float(y_mean - x_mean @ a))
