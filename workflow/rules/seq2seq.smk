@@ -94,11 +94,13 @@ rule seq2seq_translate:
     params:
         version=version("seq2seq", "translate"),
         models=lambda w: systems.ensemble_options(*systems.ensemble(w.system)),
-        options=f"--beam {config['seq2seq']['beam']} --unknown {config['seq2seq']['unknown']}"
+        beam=lambda w: systems.beam(w.system),
+        options=f"--unknown {config['seq2seq']['unknown']}"
         + "".join(f" --lexicon {path}" for path in LEXICON),
     shell:
         "rnnsmt seq2seq translate {params.models} --input {input.source:q} --output {output.text:q} "
-        "--report {output.report:q} {params.options} --device {resources.device} --threads {threads} &> {log:q}"
+        "--report {output.report:q} --beam {params.beam} {params.options} --device {resources.device} "
+        "--threads {threads} &> {log:q}"
 
 
 # The lists of a phrase-based system under the tuned weights of every run, which several systems with LSTMs choose from.

@@ -98,6 +98,11 @@ PAPER_NOTE = (
     "systems on the same data; the differences show what to expect."
 )
 
+PAPER_REFERENCES = (
+    "Sutskever et al. also list, for newstest2014: Bahdanau et al. (2014) 28.45, the best system of Cho et al. (2014) "
+    "34.54, the best system of WMT 2014 37.0, and an oracle that selects from the 1000-best lists, about 45."
+)
+
 PAPER_SETS = "paper: published BLEU on WMT 2014 English–French, dev newstest2012+2013, test newstest2014."
 
 
@@ -121,7 +126,11 @@ def notes(table: Sequence[Row], paper: bool) -> list[str]:
     several = _runs(table) > 1
     differences = DIFFERENCES + (INTERVALS if several else "") + P_VALUES + (P_STRICT if several else "") + DEV
     parts = [introduction(table), _noise(table)[1], differences, OUTPUT_NOTE, comparisons(table)]
-    return [*parts, PAPER_NOTE] if paper else parts
+    if paper:
+        parts.append(PAPER_NOTE)
+        if any("lstm" in row.system for row in table):
+            parts.append(PAPER_REFERENCES)
+    return parts
 
 
 def _runs(table: Sequence[Row]) -> int:

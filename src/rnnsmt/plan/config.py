@@ -373,6 +373,8 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
             yield f"systems.{name}: weight is for LSTMs that rescore another system; add rescores or remove weight"
         if named_features(name) is not None or "+" in name:
             yield f"systems.{name}: consists of LSTMs alone, which contradicts its name; choose another name"
+    elif "beam" in system:
+        yield f"systems.{name}: beam is for LSTMs that translate alone; remove it from a system with rescores"
     elif "features" not in config["systems"].get(other, {}):
         phrase_based = [system for system, about in config["systems"].items() if "features" in about]
         yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"

@@ -183,13 +183,16 @@ PAPER: dict[str, PaperFigures] = {
 SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
     "lstm_forward": PaperFigures(None, 26.17),
     "lstm": PaperFigures(None, 30.59),
+    "lstm_pair": PaperFigures(None, 33.27),
+    "lstm_ensemble_beam1": PaperFigures(None, 33.00),
+    "lstm_ensemble_beam2": PaperFigures(None, 34.50),
     "lstm_ensemble": PaperFigures(None, 34.81),
     "baseline+lstm_forward": PaperFigures(None, 35.61),
     "baseline+lstm": PaperFigures(None, 35.85),
     "baseline+lstm_ensemble": PaperFigures(None, 36.50),
 }
-"""Results of Sutskever et al. (2014), Tables 1 and 2: beam size 12, ensembles of five; 1000-best lists of the same
-baseline."""
+"""Results of Sutskever et al. (2014), Tables 1 and 2: beam size 12 and ensembles of five, unless the name says another
+size (a pair are two networks); 1000-best lists of the same baseline."""
 
 BASELINE = "baseline"
 """System to which differences are computed."""

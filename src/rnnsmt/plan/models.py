@@ -282,6 +282,10 @@ class Systems:
         about = self.config["systems"][system]
         return about["network"], about.get("ensemble", 1)
 
+    def beam(self, system: str) -> int:
+        """Return the beam size of a system of LSTMs: its own, or that of ``seq2seq``."""
+        return int(self.config["systems"][system].get("beam", self.config["seq2seq"]["beam"]))
+
     def ensemble_options(self, lstm: str, size: int | str, times: int = 1) -> str:
         """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each."""
         models = (self.ensemble_models(lstm, size, run) for run in self.runs for _ in range(times))

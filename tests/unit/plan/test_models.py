@@ -20,7 +20,9 @@ def test_kinds_of_systems(settled):
     settled["compare"] = ["baseline", "cslm", "lstm", "cslm_rnn+lstm_tuned"]
     systems = Systems(settled)
     assert (systems.phrase_based[:3], systems.phrase_based[-1]) == (["baseline", "rnn", "cslm"], "cslm_rnn_nnjm")
-    assert systems.lstms_alone == ["lstm", "lstm_forward", "lstm_ensemble"]
+    ensembles = ["lstm_pair", "lstm_ensemble", "lstm_ensemble_beam1", "lstm_ensemble_beam2"]
+    assert systems.lstms_alone == ["lstm", "lstm_forward", *ensembles]
+    assert [systems.beam(name) for name in ensembles] == [12, 12, 1, 2]
     assert systems.rescored[2:5] == ["cslm_rnn+nnjm", "baseline+lstm", "baseline+lstm_forward"]
     assert systems.tuned_on_lists[3] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 7
     assert systems.compared == ["baseline", "cslm"]
