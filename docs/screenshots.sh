@@ -24,5 +24,5 @@ until curl --silent --fail "http://127.0.0.1:$port/health" > /dev/null; do
     kill -0 "$server"
     sleep 0.5
 done
-picture "http://127.0.0.1:$port/?text=The+boats+are+in+the+harbour.+The+captain+sees+the+old+ship." translate 760
+picture "http://127.0.0.1:$port/?text=The+boats+are+in+the+harbour.+The+captain+sees+the+old+ship." translate 630
 echo "the pictures are $pictures/report.png and $pictures/translate.png"
