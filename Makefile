@@ -5,7 +5,7 @@
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
 # make fuzz    damage files and requests and use them, MINUTES=5; ONLY=texts runs one harness (tests/fuzz)
 # make bench   compare the speed of five stages with the record of this processor, on the results of `make table`
-# make docs    the pages of docs/ as a site, in site/
+# make docs    the pages of docs/ as a site, in site/; screenshots: pictures of report and page of a finished run, RUN=., with Chromium
 # make wheel   source distribution and wheel, in dist/; test-wheel installs it in an empty environment and runs a reduced demo
 # make sbom    what .venv contains: CycloneDX and licences, in build/sbom/; make locks renews the locks with hashes
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
@@ -24,7 +24,7 @@ UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal -
 
 .DELETE_ON_ERROR:
 
-.PHONY: setup table test test-all test-slurm fuzz kill-test bench check docs wheel test-wheel sbom locks format clean
+.PHONY: setup table test test-all test-slurm fuzz kill-test bench check docs wheel test-wheel sbom locks screenshots format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -87,6 +87,9 @@ docs: $(DOCS)/ready build/$(MATHJAX).tgz
 	mkdir -p site/javascripts/mathjax
 	tar xzf build/$(MATHJAX).tgz -C site/javascripts/mathjax --strip-components 2 package/es5/tex-mml-chtml.js package/es5/output/chtml/fonts
 	@echo "the pages are in site/index.html"
+
+screenshots: $(VENV)/ready
+	PATH="$(CURDIR)/$(BIN):$$PATH" docs/screenshots.sh $(or $(RUN),.) $(or $(SYSTEM),cslm_rnn)
 
 $(TOOLS)/ready: requirements-release.lock
 	$(PYTHON) -m venv $(TOOLS)
