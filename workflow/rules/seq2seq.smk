@@ -95,8 +95,7 @@ rule seq2seq_translate:
         version=version("seq2seq", "translate"),
         models=lambda w: systems.ensemble_options(*systems.ensemble(w.system)),
         beam=lambda w: systems.beam(w.system),
-        options=f"--unknown {config['seq2seq']['unknown']}"
-        + "".join(f" --lexicon {path}" for path in LEXICON),
+        options=f"--unknown {config['seq2seq']['unknown']}" + "".join(f" --lexicon {path}" for path in LEXICON),
     shell:
         "rnnsmt seq2seq translate {params.models} --input {input.source:q} --output {output.text:q} "
         "--report {output.report:q} --beam {params.beam} {params.options} --device {resources.device} "
