@@ -25,8 +25,8 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
         help="forward: at most one source word per target word; reverse: at most one target word per source "
         "word")  # fmt: skip
     add("--max-pairs", type=positive, default=500_000_000, metavar="N",
-        help="maximum number of co-occurring word pairs; if there are more, the most strongly associated are kept (16 "
-        "bytes each)")  # fmt: skip
+        help="maximum number of co-occurring word pairs (16 bytes each); if there are more, the pairs with the "
+        "weakest association are discarded")  # fmt: skip
 
 
 def _fingerprint(args: argparse.Namespace) -> dict[str, object]:
@@ -43,7 +43,12 @@ def _fingerprint(args: argparse.Namespace) -> dict[str, object]:
 def words_options(parser: argparse.ArgumentParser) -> None:
     _add_job(parser)
     add = parser.add_argument
-    add("--output", required=True, metavar="FILE", help="output file: links source-target, in either direction")
+    add(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="output file: alignment links, written source-target for both directions",
+    )
     add("--threads", type=int, default=1, help="number of threads")
     add("--state-dir", metavar="DIR",
         help="checkpoint directory, used to resume an interrupted run; without it no checkpoints are "
@@ -71,7 +76,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
 
     With --state-dir, checkpoints are saved between iterations (passes over the corpus). On SIGTERM, and shortly before
     --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again to
-    resume. The links are those of an uninterrupted run.
+    resume. The alignment is the same as that of an uninterrupted run.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -116,8 +121,8 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
 
     An iteration is one pass over the corpus: `align count` collects the counts of each shard, one job per shard, and
     `align estimate` computes the next parameters from the counts of all shards. fast_align has 5 iterations, hmm 11 and
-    model4 16. After the last iteration, `align links` writes the links from its counts, and `align estimate` is not
-    called. The links are identical to those of `align words` for any number of shards.
+    model4 16. After the last iteration, `align links` writes the alignment from the output of `align count`, and `align
+    estimate` is not called. The alignment is identical to that of `align words` for any number of shards.
 
     A shard consists of whole blocks of sentences (500 sentences, or a 256th of a large corpus). If there are fewer
     blocks than shards, some shards are empty.
@@ -150,14 +155,14 @@ def count_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--part", required=True, metavar="FILE", help="shard written by `align cut`")
     add("--parameters", required=True, metavar="FILE",
-        help="parameters of the previous iteration (parameters.0.npz in the first)")  # fmt: skip
+        help="parameters of the previous iteration (parameters.0.npz for the first iteration)")  # fmt: skip
     add("--output", required=True, metavar="FILE",
-        help="output file: counts of the shard (.npz), or its links in the last iteration")  # fmt: skip
+        help="output file (.npz): expected counts of the shard or, in the last iteration, its links")  # fmt: skip
     add("--threads", type=int, default=1, help="number of threads")
 
 
 def count(args: argparse.Namespace) -> dict[str, object]:
-    r"""Collect the expected counts of one shard in the next iteration; see `align cut` for the procedure.
+    r"""Collect the expected counts of one shard in one iteration; `align cut --help` describes the procedure.
 
     Example, in the loop of 'align cut --help':
 
@@ -178,7 +183,7 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def estimate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Estimate the parameters of an iteration from the counts of all shards; see `align cut` for the procedure.
+    r"""Estimate the parameters of one iteration from the counts of all shards; see `align cut --help`.
 
     Example, in the loop of 'align cut --help':
 
@@ -199,7 +204,7 @@ def links_options(parser: argparse.ArgumentParser) -> None:
 
 
 def links(args: argparse.Namespace) -> dict[str, object]:
-    r"""Write the links of a corpus that was aligned in shards; see `align cut` for the procedure.
+    r"""Write the alignment of a corpus that was aligned in shards; `align cut --help` describes the procedure.
 
     Example, after the last 'align count' of both parts:
 
@@ -219,7 +224,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
-    r"""Check an alignment made by other software against its text, and write it in the form that other commands read.
+    r"""Check an alignment made by other software against its text, and write it with sorted links.
 
     Input and output are in Pharaoh format: ``i-j`` links source word i to target word j, counted from 0, one line per
     sentence pair. Links are sorted and duplicates removed; nothing else is changed. An alignment with a different

@@ -148,7 +148,7 @@ def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64]
             link = f"{links.source[wrong[0]]}-{links.target[wrong[0]]}"
             raise InputError(
                 f"{path}, line {before + line}: the link {link} points beyond the end of the {side} sentence, which "
-                f"has {words[line - 1]} words (positions count from 0); is this the alignment of this text?"
+                f"has {words[line - 1]} words (positions count from 0); check that the alignment belongs to this text"
             )
 
 

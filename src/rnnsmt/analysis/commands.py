@@ -272,7 +272,13 @@ def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
     _add_scores(parser)
     _add_network(parser)
     add = parser.add_argument
-    add("--number", type=positive, default=5, metavar="N", help="number of frequent, and of rare source phrases")
+    add(
+        "--number",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="number of frequent source phrases, and number of rare source phrases",
+    )
     add("--targets", type=positive, default=3, metavar="N", help="minimum number of targets of a source phrase")
     add("--top", type=positive, default=5, metavar="N", help="number of targets shown")
     add("--draws", type=positive, default=50, metavar="N", help="number of samples from the network per source phrase")
@@ -286,7 +292,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
 
     The command also lists the best targets sampled from the network. Source phrases are drawn at random from those of
     more than three words with at least --targets targets: frequent ones from the 1 % with the highest counts, and rare
-    ones from the 10 % with the lowest.
+    ones from the 10 % with the lowest counts.
 
     Example, in the directory of a run of the embedded corpus:
 

@@ -145,7 +145,7 @@ def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[s
     """
     columns = list(zip(*read_parallel(text, *references), strict=True))
     if not columns:
-        raise InputError(f"{text}: has no lines, nothing can be scored; create the file again")
+        raise InputError(f"{text}: has no lines, so that no BLEU can be computed; create the file again")
     for path, column in zip([text, *references], columns, strict=True):
         empty = sum(1 for line in column if not line.strip())
         if empty == len(column):

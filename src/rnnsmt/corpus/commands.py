@@ -151,8 +151,8 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
 
     A zip archive, as distributed by OPUS, contains a text file for each side (NAME.en and NAME.fr), or one TMX or TSV
     file. In a TMX file, every translation unit with both languages is a line; codes of word processors inside segments
-    are removed. TMX files whose document type declares entities are refused, and nothing that a file refers to is
-    fetched. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
+    are removed. TMX files whose document type declares entities are rejected, and external references in a TMX file are
+    not followed. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -289,21 +289,23 @@ def split_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=NEAR,
         metavar="X",
-        help="leave out training pairs of this similarity to a dev or test pair; 1: equal sentences only",
+        help="leave out training pairs whose similarity to a dev or test pair is at least this value; 1: equal "
+        "sentences only",
     )
-    add("--unique", action="store_true", help="leave out training pairs that occurred before")
+    add("--unique", action="store_true", help="leave out repeated training pairs")
     add("--seed", type=int, default=1, metavar="N", help="seed of the random choice")
     add("--output-dir", required=True, metavar="DIR", help="output directory: train, dev and test text of both sides")
-    add("--report", metavar="JSON", help="output file: number of pairs of every part, and of those left out")
+    add("--report", metavar="JSON", help="output file: number of pairs of every part, and number of pairs left out")
 
 
 def split(args: argparse.Namespace) -> dict[str, object]:
     """Split one parallel corpus into training, dev and test text.
 
-    No sentence, source or target, is in two of the parts; sentences are compared without case, punctuation and the
-    values of digits. Dev and test pairs are drawn at random from those whose sentences occur once. Training pairs
-    similar to a dev or test pair on either side are left out; similarity is the Jaccard index of the sets of word
-    trigrams. So are pairs with an empty side, with a line that is not UTF-8 or with a line of more than 65,536 bytes.
+    No source sentence and no target sentence is in two of the parts; sentences are compared without case, punctuation
+    and the values of digits. Dev and test pairs are drawn at random from those whose sentences occur once. Training
+    pairs similar to a dev or test pair on either side are left out; similarity is the Jaccard index of the sets of word
+    trigrams. Pairs with an empty side, with a line that is not UTF-8 or with a line of more than 65,536 bytes are left
+    out as well.
 
     The files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The entries of `corpora` for the configuration are
     printed.
@@ -375,7 +377,13 @@ def check_options(parser: argparse.ArgumentParser) -> None:
         metavar="L",
         help="target language, two-letter code (default: that of the configuration, or fr)",
     )
-    add("--max-lines", type=int, default=0, metavar="N", help="read the first N lines of training text only; 0: all")
+    add(
+        "--max-lines",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of lines of the training text that are read; 0: all lines",
+    )
     add("--json", action="store_true", help="print the report as JSON")
 
 
@@ -383,11 +391,11 @@ def check(args: argparse.Namespace) -> None:
     """Check corpora before a run: languages, swapped sides, repetitions, test sentences in the training text, encoding.
 
     For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
-    pairs that have very different lengths, have the same text on both sides, or are repeated. It warns if the function
-    words of a side are those of another language; if source and target are swapped; if sentences of dev and test are
-    also in the training text (compared without case, punctuation and the values of digits) or have a near-duplicate
-    there (half of the word trigrams of both are common); and of words of dev and test that are missing in the training
-    text.
+    pairs that have very different lengths, have the same text on both sides, or are repeated. The command warns if the
+    function words of a side are those of another language; if source and target are swapped; if sentences of dev and
+    test are also in the training text (compared without case, punctuation and the values of digits) or have a
+    near-duplicate there (half of the word trigrams of both are common); and if many words of dev and test do not occur
+    in the training text.
 
     The exit status is 0 if there are no warnings, 3 if there are some, 2 for invalid options.
 
@@ -506,7 +514,7 @@ def train_truecaser_options(parser: argparse.ArgumentParser) -> None:
 def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
     """Train a truecasing model on tokenised text and write it in the format of Moses.
 
-    The model holds the counts of the cased forms of every word, as that of train-truecaser.perl does. Words at the
+    The model holds the counts of the cased forms of every word, like a model of train-truecaser.perl. Words at the
     start of a sentence are not counted.
 
     Example, in the directory of a run of the embedded corpus:

@@ -62,7 +62,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--vocabulary-text",
         nargs="+",
         metavar="FILE",
-        help="text in which words are counted for --vocab-size; without it that of --input",
+        help="text in which words are counted for --vocab-size (default: the text of --input)",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 

@@ -142,7 +142,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     r"""Detokenise and score the output of all runs of a system (`corpus detokenize` and `evaluation bleu` in one).
 
     The directory of a run contains, for every set, the output of the decoder SET.output and its report SET.decode.json.
-    The command writes next to them SET.tokens (detruecased output), SET.detokenized and SET.bleu.json (score file).
+    The command writes SET.tokens (detruecased output), SET.detokenized and SET.bleu.json (score file) to the same
+    directory.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -269,8 +270,8 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SYSTEM=A+B",
-        help="features that a system adds to the baseline, such as rnn, cslm and wp; without it they are taken from "
-        "its name, for example cslm_rnn",
+        help="features that a system adds to the baseline, such as rnn, cslm and wp (default: the features in the "
+        "name of the system, for example cslm_rnn)",
     )
     parser.add_argument(
         "--trainings",
@@ -342,7 +343,8 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
     add("--trainings", nargs=2, type=positive, default=[1, 1], metavar=("BASELINE", "SYSTEM"),
         help="number of trainings of the networks of each system; runs cycle through them")  # fmt: skip
     add("--shared-networks", action="store_true",
-        help="the systems share a network: pair its trainings in the test (no effect with one training)")  # fmt: skip
+        help="both systems use the same network: the significance test pairs its trainings (no effect with one "
+            "training)")  # fmt: skip
     add("--source", metavar="FILE", help="tokenised source text, as the decoder read it")
     add("--details", nargs=2, metavar=("BASELINE", "SYSTEM"),
         help="output of `search decode --output-details` for the first runs; needs --source")  # fmt: skip
@@ -352,7 +354,7 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
     add("--columns", nargs="*", default=[], metavar="NAME",
         help="names of the phrase table scores after the fourth")  # fmt: skip
     add("--examples", type=positive, default=10, metavar="N",
-        help="number of sentences shown with the largest gains, and of those with the largest losses")  # fmt: skip
+        help="number of sentences shown with the largest gains, and number with the largest losses")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
         help="precision of the sum over the vocabulary of a CSLM")  # fmt: skip
     add_device(parser)
@@ -437,7 +439,7 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
 
     The sentence oracle selects the translation with the highest smoothed sentence BLEU of every list. The corpus oracle
     exchanges these translations one by one as long as corpus BLEU increases; it is a lower bound of the best possible
-    BLEU. Also computed: BLEU of the first translations.
+    BLEU. The BLEU of the first translations is computed as well.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -498,7 +500,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="REPORT",
-        help="reports of `corpus prepare`; an error if one of their input files has changed since",
+        help="reports of `corpus prepare`; the command fails if an input file has changed since its report was written",
     )
     add("--config", type=json.loads, metavar="JSON", help="configuration of the run")
     add("--moses-home", metavar="DIR", help="installation directory of Moses, if --config uses it")
@@ -520,8 +522,8 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     corpora, the configuration, and the versions of this package, of its stages and of the packages it depends on, the
     commit of its checkout, if any, and the programs of Moses, if used.
 
-    It contains no times and no host names: the same files give the same output. Hashing takes about one second per
-    gigabyte; --hash-limit-mb excludes large files.
+    The output contains no times and no host names, so that the same files give the same output. Hashing takes about one
+    second per gigabyte; --hash-limit-mb excludes large files.
 
     Example, in the directory of a run of the embedded corpus:
 

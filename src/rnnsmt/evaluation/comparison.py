@@ -243,7 +243,8 @@ class Comparison:
             for number, (text, (told, _)) in enumerate(zip(texts, made, strict=True), 1):
                 if text.casefold().split() != told.casefold().split():
                     raise InputError(
-                        f"{path}: line {number} of the output is a different translation; give the file written with it"
+                        f"{path}: line {number} has another translation than the output; give the details file that "
+                        f"was written together with the output"
                     )
         of_both = [
             [phrase_pairs(sentence, *derivation) for sentence, derivation in zip(self.source, derivations, strict=True)]
@@ -278,7 +279,8 @@ class Comparison:
         if np.isnan(own).any():
             number = int(np.flatnonzero(np.isnan(own).any(1))[0])
             raise InputError(
-                f"the model has no phrases for sentence {number} (numbers start at 0); give the ini of --system"
+                f"the model has no phrases for sentence {number} (numbers start at 0); give the ini with which "
+                f"--system was decoded"
             )
         self.contributions = (own - other) * weights
         self.kinds = kinds_of_features(model, columns)

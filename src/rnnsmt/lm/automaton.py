@@ -109,7 +109,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Au
     reserved.add(special)
     known = {name: int(i) for name, i in zip(special, words.ids_of(reserved), strict=True)}  # -1: missing
     if known[b"<s>"] < 0 or known[b"</s>"] < 0:
-        raise InputError(f"{where}: <s> and </s> must be among the 1-grams")
+        raise InputError(f"{where}: the 1-grams must include <s> and </s>")
     unk = max(known[b"<unk>"], known[b"<UNK>"])
     probs = [p * np.float32(unit) for p in arpa.log10_probs]
     backoffs = [b * np.float32(unit) for b in arpa.log10_backoffs]

@@ -15,7 +15,7 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line")
     add("--output", required=True, metavar="ARPA",
-        help="output file: language model (ARPA), compressed if its suffix says so")  # fmt: skip
+        help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
     add("--order", type=order_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
     add("--prune", nargs="+", type=int, default=[], metavar="N",
         help="discard n-grams with a count of at most N; one N per order from 1, the last for all higher "
@@ -62,7 +62,7 @@ def interpolate_options(parser: argparse.ArgumentParser) -> None:
     add("--models", nargs="+", required=True, metavar="ARPA", help="language models to interpolate (ARPA)")
     add("--tune", required=True, metavar="FILE", help="tokenised text whose perplexity the weights minimise")
     add("--output", required=True, metavar="ARPA",
-        help="output file: language model (ARPA), compressed if its suffix says so")  # fmt: skip
+        help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
     add("--threads", type=positive, default=1, help="number of compression threads")
 
 

@@ -226,7 +226,9 @@ def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabula
     counts = Counts(vocabulary)
     words = _read_words(paths, order, counts, workspace)
     if not counts.tokens:
-        raise InputError(f"{', '.join(map(str, paths))}: no words; a language model needs text")
+        raise InputError(
+            f"{', '.join(map(str, paths))}: contains no words; a language model cannot be estimated from an empty text"
+        )
     unigrams = _count_words(words, vocabulary.size, workspace)
     counts.orders.append(unigrams)
     numbers = words

@@ -15,8 +15,8 @@ def status_options(parser: argparse.ArgumentParser) -> None:
 def status(args: argparse.Namespace) -> None:
     """Print the progress of a workflow run: jobs done, estimated time left, running jobs, and failed jobs with reasons.
 
-    It can be used during the run, from another terminal, or afterwards. To resume a run that was killed, run the same
-    snakemake command again.
+    The command can be used during the run, from another terminal, or afterwards. To resume a run that was killed, run
+    the same snakemake command again.
 
     Example, in the directory of a run:
 

@@ -26,7 +26,8 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
         "by the number of such words in the training text")  # fmt: skip
     add("--nnjm", metavar="FILE", help="model file of a joint model, relative to --model-dir")
     add("--nnjm-unknown", choices=CSLM_UNKNOWN, default=CSLM_UNKNOWN[0],
-        help="joint model probability of a word outside the shortlist, as --cslm-unknown")  # fmt: skip
+        help="joint model probability of a word outside the shortlist; the values mean the same as for "
+            "--cslm-unknown")  # fmt: skip
     add("--nplm", metavar="FILE",
         help="joint model for Moses, model.nplm of `nnjm export-nplm`, relative to --model-dir; the ini then has a "
         "feature BilingualNPLM")  # fmt: skip
@@ -95,8 +96,13 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     add("--target", type=Path, required=True, metavar="FILE", help="target side of the training text of the table")
     add("--dev-source", type=Path, metavar="FILE", help="source side of the dev text; the weights are tuned on it")
     add("--dev-reference", type=Path, metavar="FILE", help="reference of the dev text")
-    add("--preset", default="small", choices=["demo", "small", "paper"], help="sizes and training of the network")
-    add("--epochs", type=float, metavar="X", help="number of epochs, instead of that of the preset")
+    add(
+        "--preset",
+        default="small",
+        choices=["demo", "small", "paper"],
+        help="preset of network sizes and training settings",
+    )
+    add("--epochs", type=float, metavar="X", help="number of epochs; overrides the preset")
     add("--vocab-size", type=positive, default=15000, metavar="N", help="vocabulary size of each side")
     add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of tuning iterations")
     add("--device", default="auto", choices=["auto", "cpu", "cuda"], help="device to train and score on")
@@ -109,14 +115,14 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     r"""Add the score of an RNN Encoder-Decoder to the phrase table of a Moses model.
 
     An RNN Encoder-Decoder is trained on the phrase table, and the probability p(target | source) of every phrase pair
-    becomes a further column. Inputs are a moses.ini, or a phrase table in text form and, optionally, a reordering
-    table and language models; and the text that the table was trained on, tokenised as the table is. DIR/moses.ini
-    names the new table. With dev text, its weights are tuned by MERT; DIR/untuned.ini has those before. Otherwise the
-    weight of the column is 0.2, and the others are those of --ini or Moses' defaults.
+    becomes a further column. Inputs are a moses.ini, or a phrase table in text form and, optionally, a reordering table
+    and language models; and the text that the table was trained on, tokenised as the table is. DIR/moses.ini names the
+    new table. With dev text, its weights are tuned by MERT; DIR/untuned.ini has the weights before tuning. Without dev
+    text, the weight of the new column is 0.2, and the other weights are those of --ini or the defaults of Moses.
 
     The command runs `rnn prepare`, `rnn train`, `rnn score`, `phrases augment` and `tuning mert`, whose logs are in
-    DIR/logs. The same command resumes after an interruption. Binary and compact tables are refused: give the text
-    that they were made from.
+    DIR/logs. The same command resumes after an interruption. Binary and compact tables are rejected: give the text file
+    from which the table was made.
 
     Example, in the directory of a run of the embedded corpus:
 

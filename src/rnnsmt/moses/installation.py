@@ -110,7 +110,7 @@ class Installation:
         """
         self.home = Path(home).expanduser().resolve()
         if not self.home.is_dir():
-            raise InputError(f"moses_home: {home} is not a directory; give that of a Moses installation")
+            raise InputError(f"moses_home: {home} is not a directory; give the directory of a Moses installation")
         check_path(self.home)
 
     def find(self, name: str) -> Path | None:
@@ -255,8 +255,8 @@ def try_joint_model(decoder: Path) -> None:
         )
     if abs(float(found[1]) - JOINT_SCORE) > 1e-3:
         raise InputError(
-            f"{decoder}: its {BILINGUAL} gives a word {found[1]} instead of {JOINT_SCORE}, as if it had no biases or "
-            "one hidden layer; build Moses with NPLM 0.3 and without tcmalloc (docs/moses.md)"
+            f"{decoder}: its {BILINGUAL} gives a word {found[1]} instead of {JOINT_SCORE}, as if the network had no "
+            f"biases or only one hidden layer; build Moses with NPLM 0.3 and without tcmalloc (docs/moses.md)"
         )
 
 

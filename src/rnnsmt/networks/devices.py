@@ -154,7 +154,9 @@ def take_gpu(number: int) -> int:
         InputError: there is no GPU of this number.
     """
     if number >= torch.cuda.device_count():
-        raise InputError(f"process {number} of this machine has no GPU of its own; start fewer processes")
+        raise InputError(
+            f"process {number} of this machine has no GPU that is not used by another process; start fewer processes"
+        )
     if not _taken and not _lock(number, 0):
         say(f"GPU {number}: is also used by another rnnsmt process")
     return number

@@ -41,7 +41,7 @@ def add_settings(parser: argparse.ArgumentParser, presets: Mapping[str, Training
     The help text of a setting is that of ``Setting.help`` with the values of all presets.
     """
     parser.add_argument(
-        "--preset", choices=tuple(presets), default=default, help="set of network sizes and training settings"
+        "--preset", choices=tuple(presets), default=default, help="preset of network sizes and training settings"
     )
     group = parser.add_argument_group("override preset settings")
     for name, setting in presets[default].described().items():

@@ -156,8 +156,9 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
 def perplexity(args: argparse.Namespace) -> dict[str, object]:
     r"""Compute the perplexity of the target side of a bitext under the joint model, and under a CSLM for comparison.
 
-    Both predict the same events: every word and ``</s>``; words outside the vocabulary are one class, UNK. The softmax
-    is exact. The output also contains mean and standard deviation of ln Z if the model was trained self-normalised.
+    Both models predict the same events: every word and ``</s>``; words outside the vocabulary are one class, UNK. The
+    softmax is exact. The output also contains mean and standard deviation of ln Z if the model was trained
+    self-normalised.
 
     Example, in the directory of a run of the embedded corpus:
 

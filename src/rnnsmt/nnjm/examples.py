@@ -266,7 +266,7 @@ def prepare_examples(
                 writer.append(side, sentences.words, np.diff(sentences.offsets))
             affiliated.append(found)
         if not writer.sequences:
-            raise InputError(f"{alignments[0]}: no sentence pair has a link; nothing to learn from")
+            raise InputError(f"{alignments[0]}: no sentence pair has an alignment link; check the alignment")
     figures: dict[str, object] = {
         "pairs": writer.sequences,
         "pairs without links, left out": left_out,

@@ -129,7 +129,7 @@ def read_aligned_blocks(
             figures.unaligned_sentences += int((np.diff(block.link_offsets) == 0).sum())
             yield block
     if not figures.sentences:
-        raise InputError(f"{sources[0]}: no sentence pair to read; the file is empty")
+        raise InputError(f"{sources[0]}: contains no sentence pair; the file is empty")
 
 
 Rows = tuple[list[list[bytes]], list[list[bytes]], list[bytes]]

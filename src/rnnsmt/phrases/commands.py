@@ -75,8 +75,8 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
 
     The output (Parquet) contains every distinct triple of source phrase, target phrase and phrase-internal alignment
     with its count and the counts of its orientations (word-based msd model, previous and next), sorted like the phrase
-    table. `phrases score` and `phrases reordering` read it. Words are stored as numbers, the vocabularies in the
-    metadata of the file.
+    table. `phrases score` and `phrases reordering` read it. Words are stored as ids, and the vocabularies are stored in
+    the metadata of the file.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -186,10 +186,10 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
     r"""Prune a phrase table by the significance of its pairs (Johnson et al. 2007), like ``filter-pt -l`` of Moses.
 
     For every phrase pair, the sentence pairs of the corpus that contain the source phrase, the target phrase, and both
-    are counted, whether the phrases are aligned there or not. The significance of the phrase pair is -ln p of Fisher's
-    exact test, one-sided. If both phrases occur in a single sentence pair only, the same one, the significance is alpha
-    = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs; ``a+e`` is
-    slightly above alpha and removes them. A number N is the threshold itself.
+    are counted, whether or not the phrases are aligned to each other. The significance of the phrase pair is -ln p of
+    Fisher's exact test, one-sided. If both phrases occur in a single sentence pair only, the same one, the significance
+    is alpha = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs;
+    ``a+e`` is slightly above alpha and removes them. If --threshold is a number, it is the threshold itself.
 
     Lines that are kept are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
 

@@ -345,7 +345,7 @@ def prune_table(
             significant.
     """
     if (origins is None) != (output_origins is None):
-        raise InputError("--origins and --output-origins: give both or neither")
+        raise InputError("--origins and --output-origins: must be given together: both or neither")
     sides = PhraseSide(), PhraseSide()
     _read_pairs(table, sides)
     sources, targets = (np.concatenate(side.parts) for side in sides)
@@ -359,7 +359,7 @@ def prune_table(
         count_together(sources, targets, lists[0], lists[1], marks, joint)
         sentences += len(offsets) - 1
     if not sentences:
-        raise InputError(f"{source[0]}: no sentence pair to read; the file is empty")
+        raise InputError(f"{source[0]}: contains no sentence pair; the file is empty")
     significance = np.empty(len(joint))
     significances(joint, sources, targets, sides[0].totals, sides[1].totals, sentences, significance)
     least = least_significance(threshold, sentences)

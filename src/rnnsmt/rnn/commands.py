@@ -52,7 +52,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         help="vocabulary size of each side, not counting EOS: N - 2 words, UNK and id 0",
     )
     parser.add_argument(
-        "--max-length", type=positive, default=50, help="maximum phrase length in words; a longer phrase is an error"
+        "--max-length", type=positive, default=50, help="maximum phrase length in words; longer phrases cause an error"
     )
     parser.add_argument(
         "--origins",
@@ -185,8 +185,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     parts = {tuple(own) for own in left_out if own}
     if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
         say(
-            "warning: the networks do not leave out all parts of the sentences; pairs of the other parts are scored by "
-            "networks that were trained on them"
+            "warning: the networks given with --model do not cover all --leave-out parts; phrase pairs of the "
+            "missing parts are scored by networks that were trained on these pairs"
         )
     total, unseen = 0.0, 0
     with growing_array(args.output, np.float32) as out:
@@ -318,7 +318,7 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         "--nbest",
         type=int,
         metavar="N",
-        help="write n-best lists of N targets per phrase, at most the beam size; without it only the best target",
+        help="write n-best lists of N targets per phrase, at most the beam size (default: write the best target only)",
     )
 
 
@@ -416,15 +416,15 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     r"""Propose targets of source phrases that are missing from the phrase table (section 5 of the paper).
 
     Targets are proposed for the phrases of the input that are missing from the table, or that are rare in it
-    (--extractions, --targets), if all of their words are in the source vocabulary of the network. For each of them,
-    beam search finds the targets with the highest p(target | source). Pairs that are already in the table, and targets
-    that contain UNK, are discarded.
+    (--extractions, --targets), if all of their words are in the source vocabulary of the network. For each of these
+    phrases, beam search finds the targets with the highest p(target | source). Pairs that are already in the table, and
+    targets that contain UNK, are discarded.
 
     The output is a phrase table, sorted like those of Moses. It has five scores, as a phrase table to which `phrases
     augment` has added the score of this network: p(f|e) and lex(f|e) are both the lexical weight of the source phrase
     given the target phrase, for the best word alignment; lex(e|f) is the lexical weight in the other direction; p(e|f)
-    and the fifth score are both the probability given by the network. `phrases fill-up` adds it to such a table. A
-    network trained with --direction inverse proposes targets for the opposite translation direction.
+    and the fifth score are both the probability given by the network. `phrases fill-up` adds the proposals to such a
+    table. A network trained with --direction inverse proposes targets for the opposite translation direction.
 
     Example, in the directory of a run of the embedded corpus:
 

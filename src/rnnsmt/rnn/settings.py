@@ -165,8 +165,8 @@ class RnnSettings(TrainingSettings):
     )
     batching: str = setting(
         "lengths",
-        "phrase pairs of a minibatch; lengths: of equal source and equal target length, without padding; random: any, "
-        "as in the paper, much slower",
+        "phrase pairs in a minibatch; lengths: pairs with the same source length and the same target length, "
+        "without padding; random: pairs drawn at random, as in the paper, much slower",
         choices=BATCHINGS,
     )
     deviation: float = setting(0.01, "standard deviation of the normally distributed initial weights", above=0)

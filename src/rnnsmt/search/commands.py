@@ -28,8 +28,8 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
         help="output files: one translation per line; - is standard output; first those of all --input with the first "
         "--ini, then those with the second, and so on")  # fmt: skip
     add("--nbest", type=int, default=0,
-        help="number of distinct translations per n-best list; 0: no lists. The search for n-best lists has a wider "
-        "beam, so that its best translations may differ")  # fmt: skip
+        help="number of distinct translations per n-best list; 0: no lists. With n-best lists, the search has a "
+            "wider beam, so that the best translations may differ")  # fmt: skip
     add("--nbest-file", type=Path, nargs="+", metavar="FILE",
         help="output files: n-best lists in Moses format, one file for each --output")  # fmt: skip
     add("--output-details", type=Path, nargs="+", metavar="FILE",
@@ -176,9 +176,9 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
     --model-dir of the decoder.
 
     Commands whose ini names the same text files (`search decode`, `translate`, `tuning mert`) map model.binary into
-    memory instead of reading them. All processes on a machine share its pages. Translations and scores are identical,
-    and no moses.ini has to be changed. The text files are still needed: they are compared with the binary file, and
-    Moses reads them.
+    memory instead of reading the text files. All processes on a machine share the pages of model.binary. Translations
+    and scores are identical, and no moses.ini has to be changed. The text files are still needed, because the binary
+    file is checked against them and because Moses reads them.
 
     If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
 

@@ -83,9 +83,10 @@ def models(args: argparse.Namespace) -> dict[str, object]:
 
     The general model is trained on lines drawn at random from the pool until they have as many words as the in-domain
     training text. A model assigns high probability to its own training lines, so that these would never be selected.
-    They are therefore scored with a second general model, trained on a second sample of the same size that contains no
-    line of the first. The vocabulary of all models is the same: the words with a count of at least --min-count in the
-    in-domain training text. All other words are mapped to ``<unk>``, so that rare words favour none of the models.
+    These lines are therefore scored with a second general model, trained on a second sample of the same size that
+    contains no line of the first. The vocabulary of all models is the same: the words with a count of at least
+    --min-count in the in-domain training text. All other words are mapped to ``<unk>``, so that rare words favour none
+    of the models.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -112,7 +113,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="TSV",
-        help="output file: one score per line, compressed if its suffix says so",
+        help="output file: one score per line, compressed according to its suffix",
     )
     parser.add_argument("--threads", type=positive, default=1, help="number of processes")
 
@@ -171,7 +172,8 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_keep,
         metavar="NAME=all|FRACTION",
-        help="keep all of a corpus, or a fraction by its own ranking, instead of ranking it with the others",
+        help="keep all of a corpus, or a fraction of it; its lines are then not ranked together with those of the "
+        "other corpora",
     )
     amount = parser.add_mutually_exclusive_group(required=True)
     amount.add_argument(
@@ -190,12 +192,17 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         "--held-out",
         nargs="+",
         metavar="FILE",
-        help="held-out in-domain text in the language of the last texts; required with --fraction auto",
+        help="held-out in-domain text in the language of the last text of each corpus; required with --fraction auto",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
     parser.add_argument("--curve", required=True, metavar="TSV", help="output file: held-out perplexity by fraction")
     parser.add_argument(
-        "--fractions", nargs="+", type=_fraction, default=FRACTIONS, metavar="F", help="fractions that auto compares"
+        "--fractions",
+        nargs="+",
+        type=_fraction,
+        default=FRACTIONS,
+        metavar="F",
+        help="fractions that --fraction auto compares",
     )
     parser.add_argument(
         "--curve-order",

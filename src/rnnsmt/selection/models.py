@@ -157,8 +157,8 @@ def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
     total = np.cumsum(lengths[order], dtype=np.int64)
     if len(total) < 2 or not total[-1]:
         raise InputError(
-            f"{', '.join(map(str, paths))}: {np.count_nonzero(lengths)} of {len(total)} lines contain words; "
-            "too few for a selection"
+            f"{', '.join(map(str, paths))}: {np.count_nonzero(lengths)} of {len(total)} lines contain words, which "
+            f"are too few for data selection"
         )
     words = min(words, int(total[-1]) // 2)
     ends = np.searchsorted(total, [words, 2 * words]) + 1

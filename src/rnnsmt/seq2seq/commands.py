@@ -166,9 +166,7 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="lexical table p(target word | source word) for --unknown lexicon, lex.f2e of `phrases lexical`",
     )
-    parser.add_argument(
-        "--batch", type=positive, default=64, metavar="N", help="number of sentences translated together"
-    )
+    parser.add_argument("--batch", type=positive, default=64, metavar="N", help="number of sentences in a batch")
     _add_ensembles(parser)
 
 
@@ -177,8 +175,8 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
     The method is left-to-right beam search. A completed hypothesis is removed from the beam, which becomes narrower by
     one; the output is the hypothesis with the highest probability, not normalised by length. If --model is repeated,
-    every model translates all texts, as needed for several runs of a system. A model that is given twice translates
-    them only once.
+    every model translates all texts, as needed for several runs of a system. If the same model is given twice, it
+    translates the texts only once.
 
     With --unknown copy the n-th unknown word of a translation is replaced by the n-th source word that is not in the
     source vocabulary. With --unknown lexicon it is replaced by the most probable translation, according to the lexical

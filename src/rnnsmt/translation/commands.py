@@ -42,7 +42,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
         help="RNN Encoder-Decoder that scored the phrase table; one, or one for each --output-dir")  # fmt: skip
     add("--vocabulary", nargs=2, metavar=("SOURCE", "TARGET"), help="vocabularies of the RNN Encoder-Decoder")
     add("--columns", nargs="*", default=[], metavar="NAME",
-        help="names of the score columns of the phrase table after the fourth")  # fmt: skip
+        help="names of the additional score columns of the phrase table, from the fifth on")  # fmt: skip
     add("--filtered", action="store_true",
         help="the tables are restricted to the dev and test sets; `translate` logs a warning")  # fmt: skip
     add("--pop-limit", type=positive, default=1000, metavar="N", help="maximum number of hypotheses scored per stack")

@@ -59,7 +59,7 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
         if not path.is_file():
             raise InputError(f"{folder}: needs {path}, which is missing; run the workflow again")
         if called in files:
-            raise InputError(f"{folder}: two of its files have the name {called}; rename one")
+            raise InputError(f"{folder}: the system has two files with the name {called}; rename one")
         check(path)
         if path.is_symlink():
             say(f"{path} is a link to {path.resolve()}, whose content is packed")

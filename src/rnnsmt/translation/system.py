@@ -169,7 +169,8 @@ def check_sums(folder: Path) -> None:
             raise InputError(f"{path}: is missing; unpack the archive again")
         if sha256(path) != digest:
             raise InputError(
-                f"{path}: is not the file that was packed; unpack the archive again, or, if you changed it, remove its "
+                f"{path}: was changed after the archive was packed; unpack the archive again, or, if you changed "
+                f"it, remove its "
                 f"line from {folder / SUMS}"
             )
 

@@ -70,9 +70,9 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
 
     --nested-ini gives the tuned weights of models with a subset of the features. After the last iteration, the
     development set is decoded with these weights and weight 0 for the other features. If their BLEU is higher than that
-    of every iteration, it is also decoded with points on the line between both weight vectors. The best weights of all
-    are written, so that an additional feature does not reduce BLEU on the development set (except that the search with
-    a CSLM of weight 0 differs slightly from the search without it).
+    of every iteration, the development set is also decoded with weights on the line between both weight vectors. The
+    weights with the highest BLEU are written, so that an additional feature does not reduce BLEU on the development set
+    (except that the search with a CSLM of weight 0 differs slightly from the search without it).
 
     Several seeds are several runs, one after the other, with one --output-ini, --output-history and --state-dir each.
     Each run gives the same result as when it is run alone; runs with the same --ini share the model, the first decoding
@@ -143,10 +143,9 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     r"""Optimise weights for corpus BLEU on given n-best lists, once and without decoding.
 
     Inputs are n-best lists of a development set in Moses format, possibly with additional features (`cslm rescore`),
-    and an ini with exactly their features and the initial weights. The command does what one iteration of `tuning mert`
-    does, but nothing is decoded. Use the new weights to select hypotheses from n-best lists (`tuning rerank`); a search
-    with them may find hypotheses that are in no list. If the initial weights have a higher BLEU on the lists, they are
-    kept.
+    and an ini with exactly their features and the initial weights. The command corresponds to one iteration of `tuning
+    mert` without decoding. Use the new weights to select hypotheses from n-best lists (`tuning rerank`); a search with
+    them may find hypotheses that are in no list. If the initial weights have a higher BLEU on the lists, they are kept.
 
     Example, in the directory of a run of the embedded corpus:
 

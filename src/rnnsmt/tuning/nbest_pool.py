@@ -144,16 +144,16 @@ def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
     for order in range(4):
         if not pool.statistics[:, order].any():
             raise InputError(
-                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 "
-                "whatever the weights; are --source and --reference parallel and tokenised alike, or were source and "
-                "target of the training text swapped?"
+                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 for "
+                f"all weights; check that --source and --reference are parallel and tokenised in the same way, and "
+                f"that source and target of the training text were not swapped"
             )
     active = active_features(pool)
     if not active.any():
         raise InputError(
             "every feature is constant on every n-best list: no feature differs between translations of a sentence, "
-            "so no weight can be tuned; do the lists have more than one translation, and does the phrase table cover "
-            "the development set?"
+            "so no weight can be tuned; check that the lists have more than one translation per sentence and that "
+            "the phrase table covers the development set"
         )
     if not active.all():
         constant = ", ".join(name for name, moves in zip(names, active, strict=True) if not moves)

@@ -133,7 +133,7 @@ def test_files_that_do_not_belong_together(text, capsys):
     shutil.copy(other / "parameters.0.npz", folder)
     assert "parameters.0.npz: belongs to another alignment" in refused(count(folder, 0, "1-of-2"))
     shutil.copy(folder / "corpus.npz", folder / "parameters.0.npz")
-    assert "parameters.0.npz: belongs to another step of the alignment" in refused(count(folder, 0, "1-of-2"))
+    assert "parameters.0.npz: was written by another step of the alignment" in refused(count(folder, 0, "1-of-2"))
     (folder / "part.2-of-2.npz").write_bytes((folder / "part.2-of-2.npz").read_bytes()[:-30])
     assert "part.2-of-2.npz: damaged" in refused(count(folder, 1, "2-of-2"))
     assert "part.3-of-2.npz: no such file" in refused(count(folder, 1, "3-of-2"))

@@ -203,7 +203,7 @@ def test_interchanged_details_are_refused(folder, capsys):
     place = words.index("--details")
     words[place + 1 : place + 3] = words[place + 2 : place : -1]
     assert main(words) == 2
-    assert "is a different translation; give the file written with it" in capsys.readouterr().err
+    assert "has another translation than the output; give the details file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

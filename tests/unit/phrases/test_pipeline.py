@@ -415,7 +415,7 @@ def test_bad_files_are_named(tmp_path, capsys, stage):
     run_bad(tmp_path, capsys, stage, [str(tmp_path), target, alignment], "is a directory")
     empty = tmp_path / "empty"
     empty.write_bytes(b"")
-    run_bad(tmp_path, capsys, stage, [str(empty)] * 3, "no sentence pair to read; the file is empty")
+    run_bad(tmp_path, capsys, stage, [str(empty)] * 3, "contains no sentence pair; the file is empty")
     latin = tmp_path / "latin"
     latin.write_bytes("a\né\n".encode("latin-1"))
     run_bad(tmp_path, capsys, stage, [source, str(latin), alignment], "latin, line 2: not UTF-8 at byte 0")

@@ -205,7 +205,7 @@ def test_any_table(
     ("spoil", "sentence"),
     [
         (lambda f: (f / "target").write_text("A\n"), "source has more lines than 1, where .*target ends"),
-        (lambda f: [(f / name).write_text("") for name in ("source", "target")], "source: no sentence pair to read"),
+        (lambda f: [(f / name).write_text("") for name in ("source", "target")], "source: contains no sentence pair"),
         (lambda f: (f / "table.gz").write_bytes(gzip.compress(b"a ||| A\n")), "table.gz, line 1: 2 field"),
         (lambda f: (f / "table.gz").write_bytes(gzip.compress(b"")), "table.gz: the table is empty"),
         (lambda f: np.save(f / "origins.npy", np.zeros((4, 3), np.int32)), "not the origins of a table of 9 pairs"),
@@ -232,7 +232,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*given, "--threshold", "a-e", "--output", outputs[1], "--threads", "2", "--memory-mb", "1"]) == 0
     assert Path(outputs[0]).read_bytes() == Path(outputs[1]).read_bytes()
     assert main([*given, "--output", outputs[0], "--origins", "o.npy"]) == 2
-    assert "--origins and --output-origins: give both or neither" in capsys.readouterr().err
+    assert "--origins and --output-origins: must be given together" in capsys.readouterr().err
     for wrong in ("0", "-1", "nan", "a"):
         with pytest.raises(SystemExit):
             main([*given, f"--threshold={wrong}", "--output", outputs[0]])
