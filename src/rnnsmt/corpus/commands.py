@@ -448,7 +448,10 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     pair = (str(languages["source"]), str(languages["target"]))
     later = [corpus for corpus in listed if corpus.downloads and not all(map(Path.exists, map(Path, corpus.downloads)))]
     for corpus in later:
-        say(f"{corpus.name}: not checked; the workflow downloads it, see `rnnsmt corpus fetch` to get it before")
+        say(
+            f"{corpus.name}: not checked, because the workflow downloads this file; to check it, download it first "
+            f"with `rnnsmt corpus fetch`"
+        )
     return pair, [text_of(corpus, pair) for corpus in listed if corpus not in later]
 
 

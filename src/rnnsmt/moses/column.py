@@ -55,7 +55,7 @@ class StageRunner:
         words = list(map(str, command))
         said = {"command": words, "inputs": [[str(path), *_state(path)] for path in inputs]}
         if self._done.get(name) == said and all(path.exists() for path in outputs):
-            say(f"{name}: done already")
+            say(f"{name}: already done")
             return
         log = self._folder / "logs" / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)

@@ -365,7 +365,9 @@ def prune_table(
     least = least_significance(threshold, sentences)
     kept = significance >= least
     if not kept.any():
-        raise InputError(f"{table}: no pair has a significance of {least:.4g}; was the table extracted from this text?")
+        raise InputError(
+            f"{table}: no pair has a significance of {least:.4g}; check that the table was extracted from this text"
+        )
     _write_lines(table, kept, output, threads)
     if known is not None and output_origins is not None:
         write_array(output_origins, known[kept])

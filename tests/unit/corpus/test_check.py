@@ -138,7 +138,7 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
         main(["corpus", "check", *options])
     assert stopped.value.code == 3
     said = capsys.readouterr()
-    assert "later: not checked; the workflow downloads it" in said.err
+    assert "later: not checked, because the workflow downloads this file" in said.err
     lines = said.out.splitlines()
     assert lines[0] == "mine (bitext): 1,500 lines, 14.0 and 14.0 words per line"
     assert lines[1] == "more (mono): 1,500 lines, 14.0 words per line"

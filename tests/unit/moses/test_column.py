@@ -86,10 +86,10 @@ def test_an_ini_and_dev_text(files, tmp_path, capsys):
     capsys.readouterr()
     times = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file() and path.suffix != ".ini"}
     assert main(call) == 0
-    assert capsys.readouterr().err.count(": done already") == 5
+    assert capsys.readouterr().err.count(": already done") == 5
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert main([*call, "--seed", "2"]) == 0
-    assert capsys.readouterr().err.count(": done already") == 1, "only the pairs"
+    assert capsys.readouterr().err.count(": already done") == 1, "only the pairs"
 
 
 def test_an_error_of_a_stage_is_the_error_of_the_command(files, tmp_path, capsys):

@@ -55,7 +55,7 @@ def test_processes_that_train_together_tell_the_others_which_gpu_they_take(taken
     taken.clear()
     assert devices.take_gpu(0) == 0
     assert "GPU 0: is also used by another rnnsmt process" in capsys.readouterr().err
-    with pytest.raises(InputError, match="process 3 of this machine has no GPU of its own"):
+    with pytest.raises(InputError, match="process 3 of this machine has no GPU that is not used by another process"):
         devices.take_gpu(3)
     assert len(held) == 2
 

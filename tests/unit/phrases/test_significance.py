@@ -138,7 +138,7 @@ def test_what_the_thresholds_keep(tmp_path: Path) -> None:
     assert read_pairs(output) == common
     assert (figures["kept"], figures["source phrases kept"]) == (4, 3)
     assert prune_table(table, source, target, "0.0001", str(output))["kept"] == 8
-    with pytest.raises(InputError, match=r"table.gz: no pair has a significance of 2.5; was the table"):
+    with pytest.raises(InputError, match=r"table.gz: no pair has a significance of 2.5; check that the table"):
         prune_table(table, source, target, "2.5", str(output))
 
 
