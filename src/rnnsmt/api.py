@@ -218,10 +218,9 @@ def train_rnn(
         raise InputError(f"{unknown[0]}: not a setting of the network")
     chosen = preset_with(PRESETS[preset], settings)
 
-    from rnnsmt.base.stopping import Stop
+    from rnnsmt.base.resuming import Stop
     from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.rnn.pair_preparation import prepare_pairs
-    from rnnsmt.rnn.pairs import Pairs
+    from rnnsmt.rnn.pairs import Pairs, prepare_pairs
     from rnnsmt.rnn.training import RnnTrainer
 
     folder = Path(output_dir)
@@ -290,8 +289,8 @@ def write_ini(
     """
     from rnnsmt.moses.ini import default_ini
 
-    for path in filter(None, (phrase_table, reordering_table, lm)):
-        if not Path(path).is_file():
+    for path in (phrase_table, reordering_table, lm):
+        if path is not None and not Path(path).is_file():
             raise InputError(f"{path}: no such file")
     table, model = (str(Path(path).resolve()) for path in (phrase_table, lm))
     reordering = None if reordering_table is None else str(Path(reordering_table).resolve())
