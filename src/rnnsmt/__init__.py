@@ -12,7 +12,9 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Provide ``rnnsmt.load(folder)``, which loads a tuned system; see ``rnnsmt.translation.system.System``."""
+    """Provide ``rnnsmt.api``, the chapters as functions, and ``rnnsmt.load(folder)``, which loads a tuned system."""
+    if name == "api":
+        return import_module("rnnsmt.api")
     if name == "load":
         return import_module("rnnsmt.translation.system").System
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
