@@ -40,7 +40,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     """
     from random import Random
 
-    from rnnsmt.demo.writing import (
+    from rnnsmt.demo.sentences import (
         CARELESS,
         DEV,
         GENERAL,

@@ -446,10 +446,10 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt evaluation oracle --nbest try/oracle.nbest --reference results/corpus/joined/truecased/dev.fr.gz \
             --sizes 1 10 --output try/oracle.json --output-text try/oracle.txt
     """
-    from rnnsmt.evaluation.oracle import oracles, read_references, read_texts
+    from rnnsmt.evaluation.scores import oracles, read_nbest_texts, read_references
 
     references = read_references(args.reference)
-    texts = read_texts(args.nbest, len(references[0]))
+    texts = read_nbest_texts(args.nbest, len(references[0]))
     first, found = oracles(texts, references, [*args.sizes, 0])
     whole = found[-1]
     write_json(

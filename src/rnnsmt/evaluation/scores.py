@@ -1,7 +1,15 @@
-"""Scores of the output of a system on a test set: their computation, their file (JSON), and joint test sets.
+"""Scores of the output of a system on a test set, their file (JSON), joint test sets, and oracles of n-best lists.
 
 A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018), chrF, chrF++ and TER of the
 detokenised text. ``evaluation bleu`` writes score files, ``evaluation table`` reads them.
+
+Oracle BLEU of an n-best list says how good the translations are that it contains, if a reference could select them.
+
+* The *sentence oracle* selects the translation with the highest smoothed sentence BLEU (``bleu.batch.sentence_bleu``).
+* The *corpus oracle* begins with it and exchanges the translation of one sentence at a time for the one that gives the
+  highest corpus BLEU, until no exchange increases it: a local optimum, hence a lower bound of the best corpus BLEU.
+
+Among equal translations the one that is first in the list is selected.
 """
 
 from collections import defaultdict
@@ -10,13 +18,17 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.base.io import InputError, read_json, read_lines, write_json
+from rnnsmt.base.progress import track
+from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, corpus_statistics, read_texts
 from rnnsmt.evaluation.text_metrics import METRICS, MetricScore, in_words, joint_metrics, number, score_texts
+from rnnsmt.moses.nbest import read_nbest
 
 FORMAT = "rnnsmt-bleu-4"
 """Format of score files."""
@@ -411,3 +423,111 @@ def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
     sys_len, ref_len = sum(part.sys_len for part in parts), sum(part.ref_len for part in parts)
     score = BLEU.compute_bleu(counts, totals, sys_len, ref_len, smooth_method="exp")
     return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len)
+
+
+PASSES = 20
+"""Maximum number of passes over the sentences; two to four are usual."""
+
+LEAST = 1e-9
+"""Smallest increase of BLEU (percent) for which a translation is exchanged, above rounding errors."""
+
+
+class Oracle(NamedTuple):
+    """The oracles of lists that are cut after a number of translations.
+
+    Attributes:
+        size: number of translations, or 0 for whole lists.
+        sentence: corpus BLEU (percent) of the sentence oracle.
+        corpus: BLEU of the corpus oracle.
+        translations: texts that the corpus oracle selects, one of each sentence.
+    """
+
+    size: int
+    sentence: float
+    corpus: float
+    translations: list[str]
+
+
+def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
+    """Read the translations of every sentence; a sentence without a line has an empty one.
+
+    Raises:
+        InputError: see ``read_nbest``; or a sentence is not among ``sentences``.
+    """
+    texts: list[list[str]] = [[] for _ in range(sentences)]
+    for candidate in track(read_nbest(path)[1], "reading", unit="translations"):
+        if candidate.sentence >= sentences:
+            raise InputError(
+                f"{path}: has sentence {candidate.sentence}, but the references have {sentences}, from 0 on"
+            )
+        texts[candidate.sentence].append(candidate.text)
+    return [found or [""] for found in texts]
+
+
+def read_references(paths: Sequence[str | Path]) -> list[list[str]]:
+    """Read references of equal length.
+
+    Raises:
+        InputError: a file is missing or damaged, or the numbers of lines differ.
+    """
+    references = [list(read_lines(path)) for path in paths]
+    for path, lines in zip(paths, references, strict=True):
+        if len(lines) != len(references[0]):
+            raise InputError(f"{path}: has {len(lines)} lines, but {paths[0]} has {len(references[0])}")
+    return references
+
+
+def oracles(
+    texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]], sizes: Sequence[int]
+) -> tuple[float, list[Oracle]]:
+    """Compute oracles.
+
+    Args:
+        texts: translations of every sentence, best first.
+        references: one list of texts for each set of references.
+        sizes: numbers of translations to cut the lists after; 0: not at all.
+
+    Returns:
+        BLEU (percent) of the first translations, and an oracle for each of ``sizes``.
+    """
+    statistics = BatchBleu(references).statistics(texts)
+    begins = np.concatenate([[0], np.cumsum([len(found) for found in texts])])
+    flat = [text for found in texts for text in found]
+    first = float(bleu_of_many(statistics[begins[:-1]].sum(0)))
+    found = []
+    for size in sizes:
+        ends = np.minimum(begins[:-1] + (size or len(flat)), begins[1:])
+        ranges = [slice(begin, end) for begin, end in zip(begins[:-1].tolist(), ends.tolist(), strict=True)]
+        by_sentence = sentence_bleu(statistics)
+        chosen = np.array([part.start + int(by_sentence[part].argmax()) for part in ranges], np.int64)
+        sentence = float(bleu_of_many(statistics[chosen].sum(0)))
+        corpus = _climb(statistics, ranges, chosen)
+        found.append(Oracle(size, sentence, corpus, [flat[place] for place in chosen]))
+    return first, found
+
+
+def _climb(statistics: NDArray[np.int32], ranges: Sequence[slice], chosen: NDArray[np.int64]) -> float:
+    """Exchange translations as long as corpus BLEU increases; return it.
+
+    Args:
+        statistics: [translations, 9].
+        ranges: the translations of every sentence.
+        chosen: [sentences], the selected ones, which are exchanged in place.
+    """
+    total = statistics[chosen].astype(np.int64).sum(0)
+    best = float(bleu_of_many(total))
+    for _ in range(PASSES):
+        changed = False
+        for sentence, part in enumerate(ranges):
+            if part.stop - part.start == 1:
+                continue
+            without = total - statistics[chosen[sentence]]
+            values = bleu_of_many(without + statistics[part])
+            place = int(values.argmax())
+            if values[place] > best + LEAST:
+                best, changed = float(values[place]), True
+                chosen[sentence] = part.start + place
+                total = without + statistics[chosen[sentence]]
+        if not changed:
+            break
+    return best

@@ -11,8 +11,7 @@ import pytest
 import sacrebleu
 
 from rnnsmt.cli import main
-from rnnsmt.demo.sentences import GeneralSpeaker, HarbourSpeaker
-from rnnsmt.demo.writing import FAULTS, sentences, with_faults
+from rnnsmt.demo.sentences import FAULTS, GeneralSpeaker, HarbourSpeaker, sentences, with_faults
 
 NAMES = ["in-domain.en.gz", "in-domain.fr.gz", "general.en.gz", "general.fr.gz", "mono.fr.gz"]
 HELD_OUT = ["dev.en", "dev.fr", "test.en", "test.fr"]
