@@ -137,20 +137,20 @@ def test_a_run_that_is_alive(folder):
         "import sys, time; from pathlib import Path; from rnnsmt.monitoring.runs import enter; "
         "enter(Path(sys.argv[1]), False); print('in', flush=True); sys.stdin.read()"
     )
-    runs = [
+    alive = [
         subprocess.Popen(
             [sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for _ in range(2)
     ]
-    for run in runs:
+    for run in alive:
         assert run.stdout is not None
         assert run.stdout.readline() == "in\n"
-    runs[0].kill()
-    runs[0].wait()
+    alive[0].kill()
+    alive[0].wait()
     assert not runs.enter(folder, cluster=False)
     assert (folder / "locks").exists()
-    runs[1].communicate("")
+    alive[1].communicate("")
     assert len(list((folder / runs.RUNS).glob("*.json"))) == 2, "the killed one's and our own"
     end_own_runs()
     assert runs.enter(folder, cluster=False)
