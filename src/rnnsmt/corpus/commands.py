@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
+from rnnsmt.corpus.raw_text import CleaningOptions
 from rnnsmt.plan.corpora import code_mistake
 
 if TYPE_CHECKING:
@@ -191,9 +192,15 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     add("--no-tokenize", action="store_true", help="do not tokenise, for text that is tokenised already")
     add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by entities")
     add("--lowercase", action="store_true", help="convert the text to lower case")
-    add("--min-length", type=int, default=1, metavar="N", help="minimum number of tokens of each side")
-    add("--max-length", type=int, default=80, metavar="N", help="maximum number of tokens of each side")
-    add("--max-ratio", type=float, default=9.0, metavar="R", help="maximum length ratio of the two sides, in tokens")
+    defaults = CleaningOptions()
+    add(
+        "--min-length", type=int, default=defaults.min_length, metavar="N", help="minimum number of tokens of each side"
+    )
+    add(
+        "--max-length", type=int, default=defaults.max_length, metavar="N", help="maximum number of tokens of each side"
+    )
+    add("--max-ratio", type=float, default=defaults.max_ratio, metavar="R",
+        help="maximum length ratio of the two sides, in tokens")  # fmt: skip
     add("--keep-all", action="store_true", help="keep every line and repair it if necessary, for dev and test sets")
     add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines of the output")
     add("--threads", type=int, default=1, metavar="N", help="number of processes")
@@ -222,7 +229,6 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --report try/general.json --threads 2
     """
     from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus
-    from rnnsmt.corpus.raw_text import CleaningOptions
 
     sides = _sides(args)
     options = CleaningOptions(

@@ -98,5 +98,5 @@ def test_damage_is_told(directory):
 
 def test_text_without_links_is_refused(directory):
     (directory / "a").write_text("\n\n\n\n")
-    with pytest.raises(InputError, match="no sentence pair has a link"):
+    with pytest.raises(InputError, match="no sentence pair has an alignment link"):
         prepare(directory)
