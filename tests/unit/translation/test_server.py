@@ -372,6 +372,44 @@ def test_requests_of_libretranslate_clients(server, system):
     assert json.loads(ask(server, body={**body, "q": []})[1]) == {"translatedText": []}
 
 
+RECORDED = (
+    b"Accept-Encoding: identity\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n"
+    b"Host: 127.0.0.1:5000\r\nUser-Agent: Python-urllib/3.11\r\nConnection: close\r\n\r\n%s"
+)
+"""What ``LibreTranslateAPI`` of libretranslatepy 2.1.4 sends after the request line, recorded from a socket."""
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+@pytest.mark.parametrize("key", [b"", b"api_key=secret"])
+def test_recorded_requests_of_the_python_client(server, system, key, is_split):
+    """Those of `translate("a b c\\nc & d é", "en", "fr")`, `languages()`, `detect("a b c")`, with and without a key."""
+
+    def replayed(line: bytes, body: bytes) -> tuple[int, object]:
+        content = b"&".join(part for part in (body, key) if part)
+        request = line + b" HTTP/1.1\r\n" + RECORDED % (len(content), content)
+        head = request.index(b"\r\n\r\n") + 4
+        with socket.create_connection(server.server_address) as one:
+            one.settimeout(10)
+            for part in (request[:head], request[head:]) if is_split else (request,):
+                one.sendall(part)
+                time.sleep(0.05 * is_split)
+            answer = http.client.HTTPResponse(one)
+            answer.begin()
+            assert answer.getheader("Content-Type") == "application/json"
+            assert answer.getheader("Connection") == "close"
+            return answer.status, json.loads(answer.read())
+
+    lines = system.translate_all(["a b c", "c & d é"])
+    translated = replayed(b"POST /translate", b"q=a+b+c%0Ac+%26+d+%C3%A9&source=en&target=fr")
+    assert translated == (200, {"translatedText": "\n".join(lines)})
+    status, known = replayed(b"GET /languages", b"")
+    assert (status, [one["code"] for one in known]) == (200, ["en", "fr"])
+    status, error = replayed(b"POST /detect", b"q=a+b+c")
+    assert status == 404
+    assert error["error"].startswith("the routes are GET /, ")
+    assert error["error"].endswith("and POST /translate")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
