@@ -9,6 +9,13 @@ def init_options(parser: argparse.ArgumentParser) -> None:
         "directory", type=Path, metavar="DIR", help="directory of the run, created if it does not exist"
     )
     parser.add_argument("--demo", action="store_true", help="use the embedded English-French corpus")
+    parser.add_argument(
+        "--moses-table",
+        type=Path,
+        metavar="FILE",
+        help="phrase table in text form, or moses.ini: write a script that adds a column to it, with the files of "
+        "--bitext and --dev",
+    )
     for name, text in (("bitext", "training text"), ("dev", "text for tuning"), ("test", "text for evaluation")):
         parser.add_argument(
             f"--{name}",
@@ -44,6 +51,9 @@ def init(args: argparse.Namespace) -> None:
     Without --demo and without files, config.yaml has placeholders for the names of the files. Every pair of files has
     one segment per line. A file with both sides is a zip archive of OPUS, a TMX, a TSV, or the prefix of two files.
     Existing files are not overwritten.
+
+    The workflow trains its own tables. For an existing Moses model (--moses-table), DIR/add-column.sh is written
+    instead, a script that calls `rnnsmt moses add-column`.
 
     Example:
 

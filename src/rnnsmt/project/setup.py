@@ -2,18 +2,23 @@
 
 The configuration file begins with what a user has to say, the languages and corpora. The other settings follow as in
 config.yaml, with its comments, but commented out: they show the defaults without fixing them.
+
+For a Moses model, a script is written instead: the workflow trains its tables from text and cannot start from one, but
+``rnnsmt moses add-column`` can.
 """
 
 import argparse
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from rnnsmt.base.io import InputError, atomic_text
+from rnnsmt.moses.column import model_of_ini, number_of_scores
 from rnnsmt.plan.corpora import code_mistake, files_with_prefix, language_of, similar_file
 from rnnsmt.plan.pipeline import pipeline_directory
 
@@ -35,6 +40,40 @@ corpora:
   - {name: dev, role: dev, source: dev.en, target: dev.fr}
   - {name: test, role: test, source: test.en, target: test.fr}
 """
+
+
+COLUMN_SCRIPT = """\
+#!/bin/sh
+# Adds the score of an RNN Encoder-Decoder to a Moses phrase table of {scores} scores ("A column in a Moses table" in
+# docs/moses.md). The result is column/moses.ini. The same command resumes after an interruption. Further options of
+# `rnnsmt moses add-column` can be given to the script: sh {name} --device cuda
+cd "$(dirname "$0")" || exit
+
+{model}
+
+# The text that the table was trained on, tokenised and cased as the table is.
+{text}
+
+# Dev text, tokenised alike: the weights are tuned on it by MERT. Without it, tune column/moses.ini before you use it.
+{dev}
+
+# Size of the network: demo (to try it out), small (minutes to an hour on a CPU), paper (needs a GPU).
+set -- --preset small --threads 2 "$@"
+
+exec rnnsmt moses add-column --output-dir column "$@"
+"""
+"""Script that calls ``rnnsmt moses add-column``. Every line puts its options before those of the user, which win."""
+
+COLUMN_OF_INI = """\
+# The model; its weights are kept.
+set -- --ini {file} "$@\""""
+
+COLUMN_OF_TABLE = """\
+# The model. Without a language model (ARPA), one is estimated from the target side of the text. If there is a moses.ini
+# with tuned weights, replace these lines by: set -- --ini moses.ini "$@"
+set -- --phrase-table {file} "$@"
+#set -- --reordering-table reordering-table.gz "$@"
+#set -- --lm lm.arpa.gz --lm-order 5 "$@\""""
 
 
 @dataclass(frozen=True)
@@ -139,10 +178,7 @@ def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], comments:
     if missing := [role for role in ("bitext", "dev", "test") if role not in [corpus.role for corpus in corpora]]:
         raise InputError(f"there is no corpus for {' and '.join(missing)}; add --{' and --'.join(missing)}")
     for corpus in corpora:
-        for path in corpus.files:
-            if not Path(path).is_file() and (corpus.sides != ("file",) or not files_with_prefix(path, languages)):
-                near = similar_file(path)
-                raise InputError(f"--{corpus.role}: {path}: no such file{f'; did you mean {near}?' if near else ''}")
+        _check_files(corpus, languages)
     folder = os.path.commonpath([_absolute(path).parent for corpus in corpora for path in corpus.files])
     lines = [f"data_dir: {json.dumps(folder, ensure_ascii=False)}", "", *comments, "corpora:"]
     names: set[str] = set()
@@ -152,6 +188,18 @@ def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], comments:
             entry[side] = str(_absolute(path).relative_to(folder))
         lines.append("  - " + json.dumps(entry, ensure_ascii=False))
     return lines
+
+
+def _check_files(corpus: CorpusFiles, languages: Sequence[str]) -> None:
+    """Check that the files of a corpus exist; one for both sides may be the prefix of two.
+
+    Raises:
+        InputError: one does not.
+    """
+    for path in corpus.files:
+        if not Path(path).is_file() and (corpus.sides != ("file",) or not files_with_prefix(path, languages)):
+            near = similar_file(path)
+            raise InputError(f"--{corpus.role}: {path}: no such file{f'; did you mean {near}?' if near else ''}")
 
 
 def _absolute(path: str) -> Path:
@@ -182,13 +230,53 @@ def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[Co
     return given
 
 
+def column_script(table: Path, corpora: Sequence[CorpusFiles]) -> str:
+    """Return the text of a script that adds a column to the phrase table of a Moses model.
+
+    Args:
+        table: phrase table in text form, or moses.ini: a file with ``.ini`` in its suffixes.
+        corpora: training text of the table and dev text; placeholders are written for what is missing.
+
+    Raises:
+        InputError: the table is missing, binary or no phrase table; a file does not exist; there are other corpora.
+    """
+    files: dict[str, tuple[str, ...]] = {}
+    for corpus in corpora:
+        if corpus.role not in ("bitext", "dev"):
+            raise InputError(f"--moses-table: a column is made from --bitext and --dev; remove --{corpus.role}")
+        if corpus.role in files or len(corpus.files) != 2:
+            raise InputError(f"--{corpus.role}: with --moses-table, give the source and the target file, once")
+        _check_files(corpus, ())
+        files[corpus.role] = corpus.files
+    is_ini = ".ini" in table.suffixes
+    scores = number_of_scores(model_of_ini(table).table if is_ini else table)
+
+    def line(role: str, sides: tuple[str, str], placeholders: tuple[str, str]) -> str:
+        names = [shlex.quote(str(_absolute(path))) for path in files[role]] if role in files else placeholders
+        options = " ".join(f"{side} {name}" for side, name in zip(sides, names, strict=True))
+        return f'set -- {options} "$@"'
+
+    text = line("bitext", ("--source", "--target"), ("train.en.gz", "train.fr.gz"))
+    dev = line("dev", ("--dev-source", "--dev-reference"), ("dev.en", "dev.fr"))
+    return COLUMN_SCRIPT.format(
+        scores=scores,
+        name=SCRIPT,
+        model=(COLUMN_OF_INI if is_ini else COLUMN_OF_TABLE).format(file=shlex.quote(str(_absolute(str(table))))),
+        text=text if "bitext" in files else f"# Replace the names by those of your files.\n{text}",
+        dev=dev if "dev" in files else f"#{dev}",
+    )
+
+
 CONFIG = "config.yaml"
 PROFILE = "profiles/default/config.yaml"
 """Files of the directory of a run. Snakemake finds a profile of this name by itself, if it is called there."""
 
+SCRIPT = "add-column.sh"
+"""The file that is written for a Moses model instead."""
+
 
 def set_up(args: argparse.Namespace) -> list[str]:
-    """Write configuration and profile; return lines about what to do next.
+    """Write configuration and profile, or the script for a Moses model; return lines about what to do next.
 
     Args:
         args: options of ``rnnsmt init``.
@@ -197,12 +285,12 @@ def set_up(args: argparse.Namespace) -> list[str]:
         InputError: the options contradict each other, a file is missing, or the directory has been set up already.
     """
     corpora = corpora_of({role: getattr(args, role) for role in ROLES})
+    if args.moses_table is not None:
+        return _set_up_column(args, corpora)
     if args.demo and (corpora or args.languages):
         raise InputError("--demo: the embedded corpus needs neither files nor --languages")
     directory, pipeline = Path(args.directory), pipeline_directory()
-    for name in (CONFIG, PROFILE):
-        if (directory / name).exists():
-            raise InputError(f"{directory / name} exists; choose another directory, or remove the file")
+    _check_absent(directory / CONFIG, directory / PROFILE)
     has_networks = find_spec("torch") is not None
     text = configuration(
         (pipeline / CONFIG).read_text(encoding="utf-8"), corpora, args.languages, args.demo, has_networks
@@ -220,3 +308,32 @@ def set_up(args: argparse.Namespace) -> list[str]:
         lines.append(f"next: write the names of your files in {directory / CONFIG}")
     cores = "" if args.profile.startswith("slurm") else " --cores 2"
     return [*lines, f"next: cd {directory} && rnnsmt run{cores}"]
+
+
+def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> list[str]:
+    """Write the script for a Moses model; return lines about what to do next."""
+    if args.demo or args.languages or args.profile != "default":
+        raise InputError("--moses-table: remove --demo, --languages and --profile, which are settings of the workflow")
+    script = Path(args.directory) / SCRIPT
+    _check_absent(script)
+    text = column_script(args.moses_table, corpora)
+    script.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_text(script) as out:
+        out.write(text)
+    lines = [f"wrote {script}"]
+    if find_spec("torch") is None:
+        lines.append("PyTorch is not installed, which trains the network: pip install 'rnnsmt[networks]'")
+    if not any(corpus.role == "bitext" for corpus in corpora):
+        lines.append(f"next: write the names of the training text of the table in {script}")
+    return [*lines, f"next: sh {shlex.quote(str(script))}"]
+
+
+def _check_absent(*paths: Path) -> None:
+    """Check that files do not exist.
+
+    Raises:
+        InputError: one does.
+    """
+    for path in paths:
+        if path.exists():
+            raise InputError(f"{path} exists; choose another directory, or remove the file")
