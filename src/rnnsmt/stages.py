@@ -150,7 +150,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score-scatter": Stage(2, "plot network against phrase table scores (Figure 3 of the paper)"),
         "phrase-examples": Stage(2, "list the best targets of long phrases (Tables 2 and 3 of the paper)"),
         "embeddings": Stage(2, "plot words or phrases in two dimensions (Figures 4 and 5 of the paper)"),
-        "report": Stage(3, "write all results of a run into one HTML page"),
+        "report": Stage(4, "write all results of a run into one HTML page"),
     },
     "translation": {
         "describe": Stage(1, "write the settings of a tuned system for `translate`"),

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from html import unescape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import yaml
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, read_lines
 from rnnsmt.base.rendering import write_page
+from rnnsmt.evaluation.render import dot_plot, highest, verdict
 from rnnsmt.plan.features import REGISTRY
 
 TEMPLATE = "report.html.j2"
@@ -94,8 +96,39 @@ def heading(config: Mapping[str, Any], made: float) -> tuple[str, str]:
     return title, "; ".join([*parts, time.strftime("%Y-%m-%d %H:%M", time.localtime(made))])
 
 
-def picture_of(path: str) -> dict[str, str]:
-    """Return name, title and data address of an SVG figure, for embedding in a page.
+def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what came out on every test set: the system with the highest BLEU, the contrasts, and a plot of all runs.
+
+    Dev sets are left out, because the weights were tuned on them, unless there are no others.
+
+    Args:
+        content: JSON file of ``evaluation table``.
+        config: configuration of the run.
+    """
+    dev = {"dev", *(corpus["name"] for corpus in config.get("corpora", ()) if corpus["role"] == "dev")}
+    sets: dict[str, list[Mapping[str, Any]]] = {}
+    for row in content["rows"]:
+        sets.setdefault(row["test_set"], []).append(row)
+    return [
+        {
+            "name": name,
+            "highest": highest(rows),
+            "verdict": verdict([one for one in content.get("contrasts", []) if one["test_set"] == name]),
+            "plot": dot_plot(name, [(row["label"], row["bleu_runs"]) for row in rows])
+            if find_spec("matplotlib")
+            else "",
+        }
+        for name, rows in sets.items()
+        if name not in dev or not sets.keys() - dev
+    ]
+
+
+WIDE = 576.0
+"""Width in points from which a figure has a line of the page to itself."""
+
+
+def picture_of(path: str) -> dict[str, Any]:
+    """Return name, title and data address of an SVG figure, for embedding in a page, and whether it is wide.
 
     Raises:
         InputError: the file is missing or not SVG.
@@ -107,7 +140,9 @@ def picture_of(path: str) -> dict[str, str]:
     content = base64.b64encode(text.encode("utf-8")).decode("ascii")
     title = TITLES.get(name) or name.replace("bleu-curves-", "BLEU by length and by rare words, ")
     title = title.replace("learning-lstm", "Learning curve, LSTM").replace("learning-", "Learning curve, scorer ")
-    return {"name": name, "title": title, "address": f"data:image/svg+xml;base64,{content}"}
+    size = re.search(r'<svg[^>]* viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ', text)
+    is_wide = size is not None and float(size[1]) > WIDE
+    return {"name": name, "title": title, "address": f"data:image/svg+xml;base64,{content}", "is_wide": is_wide}
 
 
 def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,13 +259,15 @@ def write_report(
         for path in maps
     ]
     stages, jobs = costs(Path(logs))
+    scores = read_json(table)
     size = write_page(
         output,
         "rnnsmt.analysis",
         TEMPLATE,
         title=title,
         corpora=corpora,
-        table=table_of(read_json(table)),
+        summary=summary_of(scores, origins["config"]),
+        table=table_of(scores),
         provenance=provenance_of(origins),
         software=origins["software"],
         config=yaml.safe_dump(origins["config"], sort_keys=False, allow_unicode=True, width=110),

@@ -163,25 +163,52 @@ def _tested(rows: Sequence[Row]) -> int:
     return len({(system, contrast.reference) for system, contrast in pairs if contrast.p_strict is not None})
 
 
-def verdict(rows: Sequence[Row]) -> str:
-    """Return a sentence with the features that change BLEU of one test set, and upper bounds for the others."""
-    known = [contrast for contrast in contrast_records(rows) if contrast["p_strict"] is not None]
+def verdict(contrasts: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence with the features that change BLEU of one test set, and upper bounds for the others.
+
+    Args:
+        contrasts: differences on the test set, as those of ``contrast_records``.
+    """
+    known = [contrast for contrast in contrasts if contrast["p_strict"] is not None]
     significant = [contrast for contrast in known if contrast["p_strict"] < LEVEL]
     sides = (
         ("better", [contrast for contrast in significant if contrast["difference"] > 0]),
         ("worse", [contrast for contrast in significant if contrast["difference"] < 0]),
         ("not detected", [contrast for contrast in known if contrast["p_strict"] >= LEVEL]),
     )
-    parts = [f"{effect}: " + ", ".join(map(contrast_words, contrasts)) for effect, contrasts in sides if contrasts]
+    parts = [f"{effect}: " + ", ".join(map(contrast_words, found)) for effect, found in sides if found]
     return f"In words (p strict below {LEVEL} or not; 95 % intervals): {'; '.join(parts)}." if parts else ""
 
 
 def contrast_words(contrast: Mapping[str, Any]) -> str:
-    """Return a contrast in words; an effect that is not detected is less than the upper end of its interval."""
+    """Return a contrast in words: the features, and the effect."""
     pair = f"{label(contrast['feature'])} added to {label(contrast['without'])}"
-    if contrast["p_strict"] < LEVEL:
-        return f"{pair} ({interval(contrast['low'], contrast['high'])})"
-    return f"{pair} (less than {max(contrast['high'], 0.0):.2f})"
+    return f"{pair} ({effect_words(contrast['p_strict'], contrast['low'], contrast['high'])})"
+
+
+def effect_words(p_strict: float, low: float, high: float) -> str:
+    """Return a difference in words: its interval, or, if it is not detected, that it is less than the upper end."""
+    return interval(low, high) if p_strict < LEVEL else f"less than {max(high, 0.0):.2f}"
+
+
+def highest(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence with the systems of the highest BLEU on one test set, and their differences to the baseline.
+
+    Args:
+        rows: rows of the test set, as those of ``table.record``.
+    """
+    best = max(row["bleu"] for row in rows)
+    parts = []
+    for row in (row for row in rows if row["bleu"] == best):
+        text = f"{label(row['system'])}, {spread(row['bleu_runs'])}"
+        if row["p_strict"] is not None:
+            detected = "" if row["p_strict"] < LEVEL else " not detected"
+            effect = effect_words(row["p_strict"], row["low_baseline"], row["high_baseline"])
+            text += f" (difference to {label(BASELINE)}{detected}: {effect})"
+        elif row["diff_baseline"] is not None:
+            text += f" ({row['diff_baseline']:+z.2f} to {label(BASELINE)})"
+        parts.append(text)
+    return f"Highest BLEU: {'; '.join(parts)}."
 
 
 def test_sets(table: Sequence[Row]) -> dict[str, list[Row]]:
@@ -357,7 +384,7 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: s
         parts += [f"## {name}: {size(rows)}", "", *markdown_table(_columns(SCORES, rows)), ""]
         if (added := contrasts(rows)) is not None:
             parts += [f"### What each feature adds on {name}", "", *markdown_table(added), ""]
-        if sentence := verdict(rows):
+        if sentence := verdict(contrast_records(rows)):
             parts += [*_paragraph(sentence), ""]
         if (others := other_metrics(rows)) is not None:
             parts += [f"### Other metrics on {name}", "", *markdown_table(others), ""]
@@ -444,8 +471,8 @@ def _test_set(name: str, rows: Sequence[Row], paper: bool) -> dict[str, Any]:
         "name": name,
         "size": size(rows),
         "scores": _html(_columns(SCORES, rows), bold, p_of),
-        "plot": dot_plot(name, rows) if find_spec("matplotlib") else "",
-        "verdict": verdict(rows),
+        "plot": dot_plot(name, [(label(row.system), row.bleu) for row in rows]) if find_spec("matplotlib") else "",
+        "verdict": verdict(contrast_records(rows)),
         "contrasts": added
         and _html(added, [False] * len(p_values), lambda number, heading: p_values[number] if heading == "Δ" else None),
         "metrics": others and _html(others),
@@ -509,17 +536,22 @@ def _paper_tables(table: Sequence[Row]) -> list[tuple[str, HtmlTable]]:
     return tables
 
 
-def dot_plot(test_set: str, rows: Sequence[Row]) -> str:
-    """Return BLEU of every run on one test set as ``<svg>``: a line per system, a dot per run, a bar at the mean."""
-    values = [bleu for row in rows for bleu in row.bleu]
+def dot_plot(test_set: str, systems: Sequence[tuple[str, Sequence[float]]]) -> str:
+    """Return BLEU of every run on one test set as ``<svg>``: a line per system, a dot per run, a bar at the mean.
+
+    Args:
+        test_set: its name.
+        systems: label and BLEU of every run of each system.
+    """
+    values = [bleu for _, runs in systems for bleu in runs]
     middle, half = (min(values) + max(values)) / 2, max((max(values) - min(values)) * 0.6, 0.25)
-    figure, (axes,) = canvas(1, 1, 7.4, 0.5 + 0.27 * len(rows))
-    for number, row in enumerate(rows):
-        axes.plot(row.bleu, [number] * row.runs, "o", ms=6, mew=0, color=BLUE, alpha=0.55)
-        axes.plot([fmean(row.bleu)], [number], "|", ms=13, mew=2, color=BLUE)
+    figure, (axes,) = canvas(1, 1, 7.4, 0.5 + 0.27 * len(systems))
+    for number, (_, runs) in enumerate(systems):
+        axes.plot(runs, [number] * len(runs), "o", ms=6, mew=0, color=BLUE, alpha=0.55)
+        axes.plot([fmean(runs)], [number], "|", ms=13, mew=2, color=BLUE)
     axes.set_xlim(middle - half, middle + half)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_yticks(range(len(rows)), [label(row.system) for row in rows])
+    axes.set_ylim(len(systems) - 0.4, -0.6)
+    axes.set_yticks(range(len(systems)), [name for name, _ in systems])
     axes.grid(visible=False)
     axes.spines["left"].set_visible(False)
     axes.tick_params(colors=INK, length=0)

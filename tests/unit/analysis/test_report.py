@@ -2,21 +2,25 @@
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from rnnsmt.analysis.report import Cost, costs, heading, provenance_of
+from rnnsmt.analysis.report import Cost, costs, heading, picture_of, provenance_of
 from rnnsmt.cli import main
+from rnnsmt.evaluation.render import highest, verdict
 
 ROW = {
     "label": "Baseline", "system": "baseline", "test_set": "test", "bleu": 20.5, "bleu_sd": 0.25, "segments": 1000,
     "runs": 2, "trainings": 1, "diff_baseline": None, "p_strict": None, "paper_bleu": 33.3,
+    "bleu_runs": [20.25, 20.75], "low_baseline": None, "high_baseline": None,
 }  # fmt: skip
 RNN = ROW | {"label": "RNN", "system": "rnn", "bleu": 21.0, "diff_baseline": 0.5, "p_strict": 0.0004, "bleu_sd": None}
+RNN |= {"bleu_runs": [21.0, 21.0], "low_baseline": 0.25, "high_baseline": 0.75}
 CONTRAST = {"test_set": "test", "system": "rnn", "feature": "rnn", "difference": 0.5, "p_strict": 0.2} | {
-    "low": -0.125, "high": 1.125, "detectable": 0.875
+    "without": "baseline", "low": -0.125, "high": 1.125, "detectable": 0.875
 }  # fmt: skip
 TABLE = {"rows": [ROW, RNN], "contrasts": [CONTRAST | {"paper_difference": 0.57}]}
 PROVENANCE = {
@@ -166,14 +170,67 @@ def test_the_heading_says_which_run_it_is(folder):
     assert heading({}, 0.0)[0] == "Report"
 
 
+def test_what_came_out_stands_first_in_words(folder):
+    """The highest system with its effect, then the verdict of Table 1; neither dev nor other sets are mixed in."""
+    better = CONTRAST | {"p_strict": 0.01, "low": 0.25, "high": 0.75}
+    contrasts = [better, CONTRAST | {"without": "cslm"}, better | {"test_set": "other"}]
+    other = [row | {"test_set": "other", "p_strict": None} for row in (ROW | {"bleu": 22.5}, RNN)]
+    dev = [row | {"test_set": name, "bleu": 99.0} for name in ("dev", "val") for row in (ROW, RNN)]
+    rows = [*dev, ROW, RNN, *other]
+    (folder / "t.json").write_text(
+        json.dumps({"rows": rows, "contrasts": [one | {"paper_difference": None} for one in contrasts]})
+    )
+    assert write(folder, "--figures", f"{folder}/mert.svg") == 0
+    page = (folder / "page.html").read_text()
+    said = [" ".join(unescape(text).split()) for text in re.findall(r'<p class="said">(.*?)</p>', page, re.S)]
+    start = "In words (p strict below 0.05 or not; 95 % intervals): better: RNN added to Baseline (+0.25 to +0.75)"
+    assert said == [
+        "<strong>test</strong>: Highest BLEU: RNN, 21.00 ± 0.00 (difference to Baseline: +0.25 to +0.75). "
+        f"{start}; not detected: RNN added to CSLM (less than 1.12).",
+        f"<strong>other</strong>: Highest BLEU: Baseline, 20.50 ± 0.35. {start}.",
+    ]
+    assert verdict(contrasts[:2]) in said[0]
+    places = [
+        page.index(part) for part in (said[0][:20], "<svg", 'id="pictures"', "<img", 'id="table1"', 'id="features"')
+    ]
+    assert places == sorted(places)
+    assert page.count('<div class="scroll" role="img"') == 2
+    read(folder)
+
+
+def test_the_highest_system():
+    """Ties are all named; what is not detected, and what was not tested, are told apart."""
+    assert highest([ROW]) == "Highest BLEU: Baseline, 20.50 ± 0.35."
+    unsure = RNN | {"p_strict": 0.2, "low_baseline": -0.5, "high_baseline": 0.75}
+    assert highest([ROW, unsure]).endswith("RNN, 21.00 ± 0.00 (difference to Baseline not detected: less than 0.75).")
+    single = RNN | {"p_strict": None, "bleu_runs": [21.0]}
+    assert highest([ROW, single, single | {"system": "cslm"}]) == (
+        "Highest BLEU: RNN, 21.00 (+0.50 to Baseline); CSLM, 21.00 (+0.50 to Baseline)."
+    )
+
+
+def test_wide_figures_have_a_line_to_themselves(folder):
+    for size, is_wide in (("576 900", False), ("576.5 100", True)):
+        (folder / "a.svg").write_text(f'<svg width="1pt" viewBox="0 0 {size}" version="1.1"></svg>')
+        assert picture_of(str(folder / "a.svg"))["is_wide"] == is_wide
+
+
+def test_dev_alone_is_summed_up(folder):
+    (folder / "t.json").write_text(json.dumps({"rows": [row | {"test_set": "dev"} for row in (ROW, RNN)]}))
+    assert write(folder) == 0
+    assert "dev: Highest BLEU: RNN, 21.00" in read(folder).text
+
+
 def test_one_run_speaks_of_no_noise_between_runs(folder):
-    single = {"runs": 1, "bleu_sd": None, "p_strict": None, "paper_bleu": None}
+    single = {"runs": 1, "bleu_sd": None, "p_strict": None, "paper_bleu": None, "bleu_runs": [20.5]}
     contrast = CONTRAST | {"paper_difference": None, "p_strict": None}
     (folder / "t.json").write_text(json.dumps({"rows": [ROW | single, RNN | single], "contrasts": [contrast]}))
     assert write(folder) == 0
     text = read(folder).text
     assert "difference to the baseline. dev is the text" in text
     assert "one tuning run, so nothing here says how much another run would differ" in text
+    assert "Every system was tuned once, so that no difference can be told from the variation between" in text
+    assert "In words" not in text
     for word in ("±", "p strict", "newstest", "95 %", "detectable", "Pictures"):
         assert word not in text
 
