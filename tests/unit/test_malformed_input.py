@@ -286,7 +286,7 @@ def test_damaged_files(
         ("--output tc.en/new/O1", "tc.en/new/O1: "),
         ("--output pipe", "pipe: is not a regular file and cannot be replaced"),
         ("--output device", "device: is not a regular file and cannot be replaced"),
-        ("--output " + 300 * "n", "nnn: cannot be an output (File name too long)"),
+        ("--output " + 300 * "n", "nnn: cannot be used as an output file (File name too long)"),
         ("--threads 0", "--threads 0: must be at least 1"),
         ("--threads -3", "--threads -3: must be at least 1"),
         ("--threads 2000000000", "--threads 2000000000: must be at most 1024"),

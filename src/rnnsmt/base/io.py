@@ -204,7 +204,7 @@ def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io
     if member.flag_bits & 1:
         raise InputError(f"{path}: {name} is encrypted; unpack it with its password and give the text file")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
-        raise InputError(f"{path}: {name} has a compression that cannot be read; unpack it and give the text file")
+        raise InputError(f"{path}: {name} uses an unsupported compression method; unpack it and give the text file")
     size = Path(path).stat().st_size
     try:
         stream = archive.open(member)
@@ -553,7 +553,7 @@ def check_output(path: str | Path) -> Path:
             raise InputError(f"{path}: is not a regular file and cannot be replaced; choose another output")
         _check_parents(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be an output ({error.strerror}); choose another") from None
+        raise InputError(f"{path}: cannot be used as an output file ({error.strerror}); choose another name") from None
     return path
 
 
@@ -583,7 +583,9 @@ def check_output_folder(path: str | Path) -> None:
     try:
         _check_parents(Path(path), itself=True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be an output directory ({error.strerror}); choose another") from None
+        raise InputError(
+            f"{path}: cannot be used as an output directory ({error.strerror}); choose another directory"
+        ) from None
 
 
 def _temporary(path: Path) -> Path:

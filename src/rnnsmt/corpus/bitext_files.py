@@ -171,7 +171,7 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
     if file.members is not None:
         for name in file.members:
             if name not in names:
-                raise InputError(f"{file.path}: no file {name} in it; it has {shown or 'no files'}")
+                raise InputError(f"{file.path}: the archive contains no file {name}; its files are {shown or 'none'}")
         return file.members
     stems: list[dict[str, str]] = [
         {_without_language(name, lang): name for name in names if language_suffix(name) == lang} for lang in file.langs
@@ -181,8 +181,8 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
         source, target = file.langs
         what = f"{len(pairs)} pairs" if pairs else "no pair"
         raise InputError(
-            f"{file.path}: {what} of text files NAME.{source} and NAME.{target} in it; it has {shown or 'no files'}; "
-            "name the two files with members (--members)"
+            f"{file.path}: the archive contains {what} of text files NAME.{source} and NAME.{target}; its files are "
+            f"{shown or 'none'}; give the names of the two files (`members`, --members)"
         )
     return pairs[0]
 

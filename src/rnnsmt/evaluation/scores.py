@@ -269,7 +269,9 @@ def _metrics(path: str | Path, value: dict[str, Any], segments: int) -> dict[str
         size = METRICS[name].size
         whole = len(rows) == segments and all(len(row) == size and 0 <= min(row) <= max(row) < inf for row in rows)
         if not whole or abs(METRICS[name].of_many(np.array(rows).sum(0)) - score) > TOLERANCE:
-            raise InputError(f"{path}: `metrics.{name}` does not agree with its sentences; create the file again")
+            raise InputError(
+                f"{path}: `metrics.{name}` does not match the scores of its sentences; create the file again"
+            )
         metrics[name] = MetricScore(score, _field(path, entry, "signature", str), rows)
     return metrics
 

@@ -222,7 +222,7 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
         help="output files: moses.ini with the feature, one for each --ini")  # fmt: skip
     add("--name", nargs="+", default=["LSTM0"], metavar="NAME", help="names of the features in the n-best lists")
     add("--weight", type=float, required=True, metavar="W",
-        help="weight of each feature; 1: even average of system score and feature")  # fmt: skip
+        help="weight of each feature; 1: unweighted mean of system score and feature")  # fmt: skip
 
 
 def add_feature(args: argparse.Namespace) -> dict[str, object]:

@@ -378,7 +378,12 @@ def propose_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lex-f2e", required=True, metavar="FILE", help="lexical table lex.f2e: p(target word | source word)"
     )
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: phrase table of the proposals")
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="output file: phrase table of the phrase pairs that the network proposes",
+    )
     parser.add_argument(
         "--source-length", type=positive, default=3, metavar="N", help="maximum length of a source phrase in words"
     )

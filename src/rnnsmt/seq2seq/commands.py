@@ -283,7 +283,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     The feature ``LSTM0= x`` (see --feature) is appended to the features of every hypothesis; x is ln p of the whole
     translation, including EOS. The total score of a hypothesis is not changed: `tuning optimise` determines the weight
-    of the feature (1 gives the even average of the paper), and `tuning rerank` selects the best hypotheses with it.
+    of the feature (1 gives the unweighted mean of the paper), and `tuning rerank` selects the best hypotheses with it.
     `moses add-feature` writes the moses.ini for both commands.
 
     --model is given once for all n-best lists, or once for each. Every source sentence is encoded once, and common

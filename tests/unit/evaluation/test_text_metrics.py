@@ -116,8 +116,11 @@ def test_score_files_of_the_format_before(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda metrics: metrics["ter"].update(score=3.0), "`metrics.ter` does not agree with its sentences"),
-        (lambda metrics: metrics["chrf"]["sentences"].pop(), "`metrics.chrf` does not agree with its sentences"),
+        (lambda metrics: metrics["ter"].update(score=3.0), "`metrics.ter` does not match the scores of its sentences"),
+        (
+            lambda metrics: metrics["chrf"]["sentences"].pop(),
+            "`metrics.chrf` does not match the scores of its sentences",
+        ),
         (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "1 2"), "`metrics.chrf` does not agree"),
         (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "nan " * 18), "`metrics.chrf` does not agree"),
         (lambda metrics: metrics["chrf"].update(sentences=3), "`sentences` has the wrong type"),
