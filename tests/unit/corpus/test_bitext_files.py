@@ -161,7 +161,7 @@ DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></t
         (
             zipped({"a.en": "1\n", "b.fr": "1\n"}),
             {},
-            "the archive contains no pair of text files NAME.en and NAME.fr; its files are",
+            "contains no pair of text files NAME.en and NAME.fr",
         ),
         (zipped({f"{n}.{c}": "1\n" for n in "ab" for c in ("en", "fr")}), {}, "2 pairs of text files NAME.en and"),
         (zipped({}), {}, "no pair of text files NAME.en and NAME.fr in it"),

@@ -116,13 +116,13 @@ def test_score_files_of_the_format_before(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda metrics: metrics["ter"].update(score=3.0), "`metrics.ter` does not match the scores of its sentences"),
+        (lambda metrics: metrics["ter"].update(score=3.0), "`metrics.ter` does not match the scores"),
         (
             lambda metrics: metrics["chrf"]["sentences"].pop(),
-            "`metrics.chrf` does not match the scores of its sentences",
+            "`metrics.chrf` does not match the scores",
         ),
-        (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "1 2"), "`metrics.chrf` does not agree"),
-        (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "nan " * 18), "`metrics.chrf` does not agree"),
+        (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "1 2"), "`metrics.chrf` does not match"),
+        (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "nan " * 18), "`metrics.chrf` does not match"),
         (lambda metrics: metrics["chrf"].update(sentences=3), "`sentences` has the wrong type"),
         (lambda metrics: metrics.update(other={}), "`metrics` has an unknown entry, other"),
         (lambda metrics: metrics.update(ter=3), "`metrics` has an unknown entry, ter"),
