@@ -164,7 +164,7 @@ DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></t
             "contains no pair of text files NAME.en and NAME.fr",
         ),
         (zipped({f"{n}.{c}": "1\n" for n in "ab" for c in ("en", "fr")}), {}, "2 pairs of text files NAME.en and"),
-        (zipped({}), {}, "no pair of text files NAME.en and NAME.fr in it"),
+        (zipped({}), {}, "no pair of text files NAME.en and NAME.fr"),
         (zipped(OPUS), {"members": ("a", "b")}, "the archive contains no file a; its files are"),
         (zipped(OPUS, zipfile.ZIP_LZMA), {}, "Books.en-fr.en uses an unsupported compression method"),
         (zipped({"a.en": gzip.compress(b"1\n"), "a.fr": "1\n"}), {}, "a.en: is compressed inside the archive"),
