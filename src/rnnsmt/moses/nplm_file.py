@@ -216,7 +216,7 @@ def _matrix(lines: Iterator[str], shape: tuple[int, int], where: str) -> NDArray
     try:
         found = np.loadtxt(io.StringIO("\n".join(rows)), np.float32, comments=None, ndmin=2)
     except (ValueError, OverflowError):
-        raise InputError(f"{where}: something is not a number, or rows differ in length; {REMEDY}") from None
+        raise InputError(f"{where}: non-numeric value, or rows of different lengths; {REMEDY}") from None
     if found.shape != shape:
         raise InputError(f"{where}: {found.shape[1]} numbers in a row, {shape[1]} by \\config; {REMEDY}")
     if not np.isfinite(found).all():

@@ -176,8 +176,8 @@ def prune_options(parser: argparse.ArgumentParser) -> None:
         "pairs)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
     add("--origins", metavar="FILE",
-        help="origins of the phrase pairs written by `phrases score --output-origins`; needs "
-        "--output-origins")  # fmt: skip
+        help="folds of the sentence pairs that each phrase pair was extracted from (file of `phrases score "
+        "--output-origins`); needs --output-origins")  # fmt: skip
     add("--output-origins", metavar="FILE", help="output file: origins of the pairs that are kept (.npy)")
     add_resources(parser)
 

@@ -57,8 +57,8 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--origins",
         metavar="FILE",
-        help="origins of the phrase pairs written by `phrases score --output-origins`; without them no sentences are "
-        "held out",
+        help="folds of the sentence pairs that each phrase pair was extracted from (file of `phrases score "
+        "--output-origins`); without it, no phrase pairs are held out",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 

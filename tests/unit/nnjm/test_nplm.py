@@ -198,7 +198,7 @@ def test_networks_that_moses_cannot_have(tmp_path, capsys, changes, said):
         ("model.nplm", "\\end", "", "ends before \\end"),
         ("model.nplm", "\\output_biases\n", "\\output_biases\nnan\n", "more rows"),
         ("model.nplm", "\\output_biases\n-0.5", "\\output_biases\n1e99", "NaN or infinite"),
-        ("model.nplm", "\\output_biases\n-", "\\output_biases\nx", "something is not a number"),
+        ("model.nplm", "\\output_biases\n-", "\\output_biases\nx", "non-numeric value"),
         ("model.nplm", "output_vocab_size 8", "output_vocab_size 9", "rows than the 9"),
         ("vocab.source", "b\n", "b\nB\n", "and 7 source words; give those that it was trained with"),
         ("vocab.target", "<unk>\n", "", "does not begin with <unk>"),
