@@ -1,6 +1,6 @@
 # make table   set up, run the workflow on the embedded corpus, print Table 1
 # make test    set up, run the tests that take minutes; test-all: every test, among them complete runs of the workflow;
-#              test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge)
+#              test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge); test-notebooks: executes notebooks/
 # make kill-test N=50   kill the workflow N times at random moments, resume it, compare the bytes of its results
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
 # make fuzz    damage files and requests and use them, MINUTES=5; ONLY=texts runs one harness (tests/fuzz)
@@ -24,7 +24,7 @@ UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal -
 
 .DELETE_ON_ERROR:
 
-.PHONY: setup table test test-all test-slurm fuzz kill-test bench check docs wheel test-wheel sbom locks screenshots format clean
+.PHONY: setup table test test-all test-slurm test-notebooks fuzz kill-test bench check docs wheel test-wheel sbom locks screenshots format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -38,6 +38,9 @@ test-all: $(VENV)/ready-dev
 
 test-slurm: $(VENV)/ready-dev
 	RNNSMT_TEST_SLURM=1 $(BIN)/python -m pytest tests/workflow/test_slurm.py
+
+test-notebooks: $(VENV)/ready-dev
+	$(BIN)/python -m pytest -m slow tests/unit/test_notebooks.py
 
 fuzz: $(VENV)/ready-dev
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5) $(if $(ONLY),--only $(ONLY))
@@ -64,8 +67,8 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks setup.py .github docs/hooks.py
-	$(BIN)/ruff check src tests benchmarks setup.py .github docs/hooks.py
+	$(BIN)/ruff format --check src tests benchmarks setup.py .github docs/hooks.py notebooks
+	$(BIN)/ruff check src tests benchmarks setup.py .github docs/hooks.py notebooks
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -121,8 +124,8 @@ locks: $(TOOLS)/ready
 	$(UV_COMPILE) --constraint requirements.lock $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^torch$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-torch.lock build/requirements-torch.in
 
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks setup.py .github docs/hooks.py
-	$(BIN)/ruff check --fix src tests benchmarks setup.py .github docs/hooks.py
+	$(BIN)/ruff format src tests benchmarks setup.py .github docs/hooks.py notebooks
+	$(BIN)/ruff check --fix src tests benchmarks setup.py .github docs/hooks.py notebooks
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
