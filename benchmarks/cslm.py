@@ -90,7 +90,7 @@ def training(data: Text | Examples, settings: CslmSettings, threads: int, rounds
 
 
 class Plain:
-    """The same network in plain PyTorch: modules, cross entropy, Adam."""
+    """Network of the same sizes in plain PyTorch: modules, cross entropy, Adam."""
 
     def __init__(self, trainer: FeedForwardTrainer, reduced: bool) -> None:
         sizes = trainer.model.sizes

@@ -40,7 +40,7 @@ Links = list[list[tuple[int, int]]]
 """Links (source word, target word) from 0, for every sentence pair."""
 
 
-class Tables(NamedTuple):
+class TableFiles(NamedTuple):
     """Files of ``extract``: phrase table, and reordering table ``wbe-msd-bidirectional-fe``, in Moses format."""
 
     phrases: Path
@@ -121,7 +121,7 @@ def extract(
     max_length: int = 7,
     smoothing: str = "none",
     threads: int = 1,
-) -> Tables:
+) -> TableFiles:
     """Extract phrase pairs, and write phrase table and reordering table (Koehn, Och and Marcu 2003; Koehn et al. 2005).
 
     Args:
@@ -142,10 +142,11 @@ def extract(
     from rnnsmt.phrases.extraction import extract_phrases
     from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
     from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
+    from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
 
     folder = Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    tables = Tables(folder / "phrase-table.gz", folder / "reordering-table.wbe-msd-bidirectional-fe.gz")
+    tables = TableFiles(folder / FULL_TABLE, folder / REORDERING_TABLE)
     with TemporaryDirectory() as scratch:
         e2f, f2e, pairs = (f"{scratch}/{name}" for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
         links = str(alignment) if isinstance(alignment, (str, Path)) else f"{scratch}/links"
@@ -354,11 +355,11 @@ def tune(
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import SearchOptions, load_model
     from rnnsmt.tuning.loop import tune as tune_weights
-    from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
+    from rnnsmt.tuning.options import OPTIMISERS, LoopOptions, OptimiserOptions
     from rnnsmt.tuning.runs import ModelDecoder
     from rnnsmt.tuning.state import TuningState
 
-    if optimiser not in ("mert", "mira", "pro"):
+    if optimiser not in OPTIMISERS:
         raise InputError(f"optimiser {optimiser!r}: must be mert, mira or pro")
     with TemporaryDirectory() as scratch:
         sources, references = read_texts(_file(source, scratch, "source"), [_file(reference, scratch, "reference")])

@@ -3,6 +3,8 @@
 import argparse
 from dataclasses import dataclass, field
 
+OPTIMISERS = ("mert", "mira", "pro")
+
 
 @dataclass(frozen=True)
 class OptimiserOptions:
@@ -53,7 +55,7 @@ class LoopOptions:
 def add_optimiser(parser: argparse.ArgumentParser) -> None:
     """Add the options that ``optimiser_options`` needs: the optimiser and the settings of MERT."""
     add = parser.add_argument
-    add("--optimiser", choices=("mert", "mira", "pro"), default=OptimiserOptions.optimiser,
+    add("--optimiser", choices=OPTIMISERS, default=OptimiserOptions.optimiser,
         help="optimiser: minimum error rate training, batch MIRA or pairwise ranking (PRO)")  # fmt: skip
     add("--restarts", type=int, default=OptimiserOptions.restarts, metavar="N",
         help="mert: number of random restarts per optimisation")  # fmt: skip
