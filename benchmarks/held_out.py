@@ -44,7 +44,7 @@ SENTENCES = 2000
 USED_BEFORE = 20261122
 """Seed of the 2,000 sentences that served earlier comparisons (benchmarks/worth.md): never drawn again."""
 SEED = 20261124
-SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "selection", "downloads")
+SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
 CHECKOUT = Path(__file__).resolve().parents[1]
 
