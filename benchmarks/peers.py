@@ -1,8 +1,8 @@
 """Compare speed and memory with Moses on the same work: ``python benchmarks/peers.py MOSES_HOME --run RUN``.
 
-MOSES_HOME is the directory of a compiled Moses (``bjam --with-cmph``): ``bin/moses``, ``bin/moses2``, ``bin/lmplz``,
-``bin/extract`` and so on. RUN is the directory of a complete run of the workflow, for example one of ``held_out.py``;
-it is only read.
+MOSES_HOME is the directory of a compiled Moses: ``bin/moses2``, ``bin/CreateProbingPT2``, ``bin/build_binary``,
+``bin/lmplz``, ``bin/extract``, ``bin/score``, ``bin/consolidate``, and optionally ``bin/moses``. RUN is the directory
+of a complete run of the workflow, for example one of ``held_out.py``; it is only read.
 
 decode: the tuned baseline of RUN translates the dev and the test text, cube pruning with a pop limit and stacks of
 1000, one thread, no n-best lists. Moses has the phrase and reordering tables in memory, Moses2 as probing tables; both
@@ -91,6 +91,17 @@ def ini_of(run: Path, replaced: dict[str, str], extra: str = "") -> str:
     return limits + extra + "\n".join(replaced.get(line.split(" ")[0], line) for line in lines) + "\n"
 
 
+def join_tables(phrases: Path, reordering: Path, joined: Path) -> None:
+    """Write a phrase table with the reordering probabilities as property LexRO, as ``CreateProbingPT2`` reads it."""
+    with joined.open("w", encoding="utf-8") as output:
+        for pair, probabilities in zip(read_lines(phrases), read_lines(reordering), strict=True):
+            fields, orientation = pair.split(" |||"), probabilities.split(" ||| ")
+            if [field.strip() for field in fields[:2]] != orientation[:2]:
+                raise SystemExit(f"{reordering}: other phrase pairs than {phrases}")
+            fields = [field.strip() for field in fields[:5]]
+            output.write(" ||| ".join([*fields, "", f"{{{{LexRO {orientation[2]}}}}}"]) + "\n")
+
+
 def prepare_decoders(home: Path, run: Path, work: Path) -> dict[str, str]:
     """Write the models and one ini for each decoder; return the names and what they read."""
     model = run / "results/model"
@@ -110,13 +121,9 @@ def prepare_decoders(home: Path, run: Path, work: Path) -> dict[str, str]:
         "PhraseDictionaryMemory": f"ProbingPT {table} path={work / 'probing'}",
         "LexicalReordering": f"{lexical} property-index=0",
     }
-    prefix = reordering.name.removesuffix(".gz")
+    join_tables(model / "phrase-table.gz", reordering, work / "joined.txt")
     measure(
-        f"ln -sf {reordering} {prefix}.gz; "
-        f"{home}/bin/processLexicalTableMin -in {prefix}.gz -out lexical -T . -threads 1; "
-        f"zcat {model}/phrase-table.gz > table; "
-        f"{home}/bin/addLexROtoPT table lexical.minlexr | gzip -1 > joined.txt.gz; "
-        f"{home}/bin/CreateProbingPT2 --num-scores 4 --log-prob --num-lex-scores 6 --input-pt joined.txt.gz "
+        f"{home}/bin/CreateProbingPT2 --num-scores 4 --log-prob --num-lex-scores 6 --input-pt joined.txt "
         "--output-dir probing",
         work,
     )
@@ -130,7 +137,10 @@ def prepare_decoders(home: Path, run: Path, work: Path) -> dict[str, str]:
         (copy / path.name).symlink_to(path.resolve())
     (copy / "moses.ini").write_text(ini_of(run, text).replace(f"{model}/", ""))
     measure([*RNNSMT, "search", "binarise", "--ini", "moses.ini", "--output", "model.binary"], copy)
-    return {"moses": "tables in memory", "moses2": "probing tables", "text": "text files", "binary": "model.binary"}
+    found = {"moses": "tables in memory", "moses2": "probing tables", "text": "text files", "binary": "model.binary"}
+    if not (home / "bin/moses").is_file():
+        del found["moses"]
+    return found
 
 
 def decode_command(home: Path, name: str, text: str) -> list[str]:
