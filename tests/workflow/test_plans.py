@@ -498,6 +498,12 @@ def test_networks_of_lstms(workflow):
     pieces = [*settings, "seq2seq={subwords: bpe, unknown: lexicon}"]
     assert " --subwords bpe " in workflow.commands("seq2seq_prepare", *pieces)
     assert " --unknown lexicon --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pieces)
+    pointing = [*settings, "seq2seq={unknown: position}"]
+    aligned = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
+    assert f" --subwords none {aligned} " in workflow.commands("seq2seq_prepare", *pointing)
+    assert " --unknown position --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pointing)
+    both = workflow.call("--dry-run", "--config", "seq2seq={unknown: position, subwords: bpe}")
+    assert "seq2seq.unknown: position is for words" in both.stdout + both.stderr
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
     assert "seq2seq.networks.lstm_x: --keep best: needs held-out pairs" in bad.stdout + bad.stderr

@@ -8,7 +8,7 @@ from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.seq2seq.settings import PRESETS, SUBWORDS
+from rnnsmt.seq2seq.settings import NEED_LEXICON, PRESETS, REPLACEMENTS, SUBWORDS
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -85,6 +85,12 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         default=80,
         help="maximum sentence length in words; longer sentence pairs are discarded",
     )
+    parser.add_argument(
+        "--alignment",
+        nargs="+",
+        metavar="FILE",
+        help="word alignment of every --source file in Pharaoh format; unknown target words get position tokens",
+    )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
@@ -99,17 +105,27 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     The sentencepiece models are stored in the output directory and later in the model file: all other commands read and
     write tokenised text.
 
+    With --alignment an unknown target word that is aligned with a source word at most 7 positions away is mapped to a
+    token of this distance (PosUnk of Luong et al. 2015) instead of UNK. The target vocabulary has these 15 tokens in
+    addition. A network that is trained on such sentences says in its translations which source word an unknown word
+    stands for, see `seq2seq translate --unknown position`.
+
     Examples, in the directory of a run of the embedded corpus:
 
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --source-vocab-size 1500 --target-vocab-size 1500 --output-dir try/sentences
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --source-vocab-size 1000 --target-vocab-size 1000 --subwords bpe --output-dir try/subwords
+        rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz \
+            --source-vocab-size 300 --target-vocab-size 300 --output-dir try/positions
     """
     from rnnsmt.seq2seq.sentences import prepare_sentences
 
     sizes = args.source_vocab_size, args.target_vocab_size
-    return prepare_sentences(args.source, args.target, args.output_dir, sizes, args.max_length, args.subwords)
+    return prepare_sentences(
+        args.source, args.target, args.output_dir, sizes, args.max_length, args.subwords, args.alignment
+    )
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
@@ -156,15 +172,16 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--unknown",
-        choices=("keep", "copy", "lexicon"),
+        choices=REPLACEMENTS,
         default="keep",
         help="replacement of unknown words of the translation; keep: <unk>; copy: unknown words of the source; "
-        "lexicon: translations from --lexicon",
+        "lexicon: translations from --lexicon; position: the same, of the source words that position tokens point at",
     )
     parser.add_argument(
         "--lexicon",
         metavar="FILE",
-        help="lexical table p(target word | source word) for --unknown lexicon, lex.f2e of `phrases lexical`",
+        help="lexical table p(target word | source word) for --unknown lexicon and position, lex.f2e of "
+        "`phrases lexical`",
     )
     parser.add_argument("--batch", type=positive, default=64, metavar="N", help="number of sentences in a batch")
     _add_ensembles(parser)
@@ -182,7 +199,9 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     source vocabulary. With --unknown lexicon it is replaced by the most probable translation, according to the lexical
     table of a word alignment, of a source word that has no translation among the known words of the hypothesis. Source
     words outside the source vocabulary are preferred, then those whose most probable translation is outside the target
-    vocabulary. Source words that are not in the table are copied.
+    vocabulary. Source words that are not in the table are copied. With --unknown position the source word is the one
+    that the position token of the network points at; the network must be trained on sentences that were prepared with
+    --alignment. Unknown words without a position token are deleted.
 
     Examples, in the directory of a run of the embedded corpus:
 
@@ -191,8 +210,10 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
             --output try/dev.filled --beam 4 --unknown lexicon --lexicon results/model/lex.f2e
     """
-    if (args.unknown == "lexicon") != (args.lexicon is not None):
-        raise InputError("--lexicon and --unknown lexicon must be given together; give both or neither")
+    if (args.unknown in NEED_LEXICON) != (args.lexicon is not None):
+        raise InputError(
+            f"--lexicon and --unknown {' or '.join(NEED_LEXICON)} must be given together; give both or neither"
+        )
     need_torch()
 
     tasks = list(product(map(tuple, args.model), args.input))
@@ -207,19 +228,25 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.networks.data import split
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.search.source_text import read_sentences
-    from rnnsmt.seq2seq.decoding import Fill, LexicalTranslations, copy, keep, translate_all
+    from rnnsmt.seq2seq.decoding import Fill, LexicalTranslations, PointedTranslations, copy, keep, translate_all
     from rnnsmt.seq2seq.model import load_ensemble
 
     setup = set_up_device(args.device, args.threads)
     texts = {path: [split(line) for line in read_sentences(path)] for path in args.input}
     fill: Fill = copy if args.unknown == "copy" else keep
     if args.lexicon is not None:
-        fill = LexicalTranslations.read(
+        lexicon = LexicalTranslations.read(
             args.lexicon, {word for text in texts.values() for words in text for word in words}
         )
+        fill = lexicon if args.unknown == "lexicon" else PointedTranslations(lexicon)
     found = {}
     for models in dict.fromkeys(map(tuple, args.model)):
         ensemble = load_ensemble(list(models), setup.device)
+        if args.unknown == "position" and len(ensemble[0].target.unknown) == 1:
+            raise InputError(
+                f"{models[0]}: has no position tokens for --unknown position; prepare the sentences with --alignment "
+                "and train it again"
+            )
         for path in args.input:
             found[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, fill)
     for task, output, report in zip(tasks, args.output, reports, strict=True):

@@ -61,6 +61,12 @@ SOURCE_ORDERS = ("reversed", "forward")
 SUBWORDS = ("none", "bpe", "unigram")
 """Kinds of units, see ``rnnsmt.seq2seq.units``; none: words."""
 
+REPLACEMENTS = ("keep", "copy", "lexicon", "position")
+"""Replacements of the unknown words of a translation, see ``rnnsmt.seq2seq.decoding``."""
+
+NEED_LEXICON = ("lexicon", "position")
+"""Those that look up translations in a lexical table."""
+
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(TrainingSettings):

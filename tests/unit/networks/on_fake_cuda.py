@@ -19,6 +19,7 @@ from rnnsmt.rnn.generation import beam_search, sample_targets
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
 from rnnsmt.seq2seq.translation_scores import Scorer
+from rnnsmt.seq2seq.units import Words
 
 from ..fake_cuda import CudaTensor, Device, MixedDevicesError
 from ..launches import WORDS, counts_of_update, cslm_trainer, make_pairs, make_text, pairs_of, rnn_trainer
@@ -242,7 +243,7 @@ def test_ngrams_of_the_search(normalize, launches):
 
 @pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
 def test_scores_of_an_lstm(setup):
-    source, target = (Vocabulary([f"w{k}" for k in range(n - 3)]) for n in (40, 70))
+    source, target = (Words(Vocabulary([f"w{k}" for k in range(n - 3)])) for n in (40, 70))
     rng = np.random.default_rng(1)
     ours = [np.array([*rng.integers(1, 39, 6), 39], np.int32) for _ in range(3)]
     theirs = [[np.array([*rng.integers(1, 69, 5), 69], np.int32) for _ in range(4)] for _ in range(3)]
