@@ -54,7 +54,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "separate": Stage(1, "write the sides of a zip archive, TMX or TSV file to a text file each"),
         "prepare": Stage(4, "normalise, tokenise and clean a monolingual or parallel corpus"),
         "split": Stage(1, "split one parallel corpus into training, dev and test text"),
-        "check": Stage(1, "check the corpora of a configuration before a run"),
+        "check": Stage(2, "check the corpora of a configuration before a run"),
         "join": Stage(1, "concatenate text files"),
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),

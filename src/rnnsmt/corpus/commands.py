@@ -398,7 +398,8 @@ def check(args: argparse.Namespace) -> None:
 
     For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
     pairs that have very different lengths, have the same text on both sides, or are repeated. The command warns if the
-    function words of a side are those of another language; if source and target are swapped; if sentences of dev and
+    function words of a side are those of another language; if source and target are swapped; if the lengths of the
+    sentences show that one side is shifted by a line, and from which line on; if sentences of dev and
     test are also in the training text (compared without case, punctuation and the values of digits) or have a
     near-duplicate there (half of the word trigrams of both are common); and if many words of dev and test do not occur
     in the training text.

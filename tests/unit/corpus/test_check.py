@@ -185,3 +185,22 @@ def test_the_first_seconds_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPat
     Path("results/corpus/tokenized").mkdir(parents=True)
     Path("results/corpus/tokenized/mine.report.json").touch()
     assert list(first_warnings(listed, ("en", "fr"))) == []
+
+
+def test_a_shifted_side(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the training text from line 601 on; the workflow reads the first 2,000 lines only."""
+    rng = random.Random(4)
+    lines = [(text("en", 1, seed)[0], text("fr", 1, seed)[0], rng.randint(3, 14)) for seed in range(1500)]
+    for lang in ("en", "fr"):
+        cut = [" ".join(line[lang == "fr"].split()[: line[2]]) for line in lines]
+        (corpora / f"train.{lang}").write_text("".join(f"{line}\n" for line in cut))
+    assert check(corpora, capsys)[0]["warnings"] == []
+    target = (corpora / "train.fr").read_text().splitlines()
+    (corpora / "train.fr").write_text("".join(f"{line}\n" for line in [*target[:600], *target[601:], target[0]]))
+    (warning,) = check(corpora, capsys)[0]["warnings"]
+    assert "to 1,500 of the source fit the target better one line further up" in warning
+    files = {"source": str(corpora / "train.en"), "target": str(corpora / "train.fr")}
+    config = {"corpora": [{"name": "train", "role": "bitext", **files}], "data_dir": None}
+    listed = corpora_listed(config | {"languages": {"source": "en", "target": "fr"}})
+    (warning,) = first_warnings(listed, ("en", "fr"))
+    assert "train.fr: lines 60" in warning
