@@ -152,6 +152,22 @@ def test_a_run_without_networks_has_a_page_too(folder):
     assert "Maps" not in read(folder).text
 
 
+def test_the_keyboard_and_a_screen_reader_reach_everything(folder):
+    """One main part; what scrolls can be focused and has a name of its own; a picture says what it is."""
+    more = ["--maps", "words.json", "--comparisons", "test.json"]
+    assert write(folder, *(part if part.startswith("--") else f"{folder}/{part}" for part in more)) == 0
+    page = (folder / "page.html").read_text()
+    assert page.count("<main>") == page.count("<header>") == 1
+    boxes = re.findall(r'<div class="scroll"[^>]*>', page)
+    named = [
+        re.fullmatch(r'<div class="scroll" role="(?:group|img)" aria-label="(.+)" tabindex="0">', box) for box in boxes
+    ]
+    assert len(boxes) > 5
+    assert all(named)
+    assert len({match[1] for match in named if match}) == len(boxes)
+    assert all('role="img"' in canvas for canvas in re.findall(r"<canvas[^>]*>", page))
+
+
 def test_costs_are_those_of_the_logs(folder):
     stages, jobs = costs(folder / "logs")
     assert stages == [Cost("rnn score", 2, 2.0, 22.0, 1234.0), Cost("translate", 1, 4.0, 3.0, 10.0)]

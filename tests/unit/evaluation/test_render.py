@@ -156,6 +156,10 @@ def test_html_is_whole_and_needs_nothing_else(tmp_path):
     assert page.stack == []
     assert page.links == []
     assert len(re.findall(r"<svg ", text)) == 4
+    # what scrolls can be focused and has a name of its own
+    boxes = re.findall(r'<div class="scroll" role="(?:group|img)" aria-label="([^"]+)" tabindex="0">', text)
+    assert len(set(boxes)) == len(boxes) == text.count('class="scroll"') > 4
+    assert text.count("<main>") == 1
 
 
 def test_html_links_to_the_provenance_only(outputs):
