@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.base.kernels.strings import LONGEST_RUN, Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
@@ -163,7 +163,7 @@ def lm_slot(state, word, mask):
     return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def query(lm, state, word):
     """Return the natural-log probability (float32) of a word in a state, and the next state (int32)."""
     # single precision, as in KenLM
@@ -185,7 +185,7 @@ def query(lm, state, word):
     return total + unigram.prob, unigram.next
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def score_sequence(lm, state, words):
     """Return the sum of natural-log probabilities of a word sequence int32 [n], and the last state."""
     total = 0.0

@@ -19,7 +19,7 @@ contexts of several neural features.
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.lm.automaton import lm_slot, query
 from rnnsmt.search.kernels.features import LEFT, MONOTONE, RIGHT, SWAP, coverage_future, orientation_of
@@ -30,7 +30,7 @@ _ONE = np.uint64(1)
 _NONE = -1
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def target_coverage(work, gap, mask, known, stamp):
     """Find or add a coverage among those of the stack that is being filled.
 
@@ -58,13 +58,13 @@ def target_coverage(work, gap, mask, known, stamp):
     return known, known + 1
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _is_covered(gap, mask, position):
     """Return whether a source word is covered, given the first gap and the mask of the covered words from there on."""
     return position < gap or (mask >> np.uint64(position - gap)) & _ONE != np.uint64(0)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _orientations(work, constants, group, gap, mask, start, length):
     """Return the orientations of a phrase for its backward score and for the forward score of the preceding phrase.
 
@@ -87,7 +87,7 @@ def _orientations(work, constants, group, gap, mask, start, length):
     return backward, turn
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def collect_edges(k, spans, ranked, work, constants, stamp):
     """Collect all edges into stack ``k`` with the estimates of their first cells.
 
@@ -155,7 +155,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
     return edges
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _last_block(work, group, start, end):
     """Return the last block after a phrase that follows a group, and the group whose last block is below it.
 
@@ -178,7 +178,7 @@ def _last_block(work, group, start, end):
     return start, end, below
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _are_same_blocks(work, one, other):
     """Return whether the stacks of blocks of two groups, from their last blocks downwards, are equal."""
     while one != other:
@@ -193,7 +193,7 @@ def _are_same_blocks(work, one, other):
     return True
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def target_group(work, constants, edge, groups):
     """Find or add the group that the cells of an edge belong to.
 
@@ -239,7 +239,7 @@ def target_group(work, constants, edge, groups):
     return groups, groups + 1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _floor(ranked, work, constants, waiting):
     """Determine which cells to score, by a histogram of the estimates of all cells.
 
@@ -290,7 +290,7 @@ def _floor(ranked, work, constants, waiting):
     return top, scale, max(chosen, 1)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _request(ranked, work, state, target, requests, stamp):
     """Find or add the LM request for a target phrase in a state.
 
@@ -323,7 +323,7 @@ def _request(ranked, work, state, target, requests, stamp):
     return requests, requests + 1
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def choose_cells(ranked, work, constants, waiting, stamp):
     """List the cells to score and their distinct LM requests.
 
@@ -372,7 +372,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
     return cells, requests
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
     """Answer all requests to the only LM together, word by word, and update the cache.
 
@@ -453,7 +453,7 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
 _FREE = -1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _number(rows, slots, counts, used, values):
     """Return the index of a row with these values, which is added if it is new.
 
@@ -480,11 +480,12 @@ def _number(rows, slots, counts, used, values):
     number = np.int32(counts[used])
     counts[used] = number + 1
     slots[slot] = number
-    rows[number] = values
+    for n in range(values.shape[0]):
+        rows[number, n] = values[n]
     return number
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def first_joint_state(lms, work):
     """Clear the joint states of the previous sentence and their cached scores; return the joint state after ``<s>``."""
     work.counts[JOINT_STATES] = 0
@@ -529,7 +530,7 @@ def answer_joint_requests(lms, ranked, work, constants, requests):
             known.state = request.state
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def joint_end(lms, work, constants, state):
     """Return the combined LM score of ``</s>`` in a joint state."""
     total = 0.0
@@ -539,7 +540,7 @@ def joint_end(lms, work, constants, state):
     return total / constants.lm_weight
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def first_context(work):
     """Clear the joint contexts of the previous sentence, if any; return the context at the beginning of a sentence.
 
@@ -553,7 +554,7 @@ def first_context(work):
     return np.int32(0)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def context_of_feature(work, context, feature):
     """Return the context in the store of one neural feature, given that of a hypothesis."""
     if work.joint_contexts.shape[0] == 0:
@@ -561,7 +562,7 @@ def context_of_feature(work, context, feature):
     return work.joint_contexts[context, feature]
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def context_after(work, request):
     """Return the context of a hypothesis after a request, whose ``Work.end_contexts`` are known."""
     if work.joint_contexts.shape[0] == 0:

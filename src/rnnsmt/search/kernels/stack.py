@@ -8,7 +8,7 @@ the cells of all of them between the two steps.
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.cells import (
@@ -27,7 +27,7 @@ from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS,
 _NONE = -1
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def begin(spans, walls, lms, several, ranked, work, constants):
     """Set up the state of a sentence: future costs, and the empty hypothesis in stack 0.
 
@@ -74,7 +74,7 @@ def begin(spans, walls, lms, several, ranked, work, constants):
     work.counts[ARCS] = 0
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def keep_arc(work, total, back, option, edge, following):
     """Store a recombined hypothesis as an arc; return its index.
 
@@ -94,7 +94,7 @@ def keep_arc(work, total, back, option, edge, following):
     return arc
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def recombination_key(group, forward, state):
     """Return a hash key that is equal for hypotheses that the n-gram search recombines.
 
@@ -103,7 +103,7 @@ def recombination_key(group, forward, state):
     return (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     """Add a hypothesis to the new stack, or recombine it with an equal one.
 
@@ -154,7 +154,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     return fresh + 1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def nth_best(values, count, n):
     """Return the n-th largest of the first ``count`` values by quickselect, which reorders them."""
     low, high = 0, count - 1
@@ -179,7 +179,7 @@ def nth_best(values, count, n):
     return values[n - 1]
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def last_place(values, count, n):
     """Return the n-th largest of ``count`` >= n >= 1 values, and how many equal values are among the n largest."""
     lowest = nth_best(values, count, n)
@@ -188,7 +188,7 @@ def last_place(values, count, n):
     return lowest, n
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def prune(work, constants, fresh, best):
     """Apply threshold and histogram pruning: set the group of pruned hypotheses to -1, count the others by group.
 
@@ -214,7 +214,7 @@ def prune(work, constants, fresh, best):
             work.members[new.group].count += 1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def place_groups(work, groups):
     """Assign contiguous ranges of ``Work.hypotheses`` to the groups of the new stack, coverage by coverage.
 
@@ -259,7 +259,7 @@ def place_groups(work, groups):
     work.counts[GROUPS] = number
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def store(k, work, constants, fresh, groups, best):
     """Prune the new stack, and store its hypotheses group by group, best first.
 
@@ -300,7 +300,7 @@ def store(k, work, constants, fresh, groups, best):
     work.stacks[k + 1].coverage = work.counts[COVERAGES]
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def propose(k, spans, lms, several, ranked, work, constants):
     """Select the cells of stack ``k``, and compute their totals without the neural features.
 
@@ -337,7 +337,7 @@ def propose(k, spans, lms, several, ranked, work, constants):
     return cells
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def add_cells(k, cells, ranked, work, constants, neural, groups):
     """Turn the scored cells into the hypotheses of stack ``k``.
 
@@ -370,7 +370,7 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
     store(k, work, constants, fresh, groups, best)
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def best_complete(work, count):
     """Return the index of the best hypothesis that covers all ``count`` words, -1 for none."""
     best = -1
@@ -380,7 +380,7 @@ def best_complete(work, count):
     return best
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def search_sentence(spans, walls, lms, several, ranked, work, constants):
     """Search a sentence without neural features; arguments as of ``begin``.
 
