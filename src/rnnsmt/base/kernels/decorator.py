@@ -56,9 +56,9 @@ INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of kernels that are called by other kernels only: no wrappers for calls from Python or C are compiled."""
 
 UNCOUNTED: dict[str, Any] = {"_nrt": False}
-"""Options of kernels that allocate no arrays, nor assign one to a slice of another: numba does not count references to those they are given. In a loop, each
-call of another kernel with a named tuple would otherwise cost two atomic operations per array of the tuple, even if it
-is inlined. Kernels called by such a kernel may allocate."""
+"""Options of kernels that allocate no arrays, nor assign one to a slice of another: numba does not count references to
+the arrays that they are given. Otherwise each call of another kernel with a named tuple, even if it is inlined in a
+loop, costs two atomic operations per array of the tuple. Kernels that are called by such a kernel may allocate."""
 
 LIBRARIES = ("numpy", "math", "numba", "builtins")
 """Packages whose functions and types kernels may use without a stamp; numba has its own implementation of them."""

@@ -244,13 +244,14 @@ def coverage_future(work, gap, mask):
 
 @kernel(**UNCOUNTED)
 def suffix_maxima(first, values):
-    """Replace values [options, 4] by their running maximum from the last option of each source phrase to the first.
+    """Replace values [4, options] by their running maximum from the last option of each source phrase to the first.
 
     Args:
         first: ``int64`` [sources + 1], range of options of each source phrase.
-        values: ``float64`` [options, 4], changed in place.
+        values: ``float64`` [4, options], changed in place.
     """
-    for source in range(first.shape[0] - 1):
-        for option in range(first[source + 1] - 2, first[source] - 1, -1):
-            for turn in range(values.shape[1]):
-                values[option, turn] = max(values[option, turn], values[option + 1, turn])
+    for turn in range(values.shape[0]):
+        row = values[turn]
+        for source in range(first.shape[0] - 1):
+            for option in range(first[source + 1] - 2, first[source] - 1, -1):
+                row[option] = max(row[option], row[option + 1])

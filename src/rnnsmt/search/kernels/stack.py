@@ -128,7 +128,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     while work.recombination_slots[slot].stamp == stamp:
         known = work.fresh[work.recombination_slots[slot].item]
         same = known.group == group and known.state == state and known.context == context
-        if same and ranked.forward_class[known.option] == forward:
+        if same and known.forward == forward:
             if total > known.total:  # exchange the two: the worse one becomes an arc into the better one
                 if constants.keep_arcs:
                     known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
@@ -151,6 +151,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     new.edge = edge
     new.group = group
     new.arc = _NONE
+    new.forward = forward
     return fresh + 1
 
 
@@ -393,3 +394,42 @@ def search_sentence(spans, walls, lms, several, ranked, work, constants):
         cells = propose(k, spans, lms, several, ranked, work, constants)
         add_cells(k, cells, ranked, work, constants, False, np.int64(0))
     return best_complete(work, count)
+
+
+@kernel(**UNCOUNTED)
+def search_sentences(
+    first, bounds, spans, walls, lms, several, ranked, work, constants, offsets, options, starts, ends
+):  # fmt: skip
+    """Search sentences without neural features.
+
+    Args:
+        first: index of the first sentence.
+        bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1 in ``spans``.
+        spans: ``int32`` [words of all sentences, longest].
+        walls: ``int32`` [words and one per sentence], as of ``begin``; empty if no sentence has any.
+        lms, several, ranked, work, constants: as of ``begin``.
+        offsets: ``int64`` [n + 1], filled: the phrases of the best derivation of sentence ``first`` + i are
+            offsets[i]..offsets[i + 1] - 1; none for an empty sentence.
+        options, starts, ends: ``int32`` [words of these sentences], filled with option and source span of each phrase.
+    """
+    offsets[0] = 0
+    for number in range(offsets.shape[0] - 1):
+        sentence = first + number
+        begins, stops = bounds[sentence], bounds[sentence + 1]
+        at = np.int64(_NONE)
+        if stops > begins:
+            behind = walls[begins + sentence : stops + sentence + 1]
+            at = np.int64(search_sentence(spans[begins:stops], behind, lms, several, ranked, work, constants))
+        length = 0
+        hypothesis = at
+        while hypothesis > 0:
+            length += 1
+            hypothesis = np.int64(work.hypotheses[hypothesis].back)
+        place = offsets[number] + length
+        offsets[number + 1] = place
+        while at > 0:
+            place -= 1
+            options[place] = work.hypotheses[at].option
+            starts[place] = work.hypotheses[at].start
+            ends[place] = work.hypotheses[at].end
+            at = np.int64(work.hypotheses[at].back)
