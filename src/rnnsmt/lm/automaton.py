@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.numbers import mix
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
+from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 from rnnsmt.base.kernels.strings import LONGEST_RUN, Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
 
@@ -31,8 +31,12 @@ ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
 """Row of the hash table: (state << 32 | word), natural-log probability and next state; 16 bytes, so that a look-up
 costs one cache miss."""
 
-STATE = np.dtype([("link", np.int32), ("backoff", np.float32)])
-"""The next shorter context that is a state, and the back-off weight (natural log) of moving to it."""
+STATE = np.dtype([("link", np.int32), ("backoff", np.float32), ("followers", np.uint64)])
+"""The next shorter context that is a state, the back-off weight (natural log) of moving to it, and the bits of the
+words that follow it in the hash table (``word_bit``).
+
+A word whose bit is missing need not be looked up: most words do not follow a long context, and states are fewer and
+read more often than rows of the hash table, which are cache misses."""
 
 UNIGRAM = np.dtype([("prob", np.float32), ("next", np.int32)])
 """Natural-log probability and next state of a word in the empty context."""
@@ -163,29 +167,37 @@ def lm_slot(state, word, mask):
     return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
 
 
-@kernel()
+@kernel(inline="always")
+def word_bit(word):
+    """Return the bit of a word, ``uint64``, in the ``followers`` of a state."""
+    return np.uint64(1) << ((np.uint64(word) * GOLDEN_RATIO) >> np.uint64(58))
+
+
+@kernel(**UNCOUNTED)
 def query(lm, state, word):
     """Return the natural-log probability (float32) of a word in a state, and the next state (int32)."""
     # single precision, as in KenLM
     total = np.float32(0.0)
     mask = lm.rows.shape[0] - 1
+    bit = word_bit(word)
     while state != 0:
-        key, slot = lm_slot(state, word, mask)
-        while True:
-            row = lm.rows[slot]
-            if row.key == key:
-                return total + row.prob, row.next
-            if row.key == -1:
-                break
-            slot = (slot + 1) & mask
         context = lm.states[state]
+        if context.followers & bit != np.uint64(0):
+            key, slot = lm_slot(state, word, mask)
+            while True:
+                row = lm.rows[slot]
+                if row.key == key:
+                    return total + row.prob, row.next
+                if row.key == -1:
+                    break
+                slot = (slot + 1) & mask
         total += context.backoff
         state = context.link
     unigram = lm.unigrams[word]
     return total + unigram.prob, unigram.next
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def score_sequence(lm, state, words):
     """Return the sum of natural-log probabilities of a word sequence int32 [n], and the last state."""
     total = 0.0
@@ -332,7 +344,7 @@ def finish(rows, is_state, node_links, next_state, states, unigrams):
         is_state: bool [nodes], nodes that are contexts or have a back-off weight.
         node_links: int32 [nodes], as filled by ``insert``.
         next_state: int32 [nodes], work space, zeros: state of each node.
-        states: ``STATE`` [nodes below the highest order], ``link`` filled.
+        states: ``STATE`` [nodes below the highest order], ``link`` and ``followers`` filled.
         unigrams: ``UNIGRAM`` [words], ``next`` filled.
     """
     # suffixes have smaller node numbers than the node, so that their states are known
@@ -344,5 +356,7 @@ def finish(rows, is_state, node_links, next_state, states, unigrams):
     for word in range(unigrams.shape[0]):
         unigrams[word].next = next_state[word + 1]
     for slot in range(rows.shape[0]):
-        if rows[slot].key != -1:
+        key = rows[slot].key
+        if key != -1:
             rows[slot].next = next_state[rows[slot].next]
+            states[key >> np.int64(32)].followers |= word_bit(key & np.int64(0xFFFFFFFF))

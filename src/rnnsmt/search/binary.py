@@ -49,7 +49,7 @@ glibc serves an allocation from its heap if it is at most as large as the larges
 threshold of mallopt(3)), otherwise with new pages of the system. Reading text frees such blocks, mapping a file does
 not; without this block every array of a sentence would be a new mapping."""
 
-FORMAT = 2
+FORMAT = 3
 """Version of the format, to be increased if old files become unreadable: other arrays, other hash functions, or another
 meaning of the values."""
 

@@ -97,7 +97,7 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
 
     The set is an open-addressing table, ``uint64`` [a power of two], with 0 in free slots, at most half full.
     """
-    buffer, begins, ends = sentence_bytes(" ".join(sentences))
+    buffer, begins, ends = sentence_bytes(words_of(" ".join(sentences)))
     counts = [len(words_of(sentence)) for sentence in sentences]
     slots = np.zeros(1 << max(16, (sum(counts) * 8).bit_length()), np.uint64)
     used, start = 0, 0

@@ -83,12 +83,12 @@ def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | No
     )
 
 
-def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a sentence as bytes with single spaces, and for each word its first byte and its end (``int64``)."""
-    words = [word.encode("utf-8") for word in words_of(sentence)]
-    lengths = np.array([len(word) for word in words], np.int64)
+def sentence_bytes(words: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return words as bytes with single spaces between, and for each word its first byte and its end (``int64``)."""
+    encoded = [word.encode("utf-8") for word in words]
+    lengths = np.array([len(word) for word in encoded], np.int64)
     ends = np.cumsum(lengths + 1) - 1
-    return np.frombuffer(b" ".join(words) or b" ", np.uint8), ends - lengths, ends
+    return np.frombuffer(b" ".join(encoded) or b" ", np.uint8), ends - lengths, ends
 
 
 LOG_FLOOR = -100.0

@@ -55,6 +55,11 @@ _import_without_scipy()
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of kernels that are called by other kernels only: no wrappers for calls from Python or C are compiled."""
 
+UNCOUNTED: dict[str, Any] = {"_nrt": False}
+"""Options of kernels that allocate no arrays, nor assign one to a slice of another: numba does not count references to
+the arrays that they are given. Otherwise each call of another kernel with a named tuple, even if it is inlined in a
+loop, costs two atomic operations per array of the tuple. Kernels that are called by such a kernel may allocate."""
+
 LIBRARIES = ("numpy", "math", "numba", "builtins")
 """Packages whose functions and types kernels may use without a stamp; numba has its own implementation of them."""
 
@@ -68,7 +73,8 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = numba.njit(nogil=True, **options)(function)
+        # explicit, since numba otherwise compiles a kernel with the option of the kernel that is first to call it
+        dispatcher = numba.njit(nogil=True, **{"_nrt": True, **options})(function)
         if dispatcher is not function:  # they are the same with NUMBA_DISABLE_JIT
             if function.__closure__:
                 raise TypeError(f"kernel {function.__qualname__} reads variables of the function around it")
