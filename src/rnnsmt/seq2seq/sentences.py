@@ -94,7 +94,9 @@ def prepare_sentences(
         InputError: the numbers of files or of lines differ, or no pair is left; see also ``make_units``.
     """
     if len(sources) != len(targets):
-        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give the same number of each")
+        raise InputError(
+            f"{len(sources)} --source but {len(targets)} --target files; the numbers of files must be equal"
+        )
     directory = Path(output_dir)
     units = []
     stats: dict[str, object] = {}
@@ -112,7 +114,7 @@ def prepare_sentences(
                 ids = [of_side.ids(pair[side], eos=True) for pair in block]
                 writer.append(side, np.concatenate(ids), np.array([len(sentence) for sentence in ids]))
         if not writer.sequences:
-            raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; give --max-length")
+            raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; increase --max-length")
     left = {f"pairs left out, {reason}": number for reason, number in left_out.items()}
     stats = {"pairs": writer.sequences, **left, **stats}
     about: dict[str, object] = {"format": FORMAT.version, "subwords": subwords}
