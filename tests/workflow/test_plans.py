@@ -176,7 +176,7 @@ def test_every_rule_asks_for_memory_and_time():
 
 
 def call_with(workflow: Workflow, lines: str, *options: str, **environment: str) -> subprocess.CompletedProcess:
-    """What Snakemake does with a Snakefile of these lines instead of the chapters, but with what they share."""
+    """What Snakemake does with a Snakefile of these lines instead of the rule files, with what these share."""
     shared = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name in ("common.smk", "resources.smk"))
     (workflow.folder / "Snakefile").write_text(shared + lines)
     own = Workflow(workflow.folder, workflow.folder / "Snakefile")
@@ -297,10 +297,10 @@ def test_stages_know_how_much_memory_they_have():
     """What takes --memory-mb is told what its rule asks for."""
     told = set()
     for rule in RULES.values():
-        chapter, stage = re.search(r"rnnsmt (\w+) ([\w-]+) ", rule.split("shell:")[1]).groups()
+        package, stage = re.search(r"rnnsmt (\w+) ([\w-]+) ", rule.split("shell:")[1]).groups()
         parser = argparse.ArgumentParser()
-        assert stage in STAGES[chapter]
-        getattr(import_module(f"rnnsmt.{chapter}.commands"), f"{stage.replace('-', '_')}_options")(parser)
+        assert stage in STAGES[package]
+        getattr(import_module(f"rnnsmt.{package}.commands"), f"{stage.replace('-', '_')}_options")(parser)
         takes = "--memory-mb" in parser.format_help()
         assert takes == ("--memory-mb {resources.mem_mb}" in rule), rule
         told |= {stage} if takes else set()
@@ -506,7 +506,7 @@ def test_networks_of_lstms(workflow):
     assert "seq2seq.unknown: position is for words" in both.stdout + both.stderr
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
-    assert "seq2seq.networks.lstm_x: --keep best: needs held-out pairs" in bad.stdout + bad.stderr
+    assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr
 
 
 def test_networks_that_leave_out_sentences(workflow):
@@ -922,7 +922,7 @@ def test_a_bad_corpus_is_told_and_can_be_mended(workflow):
     options = ["--configfile", str(config), "--until", "prepare_bitext"]
     done = workflow.call(*options)
     assert done.returncode != 0
-    sentence = "rnnsmt corpus prepare: error: train.en and train.fr: none of 30 lines is left after cleaning"
+    sentence = "rnnsmt corpus prepare: error: train.en and train.fr: none of 30 lines remains after cleaning"
     assert sentence in done.stderr.splitlines()[-1]
     assert done.stderr.count("prepare_bitext corpus=mine failed") == 2, "tried once: where it happens, and at the end"
     assert ".smk" not in done.stderr

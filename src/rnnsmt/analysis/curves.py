@@ -87,7 +87,7 @@ class LearningCurve:
             )
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
         if not trained and not held_out:
-            raise InputError(f"{path}: the curve has neither perplexities nor log probabilities per word")
+            raise InputError(f"{path}: the learning curve contains neither perplexities nor log probabilities per word")
         kept = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
         return cls(rows, trained, held_out, kept, perplexity(history, ("unigram",)))
 

@@ -49,9 +49,7 @@ def check_output(paths: Sequence[str]) -> None:
     """
     for path in paths:
         if Path(path).suffix not in FORMATS:
-            raise InputError(
-                f"--output {path}: the format must be {' or '.join(FORMATS)}; change the suffix of the name"
-            )
+            raise InputError(f"--output {path}: unsupported file format; the suffix must be {' or '.join(FORMATS)}")
 
 
 def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":

@@ -160,8 +160,9 @@ def refuse_columns(path: str) -> None:
     if len(first) < 10 or tabs < 0.9 * len(first):
         return
     raise InputError(
-        f"{path}: {tabs} of the first {len(first)} lines contain a tab: a table with a column for each side? name it "
-        "with file: in the configuration (--bitext of rnnsmt corpus prepare), or write each column to a file"
+        f"{path}: {tabs} of the first {len(first)} lines contain a tab; if this is a TSV file with source and "
+        "target, use the key file in the configuration (--bitext of rnnsmt corpus prepare), or write each column to "
+        "a separate file"
     )
 
 
@@ -294,14 +295,14 @@ class CorpusCheck:
             if equal + near > MAX_KNOWN * total:
                 findings.warnings.append(
                     f"{equal:,} of {total:,} {name} sentences are also in the training text, and {near:,} have a "
-                    "near-duplicate there; they are easier to translate than new text"
+                    "near-duplicate there, which makes scores too high"
                 )
             words, vocabulary = one.words[side], self._vocabularies[side]
             unknown = sum(word not in vocabulary for word in words)
             if len(words) >= MIN_WORDS and len(vocabulary) >= MIN_VOCABULARY and unknown > MAX_UNKNOWN * len(words):
                 findings.warnings.append(
-                    f"{100 * unknown / len(words):.0f} % of the {name} words do not occur in the training text; are "
-                    "source and target swapped, or is this another language?"
+                    f"{100 * unknown / len(words):.0f} % of the {name} words do not occur in the training text; "
+                    "check that source and target are not swapped and that the language is correct"
                 )
         for figure, count in findings.figures.items():
             if figure.startswith("in_"):
@@ -388,7 +389,7 @@ class _Reader:
             if count > share * lines:
                 yield f"{count:,} of {lines:,} lines ({100 * count / lines:.1f} %) {what}"
         if role in ("dev", "test") and 0 < self._lines < FEW_LINES:
-            yield f"{self._lines} lines are a small set; its scores are unreliable"
+            yield f"{self._lines} lines are too few for reliable scores"
 
 
 def text_of(corpus: Corpus, langs: tuple[str, str]) -> CheckedCorpus:

@@ -249,7 +249,7 @@ class Truecaser:
             fields = line.split()
             if not fields or len(fields) % 2 or not all(_COUNT.match(count) for count in fields[1::2]):
                 raise InputError(
-                    f'{path}, line {number}: not "word (count/total) ..."; train the truecasing model again'
+                    f'{path}, line {number}: expected "word (count/total) ..."; train the truecasing model again'
                 )
             self.best[fields[0].lower()] = fields[0]
             self.known.update(fields[0::2])

@@ -77,7 +77,7 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str, back_off: "BackOf
             for fields, score in zip(block, scores, strict=True):
                 out.write(with_feature(fields, FEATURE, score) + "\n")
         if not number:
-            raise InputError(f"{nbest}: is empty; an n-best list is expected")
+            raise InputError(f"{nbest}: the n-best list is empty")
     return number
 
 
@@ -90,7 +90,8 @@ def _nbest_fields(line: str, path: str, number: int) -> list[str]:
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
         raise InputError(
-            f"{path}, line {number}: already has the feature {FEATURE}; give the n-best list written by the decoder"
+            f"{path}, line {number}: already has the feature {FEATURE}; use the n-best list that the decoder has "
+            "written"
         )
     return fields
 

@@ -135,7 +135,7 @@ def noun(row: LexiconRow) -> Noun:
     for text in row.alternatives():
         match = FRENCH_NOUN.fullmatch(text)
         if not match:
-            raise row.error(f"{text!r} is no French noun; write 'noun m', 'noun f/plural' or 'noun m @pl'")
+            raise row.error(f"{text!r} is not a valid noun entry; write 'noun m', 'noun f/plural' or 'noun m @pl'")
         words = match["words"]
         plural = match["plural"] or noun_plural(words)
         translations.append(FrenchNoun(words.split(), plural.split(), match["gender"] == "f", match["context"] or ""))
@@ -161,7 +161,9 @@ def verb(row: LexiconRow) -> VerbEntry:
     for text in row.alternatives():
         infinitive, *fixed = text.removeprefix("se ").removeprefix("s'").split()
         if not infinitive.endswith(("er", "ir", "re")):
-            raise row.error(f"{infinitive!r} is no French infinitive; write one in -er, -ir or -re first")
+            raise row.error(
+                f"{infinitive!r} is not an infinitive; the entry must begin with an infinitive in -er, -ir or -re"
+            )
         preposition = fixed.pop() if fixed and fixed[-1] in PREPOSITIONS else ""
         translations.append(FrenchVerb(infinitive, text.startswith(("se ", "s'")), fixed, preposition))
     forms = Verb(row["english"], row["past"], row["participle"])

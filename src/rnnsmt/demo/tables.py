@@ -101,9 +101,9 @@ def read_table(name: str, directory: Path = LEXICON) -> Iterator[LexiconRow]:
             )
         for column, field in zip(columns, fields, strict=True):
             if field != " ".join(field.split()):
-                raise InputError(f"{place}: {column} {field!r} has superfluous blanks; take them out")
+                raise InputError(f"{place}: {column} {field!r} has superfluous blanks; remove them")
             if not field and column not in EMPTY:
-                raise InputError(f"{place}: {column} is empty; fill it in")
+                raise InputError(f"{place}: {column} must not be empty")
         yield LexiconRow(place, dict(zip(columns, fields, strict=True)))
     if not header:
         raise InputError(f"{path}: no header; write {', '.join(columns)}, separated by tabs")

@@ -78,7 +78,7 @@ def align(
         texts = [work / f"corpus.{side}" for side in SIDES]
         lines, others = (write_plain([path], text) for path, text in zip((source, target), texts, strict=True))
         if lines != others:
-            raise InputError(f"{source} has {lines} lines, but {target} has {others}; give a parallel corpus")
+            raise InputError(f"{source} has {lines} lines, but {target} has {others}; they must be equal")
         if aligner == "model4":
             found = moses.giza()
             if found is None:
@@ -153,7 +153,8 @@ def train(
         numbers.append(write_plain(alignments, work / "model" / "aligned.links"))
         if len(set(numbers)) > 1:
             raise InputError(
-                f"source, target and alignment have {', '.join(map(str, numbers))} lines; give one of each"
+                f"source, target and alignment have {', '.join(map(str, numbers))} lines; their numbers of lines "
+                "must be equal"
             )
         options = SCORE_OPTIONS[smoothing]
         # at most ``threads``, but few enough that no part of the text is empty when the script splits it
@@ -219,18 +220,18 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
     for feature in ini.features:
         if feature.kind == RESCORING:
             raise InputError(
-                f"{ini.path}: {feature.name} scores complete translations, which Moses does not support; use the "
-                "system whose n-best lists were rescored"
+                f"{ini.path}: {feature.name} is a score of complete translations, which Moses does not support; use "
+                "the system whose n-best lists were rescored"
             )
         if feature.kind == "CSLM":
             raise InputError(
-                f"{ini.path}: {feature.name}: Moses' decoder has no continuous-space LM; search with rnnsmt, or score "
-                "Moses' n-best lists with `cslm rescore`"
+                f"{ini.path}: {feature.name}: the Moses decoder does not support a continuous-space LM; decode with "
+                "rnnsmt, or rescore n-best lists of Moses with `cslm rescore`"
             )
         if feature.kind in NEURAL_MODELS and feature.kind != BILINGUAL:
             raise InputError(
-                f"{ini.path}: {feature.name}: Moses' decoder does not read {feature.kind}; write the network for Moses "
-                "with `nnjm export-nplm`, and the ini with `moses ini --nplm`"
+                f"{ini.path}: {feature.name}: the Moses decoder does not support {feature.kind}; convert the network "
+                "with `nnjm export-nplm`, and create the ini with `moses ini --nplm`"
             )
         files = {key: str(path.resolve()) for key, path in ini.located_files(feature, folder).items()}
         features.append(Feature(feature.kind, feature.name, feature.options | files))

@@ -56,7 +56,7 @@ class Power(NamedTuple):
 class ByPreset(NamedTuple):
     """Memory in MB that depends on the preset of a network and not on the size of its text."""
 
-    chapter: str
+    package: str
     demo: int
     small: int
     paper: int
@@ -250,7 +250,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
 def needed_memory(needs: JobNeeds, config: Mapping[str, Any], mb: Callable[[], float]) -> float:
     """Return the memory in MB of a job with ``mb()`` MB of input, which is called only if the memory depends on it."""
     if isinstance(needs.memory, ByPreset):
-        return float(getattr(needs.memory, config[needs.memory.chapter]["preset"]))
+        return float(getattr(needs.memory, config[needs.memory.package]["preset"]))
     return min(needs.memory.at(mb() if needs.memory.slope else 0.0), needs.most)
 
 

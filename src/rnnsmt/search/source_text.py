@@ -36,7 +36,7 @@ def read_sentences(path: str | Path) -> list[str]:
     sentences = []
     for number, line in enumerate(read_lines_or_stdin(path), 1):
         if "|||" in line:
-            raise InputError(f"{path}, line {number}: ||| separates fields in Moses' files; escape it first")
+            raise InputError(f"{path}, line {number}: contains |||, the field separator of Moses; escape it")
         for character in line:
             if character < " " or "\x7f" <= character <= "\x9f":
                 raise InputError(
@@ -142,7 +142,7 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
             opened.append((name, len(words), attributes))
         if tag.startswith("/") or tag.endswith("/"):
             if not opened or opened[-1][0] != name:
-                raise InputError(f"{where}: </{name}> closes a tag that is not open; correct the XML")
+                raise InputError(f"{where}: </{name}> has no opening tag; correct the XML")
             _, first, attributes = opened.pop()
             first, end = _span(attributes.get("span"), first, len(words), where)
             if name == "wall":
@@ -171,9 +171,9 @@ def _name_and_attributes(tag: str, where: str) -> tuple[str, dict[str, str]]:
     inside = tag.strip("/").strip()
     name, _, rest = inside.partition(" ")
     if not name:
-        raise InputError(f"{where}: a tag without a name; correct the XML, or escape < as &lt;")
+        raise InputError(f"{where}: tag without a name; correct the XML, or escape < as &lt;")
     if name in _ELSEWHERE:
-        raise InputError(f"{where}: <{name}> is not supported; only translations and <wall/> are")
+        raise InputError(f"{where}: <{name}> is not supported; the supported tags are translations and <wall/>")
     if _ATTRIBUTE.sub("", rest).strip():
         raise InputError(f'{where}: attributes of <{name}> that are not of the form name="value": {rest[:60]}')
     return name, dict(_ATTRIBUTE.findall(rest))

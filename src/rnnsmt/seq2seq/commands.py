@@ -23,7 +23,7 @@ def _add_ensembles(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="FILE",
-        help="model file written by `seq2seq train`; several files form an ensemble; may be repeated",
+        help="model file written by `seq2seq train`; several files are an ensemble; may be repeated",
     )
     add_device(parser)
 
@@ -47,12 +47,12 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
             f"--{side}-classes",
             type=positive,
             default=number,
-            help=f"number of {side} classes: id 0, UNK, the words, and EOS",
+            help=f"number of {side} classes, including id 0, UNK and EOS",
         )
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    """Print the sizes, the layers and the number of parameters of a network, without building it.
+    """Print the layer sizes and the number of parameters of a network, without building it.
 
     The training settings of the preset are printed as well. torch is not needed.
 
@@ -101,9 +101,9 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     an empty side, or a side longer than --max-length, are discarded.
 
     With --subwords the units are subwords: byte pair encoding (Sennrich, Haddow and Birch 2016) or a unigram language
-    model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018). With subwords, hardly any word is unknown.
-    The sentencepiece models are stored in the output directory and later in the model file: all other commands read and
-    write tokenised text.
+    model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018). With subwords, very few words are unknown.
+    The sentencepiece models are stored in the output directory and in the model file, so that all other commands read
+    and write tokenised text.
 
     With --alignment an unknown target word that is aligned with a source word at most 7 positions away is mapped to a
     token of this distance (PosUnk of Luong et al. 2015) instead of UNK. The target vocabulary has these 15 tokens in
@@ -164,9 +164,11 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         nargs="+",
         metavar="FILE",
-        help="output files: translations of every --input by the first --model, then by the second, and so on",
+        help="output files: the translations of all --input by the first --model, then those by the second, and so on",
     )
-    parser.add_argument("--report", nargs="+", metavar="FILE", help="output files: statistics of every --output (JSON)")
+    parser.add_argument(
+        "--report", nargs="+", metavar="FILE", help="output files: statistics, one file for each --output (JSON)"
+    )
     parser.add_argument(
         "--beam", type=positive, default=12, help="beam size: number of partial hypotheses per sentence"
     )
@@ -183,17 +185,17 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         help="lexical table p(target word | source word) for --unknown lexicon and position, lex.f2e of "
         "`phrases lexical`",
     )
-    parser.add_argument("--batch", type=positive, default=64, metavar="N", help="number of sentences in a batch")
+    parser.add_argument("--batch", type=positive, default=64, metavar="N", help="batch size in sentences")
     _add_ensembles(parser)
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate texts with the network alone, or with an ensemble that averages the probabilities of its networks.
+    r"""Translate texts with a network, or with an ensemble that averages the probabilities of its networks.
 
-    The method is left-to-right beam search. A completed hypothesis is removed from the beam, which becomes narrower by
-    one; the output is the hypothesis with the highest probability, not normalised by length. If --model is repeated,
-    every model translates all texts, as needed for several runs of a system. If the same model is given twice, it
-    translates the texts only once.
+    The method is left-to-right beam search. When a hypothesis is completed, it is removed from the beam and the beam
+    size is reduced by one. The output is the hypothesis with the highest probability, not normalised by length. If
+    --model is repeated, every model (or ensemble) translates all texts. If the same model is given twice, its
+    translations are computed once.
 
     With --unknown copy the n-th unknown word of a translation is replaced by the n-th source word that is not in the
     source vocabulary. With --unknown lexicon it is replaced by the most probable translation, according to the lexical
@@ -211,9 +213,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
             --output try/dev.filled --beam 4 --unknown lexicon --lexicon results/model/lex.f2e
     """
     if (args.unknown in NEED_LEXICON) != (args.lexicon is not None):
-        raise InputError(
-            f"--lexicon and --unknown {' or '.join(NEED_LEXICON)} must be given together; give both or neither"
-        )
+        raise InputError(f"--lexicon and --unknown {' or '.join(NEED_LEXICON)} must be used together")
     need_torch()
 
     tasks = list(product(map(tuple, args.model), args.input))
@@ -310,11 +310,11 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     The feature ``LSTM0= x`` (see --feature) is appended to the features of every hypothesis; x is ln p of the whole
     translation, including EOS. The total score of a hypothesis is not changed: `tuning optimise` determines the weight
-    of the feature (1 gives the unweighted mean of the paper), and `tuning rerank` selects the best hypotheses with it.
-    `moses add-feature` writes the moses.ini for both commands.
+    of the feature (weight 1 corresponds to the unweighted mean of the paper), and `tuning rerank` selects the best
+    hypotheses with it. `moses add-feature` writes the moses.ini for both commands.
 
-    --model is given once for all n-best lists, or once for each. Every source sentence is encoded once, and common
-    prefixes of its translations are computed once, also across n-best lists.
+    One --model is used for all n-best lists, or one for each list. Every source sentence and every common prefix of its
+    translations is computed once, also across n-best lists.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -322,12 +322,12 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
             --source results/corpus/joined/truecased/dev.en.gz --output try/dev.lstm.nbest
     """
     if not args.feature.isidentifier():
-        raise InputError(f"--feature {args.feature}: must be a name like LSTM0")
+        raise InputError(f"--feature {args.feature}: must be a name such as LSTM0")
     number = len(args.nbest)
     if len(args.output) != number:
-        raise InputError(f"{number} --nbest but {len(args.output)} --output; give the same number of each")
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; the numbers of files must be equal")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
-        raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
+        raise InputError(f"--source and --model: specify one, or one for each of the {number} lists")
     need_torch()
 
     from rnnsmt.networks.devices import set_up_device

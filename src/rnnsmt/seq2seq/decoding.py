@@ -261,7 +261,7 @@ class LexicalTranslations:
             if (word := wanted.get(source)) is not None:
                 table.setdefault(word, {})[target.decode("utf-8", "replace")] = p
         if wanted and not table:
-            say(f"warning: {path}: contains no word of the texts; is this the table p(target | source), lex.f2e?")
+            say(f"warning: {path}: contains no word of the input; is this the table p(target | source), lex.f2e?")
         return cls(table)
 
     def translation(self, word: str) -> str:

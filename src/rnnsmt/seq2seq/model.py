@@ -208,7 +208,8 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
     for path, other in zip(paths[1:], ensemble[1:], strict=True):
         if (other.source.hash(), other.target.hash()) != (first.source.hash(), first.target.hash()):
             raise InputError(
-                f"{path}: has other vocabularies than {paths[0]}; train both networks on the same sentences"
+                f"{path}: its vocabularies differ from those of {paths[0]}; train both networks on the same "
+                "directory of `seq2seq prepare`"
             )
     return ensemble
 

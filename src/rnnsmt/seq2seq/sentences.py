@@ -110,11 +110,15 @@ def prepare_sentences(
             is for subwords, or no pair is left; see also ``make_units``.
     """
     if len(sources) != len(targets):
-        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give the same number of each")
+        raise InputError(
+            f"{len(sources)} --source but {len(targets)} --target files; the numbers of files must be equal"
+        )
     if alignments is not None and len(alignments) != len(sources):
-        raise InputError(f"{len(alignments)} --alignment for {len(sources)} --source files; give one for each")
+        raise InputError(
+            f"{len(alignments)} --alignment but {len(sources)} --source files; the numbers of files must be equal"
+        )
     if alignments is not None and subwords != "none":
-        raise InputError(f"--alignment: there are no position tokens with --subwords {subwords}; leave out one of them")
+        raise InputError(f"--alignment cannot be combined with --subwords {subwords}")
     directory = Path(output_dir)
     units = []
     stats: dict[str, object] = {}
@@ -139,7 +143,7 @@ def prepare_sentences(
                     ids = [of_side.ids(text, eos=True) for text in texts]
                 writer.append(side, np.concatenate(ids), np.array([len(sentence) for sentence in ids]))
         if not writer.sequences:
-            raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; give --max-length")
+            raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; increase --max-length")
     left = {f"pairs left out, {reason}": number for reason, number in left_out.items()}
     stats = {"pairs": writer.sequences, **left, **stats}
     about: dict[str, object] = {"format": FORMAT.version, "subwords": subwords}

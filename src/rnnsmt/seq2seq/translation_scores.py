@@ -218,7 +218,7 @@ def add_to_nbest(
                 scored += len(texts)
         for path, number in zip(nbest, entries, strict=True):
             if not number:
-                raise InputError(f"{path}: is empty; an n-best list is expected")
+                raise InputError(f"{path}: the n-best list is empty")
     return sum(entries), scored
 
 
@@ -242,11 +242,11 @@ def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_E
         fields = fields_of(line, path, number)
         sentence = int(fields[0])
         if f"{feature}=" in fields[2].split():
-            raise InputError(f"{path}, line {number}: already has the feature {feature}; give another --feature")
+            raise InputError(f"{path}, line {number}: already has the feature {feature}; choose another --feature")
         if sentence >= sentences:
             raise InputError(
                 f"{path}, line {number}: sentence number {sentence}, but the source text has "
-                f"{sentences} lines (numbers start at 0); give the source text of this list"
+                f"{sentences} lines (numbers start at 0); use the source text of this list"
             )
         if sentence < last:
             raise InputError(

@@ -207,9 +207,9 @@ def test_stage_refuses_detokenised_text_of_another_length(texts, tmp_path, capsy
     ("more", "said"),
     [
         (["--run", "0"], "must be at least 1"),
-        (["--system", "base line"], "a name consists of"),
-        (["--test-set", "../test"], "a name consists of"),
-        (["--detok-hypothesis", "x"], "must be given together"),
+        (["--system", "base line"], "a name may contain only"),
+        (["--test-set", "../test"], "a name may contain only"),
+        (["--detok-hypothesis", "x"], "must be used together"),
         (["--decode-report", "missing.json"], "no such file"),
     ],
 )

@@ -138,7 +138,7 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
         main(["corpus", "check", *options])
     assert stopped.value.code == 3
     said = capsys.readouterr()
-    assert "later: not checked, because the workflow downloads this file" in said.err
+    assert "later: not checked, because the file has not been downloaded yet" in said.err
     lines = said.out.splitlines()
     assert lines[0] == "mine (bitext): 1,500 lines, 14.0 and 14.0 words per line"
     assert lines[1] == "more (mono): 1,500 lines, 14.0 words per line"
@@ -156,8 +156,8 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--corpus", "a=train=b=c"], "--corpus a=train=b=c: must be NAME=ROLE=SOURCE=TARGET"),
         (["--corpus", "a=mono=b=c"], "--corpus a=mono=b=c: must be"),
         (["--config", "none.yaml"], "none.yaml: no such file"),
-        (["--config", "list.yaml"], "list.yaml: has no list of corpora"),
-        (["--config", "entry.yaml"], "entry.yaml: corpora is not a list of corpora with name, role and files"),
+        (["--config", "list.yaml"], "list.yaml: contains no list of corpora"),
+        (["--config", "entry.yaml"], "entry.yaml: corpora must be a list of entries with name, role and files"),
         (["--config", "broken.yaml"], "broken.yaml, line 2: not valid YAML"),
         (["--corpus", "a=dev=b=c", "--source-lang", "english"], "source language: english is not a language code"),
     ],

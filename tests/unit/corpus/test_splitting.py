@@ -135,12 +135,12 @@ def test_pairs_of_one_file(tmp_path: Path) -> None:
     [
         (
             ["--dev", "5000"],
-            "pairs can be dev or test pairs (both sentences occur once and have 3 to 80 words), 5,040 are",
+            "pairs can be dev or test pairs (both sentences occur once and have 3 to 80 words), but 5,040 are",
         ),
         (["--min-words", "30"], "0 of 722 pairs can be dev or test pairs"),
         (["--similarity", "0"], "--similarity 0.0: must be above 0 and at most 1"),
-        (["--bitext", "x"], "give --source and --target, or --bitext with both sides"),
-        (["--target-lang", "en"], "source and target are the same language, en"),
+        (["--bitext", "x"], "--source and --target, or --bitext, is required"),
+        (["--target-lang", "en"], "source and target have the same language, en"),
     ],
 )
 def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:

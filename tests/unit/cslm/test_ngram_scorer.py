@@ -483,9 +483,9 @@ def test_bad_models(files, tmp_path, stage, capfd):
     ("text", "said"),
     [
         ("", "is empty"),
-        ("le chat\n", "line 1: is not of the form `number ||| text"),
-        ("0 ||| le ||| LM0= 1 ||| 1\nx ||| le ||| LM0= 1 ||| 1\n", "line 2: is not of the form `number ||| text"),
-        ("0 ||| le ||| LM0= 1\n", "line 1: is not of the form `number ||| text"),
+        ("le chat\n", "line 1: expected `number ||| text"),
+        ("0 ||| le ||| LM0= 1 ||| 1\nx ||| le ||| LM0= 1 ||| 1\n", "line 2: expected `number ||| text"),
+        ("0 ||| le ||| LM0= 1\n", "line 1: expected `number ||| text"),
         ("0 ||| le ||| CSLM0= 1 ||| 1\n", "line 1: already has the feature CSLM0"),
     ],
 )
@@ -529,5 +529,5 @@ def test_network_whose_scores_are_no_numbers(tmp_path, reduced):
         weights.data.fill_(3e30)
     save_model(tmp_path / "m.pt", model, VOCABULARY, False, 0, {})
     scorer = NGramScorer(tmp_path / "m.pt", device="cpu", reduced=reduced)
-    with pytest.raises(InputError, match=r"m\.pt: the network produces NaN or infinite scores"):
+    with pytest.raises(InputError, match=r"m\.pt: the network computes NaN or infinite scores"):
         scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))

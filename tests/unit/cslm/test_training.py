@@ -525,7 +525,7 @@ def test_other_settings_are_refused(folder, tmp_path, capfd):
 def test_a_finished_training_gives_way_to_other_settings(folder, tmp_path, capfd):
     assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
     assert main(command_line(folder, tmp_path, "--epochs", "2")) == 0
-    assert "starting over; changed: epochs (was 1, is 2)" in capfd.readouterr().err
+    assert "starting again; changed: epochs (was 1, is 2)" in capfd.readouterr().err
     assert len(json.loads((tmp_path / "h.json").read_text())["curve"]) == 2
 
 

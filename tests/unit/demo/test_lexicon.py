@@ -61,14 +61,18 @@ NOUN, ADJECTIVE, VERB = (
         ),
         ("nouns", NOUN.replace("common", "law"), "domain 'law' is unknown; write one of common, harbour, general"),
         ("nouns", NOUN.replace("\tP", "\tX"), "class 'X' is unknown; write one of P, G, V, O, L, A, E, T"),
-        ("nouns", NOUN.replace("man", ""), "english is empty; fill it in"),
-        ("nouns", NOUN.replace("homme m", "homme"), "'homme' is no French noun; write 'noun m', 'noun f/plural' or"),
-        ("nouns", NOUN + "; ", "french 'homme m; ' has superfluous blanks; take them out"),
+        ("nouns", NOUN.replace("man", ""), "english must not be empty"),
+        (
+            "nouns",
+            NOUN.replace("homme m", "homme"),
+            "'homme' is not a valid noun entry; write 'noun m', 'noun f/plural' or",
+        ),
+        ("nouns", NOUN + "; ", "french 'homme m; ' has superfluous blanks; remove them"),
         ("nouns", NOUN + ";", "an empty translation in 'homme m;'; write 'first; second'"),
-        ("nouns", NOUN + " @sg", "'homme m @sg' is no French noun"),
+        ("nouns", NOUN + " @sg", "'homme m @sg' is not a valid noun entry"),
         ("nouns", NOUN + " @pl", "every French noun has @; one must be usual without it"),
         ("adjectives", ADJECTIVE.replace("*", "PX"), "classes 'PX' has 'X'; write letters of PGVOLAET"),
-        ("verbs", VERB.replace("voir", "vu"), "'vu' is no French infinitive; write one in -er, -ir or -re first"),
+        ("verbs", VERB.replace("voir", "vu"), "'vu' is not an infinitive; the entry must begin with an infinitive"),
         ("verbs", VERB.replace("PG\tP", "PG\tIP"), "objects 'IP' has 'I'; write letters of PGVOLAET"),
         ("phrases", "common\tgreeting\thello\tbonjour", "use 'greeting' is unknown; write one of adverb, opening"),
         ("names", "ship\tmiddle\tba da", "part 'middle' of ship; write first, middle, last in this order"),
@@ -100,7 +104,7 @@ def test_a_bad_line_is_reported(
     [
         (b"", ": no header; write ending, present, subjunctive, future, participle, separated by tabs"),
         (b"# a comment\nending\tpresent\n", ", line 2: the header is 'ending\\tpresent'; write ending, present, sub"),
-        (b"\xe9\n", ", line 1: not UTF-8 at byte 0; convert it first"),
+        (b"\xe9\n", ", line 1: not UTF-8 at byte 0; convert"),
     ],
 )
 def test_a_bad_table_is_reported(tmp_path: Path, content: bytes, said: str) -> None:

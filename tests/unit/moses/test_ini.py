@@ -109,7 +109,7 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
         ("[stakc]\n100\n", r"\[stakc\] 100"),
         (
             "[mapping]\n0 T 0\n1 T 1\n",
-            r"\[mapping\] 0 T 0, 1 T 1: .* every phrase table is an alternative of its own; use 0 T 0$",
+            r"\[mapping\] 0 T 0, 1 T 1: .* the phrase tables are independent alternatives; use 0 T 0$",
         ),
     ],
 )

@@ -159,13 +159,13 @@ def test_other_segmentations_are_refused(text):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("0 ||| x y ||| LM0= -1 ||| -1", "differ from the sentence"),
-        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0", "differ from the sentence"),
-        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "differ from the sentence"),
-        ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "differ from the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1", "do not match the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0", "do not match the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "do not match the sentence"),
+        ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "do not match the sentence"),
         ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=2", "do not follow"),
         ("2 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=1", "the text has 2 lines"),
-        ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "differ from the sentence"),
+        ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "do not match the sentence"),
     ],
 )
 def test_details_of_another_text_are_refused(tmp_path, line, said):

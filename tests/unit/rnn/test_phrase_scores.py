@@ -221,7 +221,7 @@ def test_refuses_shards(folder, tmp_path, capsys, shard):
     output = tmp_path / "x.npy"
     with pytest.raises(SystemExit):
         score(folder, output, f"--shard={shard}")
-    assert f"argument --shard: {shard}: write K/N" in capsys.readouterr().err
+    assert f"argument --shard: {shard}: must be K/N" in capsys.readouterr().err
     assert not output.exists()
 
 

@@ -188,7 +188,10 @@ def test_an_empty_phrase_table_is_told(folder: Path, capsys: pytest.CaptureFixtu
     assert "no phrase pairs" not in capsys.readouterr().err
     (folder / "model" / "phrase-table").write_text("")
     assert main(_command(folder)) == 0
-    assert "phrase-table: contains no phrase pairs; all words will be untranslated" in capsys.readouterr().err
+    assert (
+        "phrase-table: contains no phrase pairs; all words that no other table contains remain untranslated"
+        in capsys.readouterr().err
+    )
 
 
 def _change_ini(folder: Path, more: str) -> None:

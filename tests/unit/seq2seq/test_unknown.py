@@ -94,7 +94,7 @@ def test_the_table_is_read_for_the_words_of_the_text(tmp_path: Path, capsys: pyt
     assert (lexicon.translation("dog"), lexicon.translation("cat"), lexicon.translation("Xa")) == ("chien", "cat", "Xa")
     assert "warning" not in capsys.readouterr().err
     LexicalTranslations.read(path, ["chien"])
-    assert "contains no word of the texts; is this the table p(target | source), lex.f2e?" in capsys.readouterr().err
+    assert "contains no word of the input; is this the table p(target | source), lex.f2e?" in capsys.readouterr().err
     path.write_text("chien dog 0.9\nchien dog\n")
     with pytest.raises(InputError, match="line 2: expected 'word word probability'"):
         LexicalTranslations.read(path, ["dog"])
@@ -111,7 +111,7 @@ def test_lexicon_and_its_file_go_together(tmp_path: Path, capsys: pytest.Capture
     command = f"seq2seq translate --model {model} --input {text} --output {tmp_path}/out --beam 1".split()
     for wrong in (["--unknown", "lexicon"], ["--lexicon", str(table)], ["--unknown", "copy", "--lexicon", str(table)]):
         assert main([*command, *wrong]) == 2
-        said = "--lexicon and --unknown lexicon or position must be given together; give both or neither"
+        said = "--lexicon and --unknown lexicon or position must be used together"
         assert said in capsys.readouterr().err
     assert main([*command, "--unknown", "lexicon", "--lexicon", str(table)]) == 0
     assert (tmp_path / "out").read_text() == "le belette .\n"

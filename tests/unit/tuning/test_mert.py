@@ -344,7 +344,7 @@ def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, s
     refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed: {said} (was ", "to start over")
     (tmp_path / "finished").rename(tmp_path / "state" / "finished.json")
     assert main(command(model, tmp_path, **changed)) == 0
-    assert "the finished run in this directory had other settings; starting over" in capsys.readouterr().err
+    assert "the finished run in this directory had different settings; starting again" in capsys.readouterr().err
 
 
 def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):

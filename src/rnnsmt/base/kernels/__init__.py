@@ -1,1 +1,1 @@
-"""Numba kernels shared by several chapters."""
+"""Numba kernels shared by several packages."""
