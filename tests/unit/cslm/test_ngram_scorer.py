@@ -286,7 +286,7 @@ def test_rescore_with_back_off(files, twin, tmp_path, capfd):
         assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
     for option in (["--unknown", "word"], ["--normalize", "no"]):
         assert main([str(part) for part in [*command, "--model", files / "exact.pt", *option]]) == 2
-        refused(capfd, "rescore", "--lm: is instead of --unknown")
+        refused(capfd, "rescore", "--lm cannot be combined with --unknown")
 
 
 def test_back_off_sums_to_one(files, multi30k_tok, tmp_path):
