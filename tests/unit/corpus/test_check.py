@@ -85,8 +85,8 @@ def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.Captu
     assert (test["figures"]["source_in_training"], test["figures"]["source_near_training"]) == (10, 5)
     assert (test["figures"]["target_in_training"], test["figures"]["in_dev"]) == (0, 2)
     assert test["warnings"] == [
-        "10 of 130 source sentences are also in the training text, and 5 have a near-duplicate there; they are easier "
-        "to translate than new text",
+        "10 of 130 source sentences are also in the training text, and 5 have a near-duplicate there, which makes "
+        "scores too high",
         "2 of its sentences are also in dev",
     ]
 

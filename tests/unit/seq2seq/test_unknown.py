@@ -229,7 +229,7 @@ def test_bad_input_of_positions(mirrored: Path, tmp_path: Path, capsys: pytest.C
 
     sizes = f"--source-vocab-size 5 --target-vocab-size 5 --output-dir {tmp_path}/out"
     prepare = f"seq2seq prepare --source {mirrored}/s --target {mirrored}/t {sizes}"
-    assert "there are no position tokens with --subwords bpe" in said(
+    assert "--alignment cannot be combined with --subwords bpe" in said(
         f"{prepare} --alignment {mirrored}/links --subwords bpe"
     )
     assert "2 --alignment for 1 --source files" in said(f"{prepare} --alignment {mirrored}/links {mirrored}/links")
