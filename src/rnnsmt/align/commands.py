@@ -261,7 +261,7 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
         default="grow-diag-final-and",
         help="symmetrisation heuristic")  # fmt: skip
     add("--order", choices=["atools", "symal"], default="atools",
-        help="order in which grow-diag tries links: that of fast_align's atools or that of Moses' symal")  # fmt: skip
+        help="order in which grow-diag tries links: as in atools (fast_align) or in symal (Moses)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: combined alignment, sorted by source position")
 
 

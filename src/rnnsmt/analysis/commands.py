@@ -340,7 +340,7 @@ def embeddings_options(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=1, help="random seed of the sample and of t-SNE")
     add("--output-json", required=True, metavar="FILE", help="output file: points, labels and clusters (JSON)")
     add("--output-zooms", nargs="+", required=True, metavar="FILE",
-        help="output files: the enlarged clusters, as .png or .svg by suffix")  # fmt: skip
+        help="output files: enlarged views of the clusters (.png or .svg)")  # fmt: skip
     add_output(parser)
 
 

@@ -37,7 +37,7 @@ STYLE: Any = {
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add ``--output``, with one file for each format."""
     parser.add_argument(
-        "--output", nargs="+", required=True, metavar="FILE", help="output files: the figure, as .png or .svg by suffix"
+        "--output", nargs="+", required=True, metavar="FILE", help="output files: the figure (.png or .svg)"
     )
 
 

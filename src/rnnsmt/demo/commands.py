@@ -18,7 +18,7 @@ def make_options(parser: argparse.ArgumentParser) -> None:
         help="scale factor of the number of training lines, 0.01 to 100",
     )
     parser.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="number of processes; does not affect the text"
+        "--threads", type=int, default=1, metavar="N", help="number of processes; does not affect the result"
     )
 
 

@@ -434,7 +434,11 @@ def oracle_options(parser: argparse.ArgumentParser) -> None:
     add("--sizes", type=positive, nargs="+", default=[], metavar="N",
         help="also compute the oracle BLEU of the first N translations of every list")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: BLEU (JSON)")
-    add("--output-text", metavar="FILE", help="output file: translations selected by the corpus oracle of whole lists")
+    add(
+        "--output-text",
+        metavar="FILE",
+        help="output file: translations that the corpus oracle selects from the complete lists",
+    )
 
 
 def oracle(args: argparse.Namespace) -> dict[str, object]:

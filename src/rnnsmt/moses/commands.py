@@ -258,7 +258,9 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; the numbers of files must be equal")
     if not all(name.isidentifier() for name in args.name) or not math.isfinite(args.weight):
         names = " ".join(args.name)
-        raise InputError(f"--name {names} --weight {args.weight}: the name must be like LSTM0 and the weight finite")
+        raise InputError(
+            f"--name {names} --weight {args.weight}: the name must have the form LSTM0, and the weight must be finite"
+        )
     for path, output in zip(args.ini, args.output, strict=True):
         ini = MosesIni.read(path)
         for name in args.name:
@@ -451,7 +453,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     """
     runs = len(args.seed)
     if not runs == len(args.output_ini) == len(args.output_history) == len(args.state_dir):
-        raise InputError(f"{runs} --seed need {runs} --output-ini, --output-history and --state-dir")
+        raise InputError(f"{runs} --seed values require {runs} --output-ini, --output-history and --state-dir")
     if len(args.ini) not in (1, runs):
         raise InputError(f"{len(args.ini)} --ini for {runs} runs; give one, or one for each")
 

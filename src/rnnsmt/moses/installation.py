@@ -444,9 +444,7 @@ def run(
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
-            raise InputError(
-                f"{name}: took longer than {limit:.0f} s and was stopped; see its output in {log}"
-            ) from None
+            raise InputError(f"{name}: took longer than {limit:.0f} s and was stopped; full output in {log}") from None
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError):

@@ -177,11 +177,11 @@ def prune_options(parser: argparse.ArgumentParser) -> None:
         "pairs)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
     add("--origins", metavar="FILE",
-        help="file of `phrases score --output-origins` for --phrase-table; requires --output-origins")  # fmt: skip
+        help="folds of the phrase pairs, file of `phrases score --output-origins`; needs --output-origins")  # fmt: skip
     add(
         "--output-origins",
         metavar="FILE",
-        help="output file: the lines of --origins for the phrase pairs that are kept (.npy)",
+        help="output file: folds of the phrase pairs that are kept (.npy)",
     )
     add_resources(parser)
 

@@ -194,7 +194,7 @@ def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list
     if text is None:
         return []
     if first == end:
-        raise InputError(f'{where}: translation="{text[:30]}" covers no word; put the tag around words, or give span=')
+        raise InputError(f'{where}: translation="{text[:30]}" covers no word; put the tag around words, or add span=')
     targets, probabilities = text.split("||"), attributes.get("prob", "").split("||")
     if probabilities == [""]:
         probabilities = ["1"] * len(targets)

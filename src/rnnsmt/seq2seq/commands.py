@@ -23,7 +23,7 @@ def _add_ensembles(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="FILE",
-        help="model file written by `seq2seq train`; several files are an ensemble; may be repeated",
+        help="model file written by `seq2seq train`; several files form an ensemble; may be repeated",
     )
     add_device(parser)
 

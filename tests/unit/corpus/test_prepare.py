@@ -379,7 +379,7 @@ def test_another_encoding_is_refused(
     """Neither rejected nor repaired line by line, whichever side it is."""
     assert work.pair("The sea in summer\n" * 40, b"La mer\n" * (40 - bad) + LATIN * bad, *options) == 2
     (line,) = capsys.readouterr().err.strip().split("\n")
-    share = f"t.fr: {bad} of 40 lines ({100 * bad // 40} %) are not UTF-8, the first is line {41 - bad}; "
+    share = f"t.fr: {bad} of 40 lines ({100 * bad // 40} %) are not valid UTF-8 (first: line {41 - bad}); "
     assert share in line
     assert "iconv -f ISO-8859-1 -t UTF-8" in line
     assert work.nothing_written("s.en", "t.fr")

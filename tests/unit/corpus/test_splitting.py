@@ -155,4 +155,4 @@ def test_variants_of_one_sentence_are_no_test_set(tmp_path: Path, capsys: pytest
         lines = [f"this is one sentence of a long list, with the only word {word} in it\n" for word in WORDS]
         (tmp_path / f"all.{lang}").write_text("".join(lines))
     assert split(tmp_path) == 2
-    assert "only 1 of the pairs drawn are not similar to each other, 30 dev and 40 test" in capsys.readouterr().err
+    assert "only 1 of the pairs drawn are not similar to each other, but 30 dev and 40 test" in capsys.readouterr().err

@@ -89,7 +89,7 @@ def test_the_decoder_is_tried(home, tmp_path):
         InputError, match=r"LM of order 7.*compiled for 6; build a newer Moses, with --max-kenlm-order=7"
     ):
         try_decoder(old, 7)
-    with pytest.raises(InputError, match="does not run"):
+    with pytest.raises(InputError, match="cannot be run"):
         try_decoder(tmp_path / "none", 5)
     with pytest.raises(InputError, match="cannot translate a word"):
         try_decoder(script(tmp_path / "mute", "cat > /dev/null; echo b"), 5)

@@ -305,7 +305,7 @@ def test_score_and_embed(system, tmp_path):
     with pytest.raises(InputError, match="0 words"):
         loaded.score("a", " ")
     assert main([*described(system), "--rnn", f"{tmp_path}/m.pt", "--vocabulary", *vocabularies[::-1]]) == 0
-    with pytest.raises(InputError, match="other vocabularies"):
+    with pytest.raises(InputError, match="its vocabularies differ"):
         System(system).embed("a")
 
 
