@@ -140,7 +140,7 @@ def noun(row: LexiconRow) -> Noun:
         plural = match["plural"] or noun_plural(words)
         translations.append(FrenchNoun(words.split(), plural.split(), match["gender"] == "f", match["context"] or ""))
     if all(translation.context for translation in translations):
-        raise row.error("every French noun has @; one must be usual without it")
+        raise row.error("every French noun has @; at least one must be without @")
     kind = row.one_of("class", tuple(KINDS))
     return Noun(row["english"], row["plural"] or english.plural(row["english"]), translations, kind)
 
@@ -195,7 +195,9 @@ def names() -> dict[str, list[list[str]]]:
         kind = row.one_of("kind", tuple(NAME_PARTS))
         expected = NAME_PARTS[kind][len(parts[kind]) :][:1]
         if row["part"] not in expected:
-            raise row.error(f"part {row['part']!r} of {kind}; write {', '.join(NAME_PARTS[kind])} in this order")
+            raise row.error(
+                f"part {row['part']!r} of {kind}; the parts must be {', '.join(NAME_PARTS[kind])} in this order"
+            )
         parts[kind].append(row["words"].split())
     return parts
 

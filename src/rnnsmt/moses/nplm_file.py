@@ -214,13 +214,14 @@ def _matrix(lines: Iterator[str], shape: tuple[int, int], where: str) -> NDArray
     rows = list(itertools.islice(lines, shape[0]))
     more = next(lines, None) is not None
     if len(rows) != shape[0] or more:
-        raise InputError(f"{where}: has {'more' if more else len(rows)} rows than the {shape[0]} of \\config; {REMEDY}")
+        found = "more" if more else f"only {len(rows)}"
+        raise InputError(f"{where}: has {found} rows, but \\config specifies {shape[0]}; {REMEDY}")
     try:
         found = np.loadtxt(io.StringIO("\n".join(rows)), np.float32, comments=None, ndmin=2)
     except (ValueError, OverflowError):
         raise InputError(f"{where}: non-numeric value, or rows of different lengths; {REMEDY}") from None
     if found.shape != shape:
-        raise InputError(f"{where}: {found.shape[1]} numbers in a row, {shape[1]} by \\config; {REMEDY}")
+        raise InputError(f"{where}: {found.shape[1]} numbers in a row, but \\config specifies {shape[1]}; {REMEDY}")
     if not np.isfinite(found).all():
         raise InputError(f"{where}: contains NaN or infinite values; {REMEDY}")
     return found
