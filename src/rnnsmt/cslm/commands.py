@@ -219,9 +219,9 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     including ``</s>``. The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with
     the feature, `tuning optimise` determines its weight, and `tuning rerank` selects the best hypotheses with it.
 
-    With --lm, a word outside the shortlist has its probability under this n-gram model, and the words of the shortlist
-    share the probability that the n-gram model gives to all of them, in proportion to the exact softmax of the CSLM
-    (Schwenk 2007).
+    With --lm, words outside the shortlist are scored by this n-gram model. The total probability of the words of the
+    shortlist under the n-gram model is divided among them in proportion to the exact softmax of the CSLM (Schwenk
+    2007).
 
     Example, in the directory of a run of the embedded corpus:
 

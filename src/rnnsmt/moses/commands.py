@@ -391,8 +391,8 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     tasks = len(args.ini) * len(args.input)
     if not tasks == len(args.output) == len(args.output_details) == len(args.report):
         raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output, --output-details, --report, "
-            f"but there are {len(args.output)}, {len(args.output_details)} and {len(args.report)}"
+            f"{len(args.ini)} --ini and {len(args.input)} --input require {tasks} --output, --output-details and "
+            f"--report files each, but there are {len(args.output)}, {len(args.output_details)} and {len(args.report)}"
         )
 
     from rnnsmt.moses.engine import Limits

@@ -199,7 +199,12 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 def shortlist_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: numbers of words (.npy)")
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="output file: number of words outside the shortlist for every phrase pair (.npy)",
+    )
 
 
 def shortlist(args: argparse.Namespace) -> dict[str, object]:

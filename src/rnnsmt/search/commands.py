@@ -68,8 +68,9 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     reports, details, lists = (given or [None] * tasks for given in (args.report, args.output_details, args.nbest_file))
     if not tasks == len(args.output) == len(reports) == len(details) == len(lists):
         raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output and as many --report, "
-            f"--output-details and --nbest-file, if any, but there are {len(args.output)}, {len(reports)}, "
+            f"{len(args.ini)} --ini and {len(args.input)} --input require {tasks} --output files, and as many "
+            f"--report, --output-details and --nbest-file files or none, but there are {len(args.output)}, "
+            f"{len(reports)}, "
             f"{len(details)} and {len(lists)}"
         )
 

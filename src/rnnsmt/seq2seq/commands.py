@@ -177,7 +177,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         choices=REPLACEMENTS,
         default="keep",
         help="replacement of unknown words of the translation; keep: <unk>; copy: unknown words of the source; "
-        "lexicon: translations from --lexicon; position: the same, of the source words that position tokens point at",
+        "lexicon: translations from --lexicon; position: the same, for the source words whose positions the network "
+        "predicts",
     )
     parser.add_argument(
         "--lexicon",
@@ -201,9 +202,9 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     source vocabulary. With --unknown lexicon it is replaced by the most probable translation, according to the lexical
     table of a word alignment, of a source word that has no translation among the known words of the hypothesis. Source
     words outside the source vocabulary are preferred, then those whose most probable translation is outside the target
-    vocabulary. Source words that are not in the table are copied. With --unknown position the source word is the one
-    that the position token of the network points at; the network must be trained on sentences that were prepared with
-    --alignment. Unknown words without a position token are deleted.
+    vocabulary. Source words that are not in the table are copied. With --unknown position, the source word is the one
+    whose position the network predicts (position tokens); the network must be trained on sentences that were prepared
+    with --alignment. Unknown words without a position token are deleted.
 
     Examples, in the directory of a run of the embedded corpus:
 
@@ -220,8 +221,8 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     reports = args.report or [None] * len(tasks)
     if not len(tasks) == len(args.output) == len(reports):
         raise InputError(
-            f"{len(args.model)} --model and {len(args.input)} --input need {len(tasks)} --output and as many --report, "
-            f"if any, but there are {len(args.output)} and {len(reports)}"
+            f"{len(args.model)} --model and {len(args.input)} --input require {len(tasks)} --output files, and as "
+            f"many --report files or none, but there are {len(args.output)} and {len(reports)}"
         )
 
     from rnnsmt.base.io import write_lines

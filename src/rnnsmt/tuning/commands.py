@@ -212,8 +212,9 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
     reports = args.report or [None] * len(tasks)
     if not len(tasks) == len(args.nbest) == len(args.output) == len(reports):
         raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input need {len(tasks)} --nbest, as many --output and "
-            f"--report, if any, but there are {len(args.nbest)}, {len(args.output)} and {len(reports)}"
+            f"{len(args.ini)} --ini and {len(args.input)} --input require {len(tasks)} --nbest files, as many "
+            f"--output files, and as many --report files or none, but there are {len(args.nbest)}, "
+            f"{len(args.output)} and {len(reports)}"
         )
     sums = {"sentences": 0, "not the first of their list": 0}
     for (path, text), nbest, output, report in zip(tasks, args.nbest, args.output, reports, strict=True):

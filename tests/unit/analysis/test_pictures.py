@@ -101,7 +101,7 @@ def test_a_sample_depends_on_its_seed(folder):
         ("rnn", {"rnn.json": "{}"}, "no learning curve"),
         ("rnn", {"rnn.json": '{"curve": [{"epoch": 1}]}'}, "neither perplexities nor log probabilities"),
         ("mert", {"--history": "mert.json"}, "write SYSTEM=FILE"),
-        ("mert", {"mert.json": '{"iterations": []}'}, "no iterations"),
+        ("mert", {"mert.json": '{"iterations": []}'}, "no tuning iterations"),
         ("scatter", {"--scores": "1.npy"}, "2 scores, but"),
         ("scatter", {"--seed": "-1"}, "must be at least 0"),
         ("scatter", {"table.txt": "a ||| b ||| 1 1\n" * 4}, "but the direct probability p(e|f) is the third score"),

@@ -125,5 +125,5 @@ def test_damaged_pairs(tmp_path):
         Pairs.open(folder)
     (folder / "vocab.target.txt").write_text(text)
     (folder / "pairs.json").write_text("[]")
-    with pytest.raises(InputError, match="written by another version"):
+    with pytest.raises(InputError, match="was written by a different version"):
         Pairs.open(folder)

@@ -159,7 +159,7 @@ def test_inis_of_other_models_translate_as_each_alone(folder: Path, capsys: pyte
 
 def test_as_many_outputs_as_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = _refused(folder, capsys, "--report", str(folder / "a"), str(folder / "b"))
-    assert "1 --ini and 1 --input need 1 --output and as many --report" in said
+    assert "1 --ini and 1 --input require 1 --output files" in said
 
 
 def test_a_word_passed_through_is_the_same_as_in_a_phrase(folder: Path) -> None:
@@ -511,7 +511,7 @@ def test_what_is_no_segmentation(text: str) -> None:
 def test_an_output_that_is_there_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ini, text, out = (str(folder / name) for name in ("model/moses.ini", "in.txt", "o"))
     assert main(["search", "decode", "--ini", ini, "--input", text, text, "--output", out, out]) == 2
-    assert "given twice" in capsys.readouterr().err
+    assert "used twice" in capsys.readouterr().err
 
 
 def test_a_long_line_of_the_last_text_is_found_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

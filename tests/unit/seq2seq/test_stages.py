@@ -323,7 +323,7 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
     report = json.loads((lists / "2.two.json").read_text())
     assert (report["sentences"], report["words"], report["unknown_words"]) == (2, 3, 0)
     assert main(f"seq2seq translate {small} {other} {texts} {lists}/two.alone".split()) == 2
-    assert "2 --model and 2 --input need 4 --output" in capsys.readouterr().err
+    assert "2 --model and 2 --input require 4 --output" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -382,8 +382,8 @@ def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
     [
         (["--seed", "1", "2"], "as many of each as there are runs"),
         (["--seed", "1", "-1"], "--seed -1: must be at least 0"),
-        (["--state-dir", "state", "x/../state"], "--state-dir x/../state: given twice"),
-        (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: given twice"),
+        (["--state-dir", "state", "x/../state"], "--state-dir x/../state: used twice"),
+        (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: used twice"),
     ],
 )
 def test_bad_options_of_several_runs_are_refused(model, tmp_path, capsys, more, said, monkeypatch):
