@@ -85,7 +85,11 @@ def test_principal_components_are_those_of_the_covariance() -> None:
 
 def test_groups_of_sentences() -> None:
     assert read_groups(["a b", " c ", "d", "", "", "e", "f", "g", ""], "x") == [["a b", "c", "d"], ["e", "f", "g"]]
-    for lines, said in ((["", " "], "no sentence"), (["a", "a", "b"], "twice"), (["a", "b"], "fewer than 3")):
+    for lines, said in (
+        (["", " "], "no sentences"),
+        (["a", "a", "b"], "duplicate sentence"),
+        (["a", "b"], "fewer than 3"),
+    ):
         with pytest.raises(InputError, match=said):
             read_groups(lines, "x")
 

@@ -489,6 +489,6 @@ def test_a_full_terminal_is_a_sentence(monkeypatch, unbuffered):
         error = process.communicate()[1]
     assert process.returncode == 2
     assert error == (
-        "rnnsmt rnn describe: error: a file could not be written (No space left on device); free disk space and run it "
-        "again\n"
+        "rnnsmt rnn describe: error: a file cannot be written (No space left on device); free disk space and run the "
+        "same command again\n"
     )

@@ -308,7 +308,7 @@ def test_long_lines_and_unlimited_distortion(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"a ||| b\n", "line 1: |||"),
+        (b"a ||| b\n", "line 1: contains |||"),
         (b"a\nb\x00c\n", "line 2: control character U+0000"),
         (b"a\tb\n", "U+0009"),
         ("a\x85b\n".encode(), "U+0085"),
@@ -331,9 +331,9 @@ def test_input_that_is_no_tokenised_text(
             "phrase-table",
             r"^a \|\|\| .*",
             "a ||| u ||| 0.1 0.2 0.3 ||| 0-0 ||| |||",
-            "line 1: does not have the 4 score",
+            "line 1: does not have the 4 scores",
         ),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 0.3 1 1 |||", "line 1: does not have the 4 score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 0.3 1 1 |||", "line 1: does not have the 4 scores"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 nan 1 |||", "line 1: 'nan' is not a score"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 -1 1 |||", "line 1: '-1' is not a score"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 x 1 |||", "line 1: 'x' is not a score"),
@@ -341,7 +341,7 @@ def test_input_that_is_no_tokenised_text(
         ("phrase-table", r"^a \|\|\| .*", "", "line 1: 1 field(s) between |||"),
         ("phrase-table", r"^a \|\|\| .*", " ||| u ||| 1 1 1 1", "line 1: the source phrase is empty"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| \udcff ||| 1 1 1 1", "not UTF-8"),
-        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1", "line 1: does not have the 6 score"),
+        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1", "line 1: does not have the 6 scores"),
         (
             "reordering",
             r"^b \|\|\| (.*) \|\|\| .*",

@@ -363,7 +363,7 @@ def test_options_that_do_not_go_together(system, capsys, words, said):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [(["--output", name], "ends in .tar.gz") for name in ("x.zip", ".tar", "...tar.gz")]
+    ("words", "said"), [(["--output", name], "must end in .tar.gz") for name in ("x.zip", ".tar", "...tar.gz")]
 )
 def test_packing_refuses(system, capsys, words, said):
     assert main(["pack", "--system", str(system), *words]) == 2
