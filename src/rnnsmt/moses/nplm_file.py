@@ -214,8 +214,8 @@ def _matrix(lines: Iterator[str], shape: tuple[int, int], where: str) -> NDArray
     rows = list(itertools.islice(lines, shape[0]))
     more = next(lines, None) is not None
     if len(rows) != shape[0] or more:
-        found = "more" if more else f"only {len(rows)}"
-        raise InputError(f"{where}: has {found} rows, but \\config specifies {shape[0]}; {REMEDY}")
+        count = "more" if more else f"only {len(rows)}"
+        raise InputError(f"{where}: has {count} rows, but \\config specifies {shape[0]}; {REMEDY}")
     try:
         found = np.loadtxt(io.StringIO("\n".join(rows)), np.float32, comments=None, ndmin=2)
     except (ValueError, OverflowError):
