@@ -480,6 +480,15 @@ def test_lists_are_scored_once_for_all_weights(workflow):
     assert jobs.items() >= (expected | lists | {"mert": 4, "rnn_train": 1, "cslm_train": 1}).items()
 
 
+def test_words_outside_the_shortlist_in_lists(workflow):
+    """By the CSLM, or by the first n-gram model, which is then an input."""
+    settings = ["compare=[baseline, baseline+cslm]"]
+    assert "--unknown class --device" in workflow.commands("cslm_rescore", *settings)
+    assert "--unknown class --lm results/model/lm.arpa.gz --device" in workflow.commands(
+        "cslm_rescore", *settings, "cslm={unknown_in_lists: lm}"
+    )
+
+
 def test_networks_of_lstms(workflow):
     """The runs of tuning take turns on the trainings, an ensemble on as many networks of each."""
     systems = "systems={baseline+lstm_pair: {rescores: baseline, network: lstm, ensemble: 2, weight: even}}"
