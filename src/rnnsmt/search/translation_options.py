@@ -201,11 +201,13 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
     """Return reordering scores ``float64`` [rows, 8] of rows of the table, 0 for row -1, and their forward classes."""
     scores, of_table = model.reordering_scores, row_of >= 0
     reordering = np.zeros((len(row_of), len(scores)))
-    found = model.reordering.log_scores[model.reordering.row_of[row_of[of_table]]]
-    reordering[of_table] = np.where(scores >= 0, found[:, scores], 0.0)
-    classes = np.unique(reordering[of_table, 4:], axis=0, return_inverse=True)[1].reshape(-1)
+    # many pairs share their scores: sort the rows of these, not of all pairs
+    shared, place = np.unique(model.reordering.row_of[row_of[of_table]], return_inverse=True)
+    found = np.where(scores >= 0, model.reordering.log_scores[shared][:, scores], 0.0)
+    reordering[of_table] = found[place]
+    classes = np.unique(found[:, 4:], axis=0, return_inverse=True)[1].reshape(-1)
     forward_class = np.full(len(row_of), classes.max(initial=-1) + 1, np.int32)
-    forward_class[of_table] = classes
+    forward_class[of_table] = classes[place]
     return reordering, forward_class
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
-from rnnsmt.lm.automaton import lm_slot, query, word_bit
+from rnnsmt.lm.automaton import lm_slot, may_follow, query, word_hash
 from rnnsmt.search.kernels.features import LEFT, MONOTONE, RIGHT, SWAP, coverage_future, orientation_of
 from rnnsmt.search.kernels.records import BINS, JOINT_CONTEXTS, JOINT_STATES, QUERIES
 
@@ -415,8 +415,8 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
         for k in range(waiting):
             request = work.requests[active[k]]
             word, state = words[request.position], request.state
-            bit = word_bit(word)
-            while state != 0 and lm.states[state].followers & bit == np.uint64(0):
+            hashed = word_hash(word)
+            while state != 0 and not may_follow(lm, state, hashed):
                 request.total += lm.states[state].backoff
                 state = lm.states[state].link
             request.state = state

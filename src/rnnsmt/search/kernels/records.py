@@ -15,7 +15,7 @@ import numpy as np
 
 from rnnsmt.lm.automaton import LmArrays
 
-CACHE_SLOTS = 1 << 14
+CACHE_SLOTS = 1 << 12
 """Size of ``Work.cache``, a power of two."""
 
 
