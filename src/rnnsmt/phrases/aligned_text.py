@@ -106,6 +106,7 @@ def read_aligned_blocks(
     source_words: WordNumbers,
     target_words: WordNumbers,
     figures: TextStats,
+    tokens: int | None = None,
 ) -> Iterator[AlignedBlock]:
     """Yield the sentence pairs of all corpora with their links; update the vocabularies and the statistics.
 
@@ -113,6 +114,7 @@ def read_aligned_blocks(
         sources, targets, alignments: files; the n-th files belong together.
         source_words, target_words: vocabularies, updated.
         figures: statistics, updated.
+        tokens: number of source and target words of a block; None: ``BLOCK_TOKENS``.
 
     Raises:
         InputError: the files have different lengths or no sentence at all, text is not UTF-8 or contains ``|||`` or
@@ -120,7 +122,7 @@ def read_aligned_blocks(
     """
     check_file_lists(sources, targets, alignments)
     for paths in zip(sources, targets, alignments, strict=True):
-        for first_line, rows in _read_rows(paths):
+        for first_line, rows in _read_rows(paths, tokens or BLOCK_TOKENS):
             block = _to_block(paths, first_line, rows, source_words, target_words, figures)
             figures.sentences += block.sentences
             figures.source_words += len(block.source)
@@ -136,8 +138,8 @@ Rows = tuple[list[list[bytes]], list[list[bytes]], list[bytes]]
 """Words of the source lines, words of the target lines, alignment lines."""
 
 
-def _read_rows(paths: tuple[str, str, str]) -> Iterator[tuple[int, Rows]]:
-    """Yield (number of the first line, rows) for blocks of about ``BLOCK_TOKENS`` words."""
+def _read_rows(paths: tuple[str, str, str], most: int) -> Iterator[tuple[int, Rows]]:
+    """Yield (number of the first line, rows) for blocks of about ``most`` words."""
     streams = [read_byte_lines(path) for path in paths]
     number, first, tokens = 0, 1, 0
     rows: Rows = ([], [], [])
@@ -151,7 +153,7 @@ def _read_rows(paths: tuple[str, str, str]) -> Iterator[tuple[int, Rows]]:
         rows[1].append(_words(target, paths[1], number))
         rows[2].append(links)
         tokens += len(rows[0][-1]) + len(rows[1][-1])
-        if tokens >= BLOCK_TOKENS:
+        if tokens >= most:
             yield first, rows
             first, tokens, rows = number + 1, 0, ([], [], [])
     if rows[0]:

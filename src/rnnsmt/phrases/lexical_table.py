@@ -1,14 +1,16 @@
 """Lexical translation tables (``lex.e2f``, ``lex.f2e``): counting, writing and reading."""
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines
+from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, read_line_blocks
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 
 NULL = b"NULL"
@@ -145,13 +147,30 @@ def read_lexical_table(
     Raises:
         InputError: as ``lexical_lines``.
     """
-    columns: tuple[list[int], list[int], list[float]] = ([], [], [])
-    for word, condition, probability in lexical_lines(path):
-        if word in words and condition in given:
-            columns[0].append(words[word])
-            columns[1].append(given[condition])
-            columns[2].append(probability)
-    return np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float64)
+    codes: tuple[list[NDArray[np.int64]], ...] = ([np.empty(0, np.int64)], [np.empty(0, np.int64)])
+    values = [np.empty(0)]
+    for block in read_line_blocks(path):
+        text = np.frombuffer(block, np.uint8)
+        ends = text[(text == ord(" ")) | (text == ord("\n"))]
+        fields = block.replace(b"\n", b" ").split(b" ")[:-1]
+        try:
+            probabilities = np.fromiter(map(float, fields[2::3]), np.float64, len(fields) // 3)
+            well_formed = bytes(ends) == b"  \n" * len(probabilities) and bool(
+                ((probabilities >= 0.0) & (probabilities <= 1.0)).all()
+            )
+        except ValueError:
+            well_formed = False
+        if not well_formed:
+            deque(lexical_lines(path), 0)  # names the first such line
+        word, condition = (
+            np.fromiter(map(numbers.get, fields[place::3], repeat(-1)), np.int64, len(probabilities))
+            for place, numbers in enumerate((words, given))
+        )
+        known = (word >= 0) & (condition >= 0)
+        codes[0].append(word[known])
+        codes[1].append(condition[known])
+        values.append(probabilities[known])
+    return np.concatenate(codes[0]), np.concatenate(codes[1]), np.concatenate(values)
 
 
 WordProbabilities = Mapping[tuple[bytes, bytes], float]
