@@ -48,11 +48,10 @@ def count_lexical(
     Raises:
         InputError: as ``read_aligned_blocks``.
     """
-    source_words, target_words, figures = WordNumbers(), WordNumbers(), TextStats()
-    source_null, target_null = source_words[NULL], target_words[NULL]
+    source_words, target_words, figures = WordNumbers([NULL]), WordNumbers([NULL]), TextStats()
     keys, joint = np.empty(0, np.int64), np.empty(0, np.int64)
     for block in read_aligned_blocks(sources, targets, alignments, source_words, target_words, figures):
-        new_keys, new_joint = np.unique(_link_keys(block, source_null, target_null), return_counts=True)
+        new_keys, new_joint = np.unique(_link_keys(block), return_counts=True)
         merged, position = np.unique(np.concatenate((keys, new_keys)), return_inverse=True)
         total = np.zeros(len(merged), np.int64)
         np.add.at(total, position, np.concatenate((joint, new_joint)))
@@ -63,8 +62,11 @@ def count_lexical(
     return LexicalCounts(source_list, target_list, pairs[order], joint[order]), figures
 
 
-def _link_keys(block: AlignedBlock, source_null: int, target_null: int) -> NDArray[np.int64]:
-    """Return a key ``source << 32 | target`` for every link of the block and for every word without links."""
+def _link_keys(block: AlignedBlock) -> NDArray[np.int64]:
+    """Return a key ``source << 32 | target`` for every link of the block and for every word without links.
+
+    NULL has the number 0 on both sides.
+    """
     counts = np.diff(block.link_offsets)
     at_source = np.repeat(block.source_offsets[:-1], counts) + block.links[:, 0]
     at_target = np.repeat(block.target_offsets[:-1], counts) + block.links[:, 1]
@@ -76,8 +78,8 @@ def _link_keys(block: AlignedBlock, source_null: int, target_null: int) -> NDArr
     return np.concatenate(
         (
             source[at_source] | target[at_target],
-            source[free_source] | target_null,
-            (source_null << _SHIFT) | target[free_target],
+            source[free_source],
+            target[free_target],
         )
     )
 
