@@ -98,7 +98,7 @@ class SentenceSearch:
         self._local = threading.local()
         self.counts = np.zeros(QUERIES + 1, np.int64)
         self._lock = threading.Lock()
-        self._strings = target_strings(self.ranked, looked_up.targets.words)
+        self._strings = target_strings(self.ranked, looked_up.targets.words) if options.nbest > 0 else None
         self._bounds = np.cumsum([0, *map(len, looked_up.spans)])
         self._spans = np.concatenate([np.zeros((0, looked_up.longest), np.int32), *looked_up.spans])
         self._walls = np.zeros(0, np.int32)
@@ -245,6 +245,7 @@ class SentenceSearch:
         """Return the n-best extractor of the calling thread."""
         extractor: NBestExtractor | None = getattr(self._local, "extractor", None)
         if extractor is None:
+            assert self._strings is not None, "n-best lists were not requested"
             extractor = self._local.extractor = NBestExtractor(self._strings)
         return extractor
 
