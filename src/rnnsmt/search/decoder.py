@@ -179,12 +179,16 @@ class SentenceSearch:
         """Return the translation of a sentence whose search has ended, with ``hypothesis`` as the best one."""
         self._count(work)
         derivation = best_derivation(work, hypothesis)
-        best = self.realized(derivation, np.array([number]))
         nbest = NBest.none(len(self.weights))
+        best = None
         if self.options.nbest > 0:
             words = len(self.looked_up.spans[number])
             listed = self._extractor().derivations(work, words, self.options.nbest)
             nbest = self.realized(listed, np.full(len(listed.offsets) - 1, number))
+            if not self._all_neural and derivation.is_first_of(listed):  # the usual case
+                best = nbest.first(self.weights)
+        if best is None:
+            best = self.realized(derivation, np.array([number]))
         return Translation(
             best.texts[0],
             float(best.scores[0]),
