@@ -14,9 +14,8 @@ NOT_NEEDED = ("scipy", "yaml")
 @contextmanager
 def _quick_import() -> Iterator[None]:
     """Leave out what a module imports without need, and the garbage collection, as nothing becomes garbage."""
-    hidden = [name for name in NOT_NEEDED if name not in sys.modules]
-    if Path(".numba_config.yaml").exists():
-        hidden.remove("yaml")
+    needed = {"yaml"} if Path(".numba_config.yaml").exists() else set()
+    hidden = [name for name in NOT_NEEDED if name not in sys.modules and name not in needed]
     collecting = gc.isenabled()
     gc.disable()
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: the import raises ImportError

@@ -149,3 +149,16 @@ def test_a_numba_with_another_cache_is_refused() -> None:
     """Better no start than old code without a word."""
     with pytest.raises(RuntimeError, match=r"numba .* requirements\.lock"):
         decorator._set_cache(object(), object())
+
+
+def test_a_configuration_of_numba_is_read_where_there_is_one(tmp_path: Path) -> None:
+    """And modules that numba could not import are imported afterwards."""
+    (tmp_path / "main.py").write_text(
+        "from rnnsmt.base.kernels import decorator\nimport numba, scipy, yaml\n"
+        "print(numba.config.LOOP_VECTORIZE, scipy.__name__)\n"
+    )
+    assert run(tmp_path) == ["1", "scipy"]
+    (tmp_path / ".numba_config.yaml").write_text("loop_vectorize: 0\n")
+    assert run(tmp_path) == ["0", "scipy"]
+    (tmp_path / "main.py").write_text("import yaml\n" + (tmp_path / "main.py").read_text())
+    assert run(tmp_path) == ["0", "scipy"]
