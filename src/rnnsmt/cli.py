@@ -163,13 +163,19 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rnnsmt {__version__}")
     parser.set_defaults(help_of=parser)
     packages = parser.add_subparsers(metavar="PACKAGE", dest="package")
+    chosen, stage_chosen = [*words[:2], "", ""][:2]
+    known = chosen in PACKAGES and stage_chosen in STAGES[chosen]  # then the parsers of other stages are not needed
     for package, text in PACKAGES.items():
+        if known and package != chosen:
+            continue
         package_parser = packages.add_parser(
             package, help=text, description=f"{text[0].upper()}{text[1:]}.", formatter_class=_HelpFormatter
         )
         package_parser.set_defaults(help_of=package_parser)
         stages = package_parser.add_subparsers(metavar="COMMAND", dest="stage")
         for name, stage in STAGES[package].items():
+            if known and name != stage_chosen:
+                continue
             stage_parser = stages.add_parser(name, help=stage.help, formatter_class=_HelpFormatter)
             if list(words[:2]) == [package, name]:
                 commands, function = import_module(f"rnnsmt.{package}.commands"), name.replace("-", "_")

@@ -98,7 +98,7 @@ class SentenceSearch:
         self._local = threading.local()
         self.counts = np.zeros(QUERIES + 1, np.int64)
         self._lock = threading.Lock()
-        self._strings = target_strings(self.ranked, looked_up.targets.words)
+        self._strings = target_strings(self.ranked, looked_up.targets.words) if options.nbest > 0 else None
         self._bounds = np.cumsum([0, *map(len, looked_up.spans)])
         self._spans = np.concatenate([np.zeros((0, looked_up.longest), np.int32), *looked_up.spans])
         self._walls = np.zeros(0, np.int32)
@@ -179,12 +179,16 @@ class SentenceSearch:
         """Return the translation of a sentence whose search has ended, with ``hypothesis`` as the best one."""
         self._count(work)
         derivation = best_derivation(work, hypothesis)
-        best = self.realized(derivation, np.array([number]))
         nbest = NBest.none(len(self.weights))
+        best = None
         if self.options.nbest > 0:
             words = len(self.looked_up.spans[number])
             listed = self._extractor().derivations(work, words, self.options.nbest)
             nbest = self.realized(listed, np.full(len(listed.offsets) - 1, number))
+            if not self._all_neural and derivation.is_first_of(listed):  # the usual case
+                best = nbest.first(self.weights)
+        if best is None:
+            best = self.realized(derivation, np.array([number]))
         return Translation(
             best.texts[0],
             float(best.scores[0]),
@@ -245,6 +249,7 @@ class SentenceSearch:
         """Return the n-best extractor of the calling thread."""
         extractor: NBestExtractor | None = getattr(self._local, "extractor", None)
         if extractor is None:
+            assert self._strings is not None, "n-best lists were not requested"
             extractor = self._local.extractor = NBestExtractor(self._strings)
         return extractor
 
