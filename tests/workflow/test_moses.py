@@ -104,7 +104,7 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
         (["engine=moses", "moses_home=HOME", SYSTEMS, "tuning={optimiser: pro}"], "lacks pro (for tuning)"),
         (
             ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
-            "rnn.leave_out: needs",
+            "rnn.leave_out: requires",
         ),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses interprets |"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={max_length: 120}"], "text.max_length: MGIZA"),
@@ -115,7 +115,7 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
                 "systems={c: {features: [counted]}}",
                 "compare=[baseline, c]",
             ],
-            "counted: weighting counts needs",
+            "counted: weighting counts requires",
         ),
         (["engine=real", "moses_home=HOME"], "it must be rnnsmt or moses or a map of alignment, training"),
         (

@@ -1,4 +1,4 @@
-# Shared by all rule files: the checked configuration, the corpora, where jobs run, and how a rule calls a command.
+# Shared definitions: the checked configuration, the corpora, where jobs run, and how a rule calls a command.
 import os
 import re
 import shlex

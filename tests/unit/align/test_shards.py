@@ -146,7 +146,7 @@ def test_nothing_is_counted_after_the_last_pass(text, capsys):
         assert estimate(folder, done) == 0
     capsys.readouterr()
     assert count(folder, 5, "1-of-1") == 2
-    assert "parameters.5.npz: parameters of the last iteration" in capsys.readouterr().err
+    assert "parameters.5.npz: contains the parameters of the last iteration" in capsys.readouterr().err
 
 
 def test_files_may_have_any_name(tmp_path):

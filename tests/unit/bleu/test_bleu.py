@@ -193,7 +193,7 @@ def test_stage_refuses_bad_text(texts, tmp_path, capsys, name, content, said):
 def test_stage_refuses_empty_files(texts, tmp_path, capsys):
     for name in ("hypothesis", "reference"):
         Path(texts[name]).write_bytes(b"")
-    refused(command(texts, tmp_path / "score.json"), tmp_path / "score.json", capsys, "has no lines")
+    refused(command(texts, tmp_path / "score.json"), tmp_path / "score.json", capsys, "contains no lines")
 
 
 def test_stage_refuses_detokenised_text_of_another_length(texts, tmp_path, capsys):

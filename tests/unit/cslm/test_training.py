@@ -559,7 +559,7 @@ def test_impossible_options(folder, tmp_path, capfd, options):
 def test_not_a_number(folder, tmp_path, capfd):
     options = ["--epochs", "30", "--learning-rate", "1e38", "--save-every", "0", "--clip", "1e38"]
     assert main(command_line(folder, tmp_path, *options)) == 2
-    refused(capfd, "train", "not a number", "lower --learning-rate", "checkpoint is kept")
+    refused(capfd, "train", "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.pt").exists()
     state = tmp_path / "state" / "state.pt"
     if state.exists():

@@ -65,7 +65,7 @@ def test_an_interrupted_directory_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "test-0"}, "written by another version; prepare it again"),
+        ({"format": "test-0"}, "written by a different version; prepare it again"),
         ({"pairs": 4}, "source.words.npy and source.offsets.npy are inconsistent"),
         ({"target classes": EOS}, "target.words.npy and target.offsets.npy are inconsistent"),
     ],

@@ -122,7 +122,7 @@ def test_a_feed_forward_network_is_trained_and_scores_its_table(folder, pairs, t
 
 def test_longer_phrases_than_the_network_takes(pairs):
     with pytest.raises(
-        InputError, match="has a phrase of 4 words, this feed-forward network accepts at most 3; train it with"
+        InputError, match="has a phrase of 4 words, but this feed-forward network accepts at most 3; train it with"
     ):
         RnnTrainer(pairs, replace(TINY, variant="feed-forward", max_length=3), 1, CPU)
 
@@ -652,7 +652,7 @@ def test_damaged_state(folder, tmp_path, capfd):
 def test_not_a_number(folder, tmp_path, capfd):
     options = ["--updates", "400", "--optimiser", "adadelta", "--learning-rate", "1e38", "--save-every", "0"]
     assert main(command_line(folder, tmp_path, *options)) == 2
-    fails(capfd, "not a number", "lower --learning-rate", "checkpoint is kept")
+    fails(capfd, "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.pt").exists()
     state = tmp_path / "state" / "state.pt"
     if state.exists():
@@ -721,7 +721,7 @@ def test_bad_model_files(tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             load_model(tmp_path / "m.pt")
     torch.save({"some": "thing"}, tmp_path / "m.pt")
-    with pytest.raises(InputError, match="is not an RNN Encoder-Decoder, or was written by another version"):
+    with pytest.raises(InputError, match="is not an RNN Encoder-Decoder, or was written by a different version"):
         load_model(tmp_path / "m.pt")
     with pytest.raises(InputError, match="no such file"):
         load_model(tmp_path / "none.pt")
