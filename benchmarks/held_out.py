@@ -44,7 +44,7 @@ SENTENCES = 2000
 USED_BEFORE = 20261122
 """Seed of the 2,000 sentences that served earlier comparisons (benchmarks/worth.md): never drawn again."""
 SEED = 20261124
-SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "selection", "downloads")
+SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -367,7 +367,7 @@ def bleu(
     times: how often each sentence of a split counts in each of n resamples, ``[n, S]``.
     """
     total = 0.0
-    R = min(len(split.statistics[system]) for split in splits)
+    R = trainings(splits)
     for r in range(R):
         sums = sum(
             (np.ones((1, split.statistics[system].shape[1])) if times is None else times[k])
@@ -378,6 +378,11 @@ def bleu(
     return total / R
 
 
+def trainings(splits: Sequence[Split]) -> int:
+    """Return the number of trainings that every system of every split has."""
+    return min(len(rows) for split in splits for rows in split.statistics.values())
+
+
 def contrast(
     splits: Sequence[Split], weights: dict[str, int], times: Sequence[NDArray[np.float64]] | None = None
 ) -> NDArray[np.float64]:
@@ -385,14 +390,42 @@ def contrast(
     return sum(weight * bleu(splits, system, times) for system, weight in weights.items())
 
 
+def training_variance(splits: Sequence[Split], weights: dict[str, int]) -> tuple[float, int]:
+    """Return the variance of a pooled contrast that is due to training, and its degrees of freedom.
+
+    Within a split, the contrasts of its trainings differ by networks and tuning only: systems that share a network
+    are compared in the same training. The splits' means count in proportion to their sentences. (nan, 0) for a single
+    training.
+    """
+    R = trainings(splits)
+    if R < 2:
+        return float("nan"), 0
+    sizes = np.array([len(split.overlap) for split in splits], np.float64)
+    variance = 0.0
+    for share, split in zip(sizes / sizes.sum(), splits, strict=True):
+        each = [
+            contrast(
+                [Split(split.name, {n: x[r : r + 1] for n, x in split.statistics.items()}, split.overlap)], weights
+            )
+            for r in range(R)
+        ]
+        variance += share**2 * float(np.var(each, ddof=1)) / R
+    return variance, len(splits) * (R - 1)
+
+
 class Estimate(NamedTuple):
-    """A contrast: of the pooled sentences, and the mean of the splits; 95 % intervals over splits and of sentences."""
+    """A contrast: of the pooled sentences, and the mean of the splits, with 95 % intervals.
+
+    interval: over splits. sentences: bootstrap over sentences. trained: sentences and trainings, with its p-value.
+    """
 
     pooled: float
     mean: float
     by_split: list[float]
     interval: tuple[float, float]
     sentences: tuple[float, float]
+    trained: tuple[float, float]
+    p_trained: float
     detectable: float
     p: float
 
@@ -418,13 +451,23 @@ def estimate(splits: Sequence[Split], weights: dict[str, int]) -> Estimate:
     mean, d = float(np.mean(each)), len(each) - 1
     error = float(np.std(each, ddof=1)) / len(each) ** 0.5 if d else float("nan")
     t = float(stats.t.ppf(0.975, d)) if d else float("nan")
-    low, high = np.quantile(contrast(splits, weights, resamples(splits)), [0.025, 0.975])
+    drawn = contrast(splits, weights, resamples(splits))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    pooled = float(contrast(splits, weights)[0])
+    # Two parts of the standard error (docs/protocol.md, Analysis). The degrees of freedom are those of Welch and
+    # Satterthwaite, with no uncertainty of the variance of the bootstrap.
+    of_training, freedom = training_variance(splits, weights)
+    both = float(np.var(drawn)) + of_training
+    effective = both**2 * freedom / of_training**2 if freedom and of_training else float("nan")
+    wide = float(stats.t.ppf(0.975, effective)) * both**0.5
     return Estimate(
-        pooled=float(contrast(splits, weights)[0]),
+        pooled=pooled,
         mean=mean,
         by_split=each,
         interval=(mean - t * error, mean + t * error),
         sentences=(float(low), float(high)),
+        trained=(pooled - wide, pooled + wide),
+        p_trained=float(2 * stats.t.sf(abs(pooled) / both**0.5, effective)),
         detectable=(t + float(stats.t.ppf(0.8, d))) * error if d else float("nan"),
         p=float(2 * stats.t.sf(abs(mean) / error, d)) if d and error else float("nan"),
     )
@@ -476,6 +519,27 @@ def kind_of(split: Split) -> str:
     return split.name.rstrip("0123456789")
 
 
+def contrasts_table(splits: Sequence[Split], wanted: dict[str, dict[str, int]]) -> dict[str, float]:
+    """Print the contrasts of one kind of splits; return the p-values of A and B over splits, by name and kind."""
+    primary = {}
+    several = trainings(splits) > 1
+    head = ["contrast", "pooled", "95 %, sentences"]
+    head += ["95 %, sentences and trainings", "p"] if several else []
+    head += ["mean of splits", "95 %, splits", "p", "detectable", "splits"]
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for name, weights in wanted.items():
+        one = estimate(splits, weights)
+        if name[0] in "AB":
+            primary[f"{name[0]}, {kind_of(splits[0])}"] = one.p
+        cells = [name, f"{one.pooled:+.2f}", "{:+.2f} to {:+.2f}".format(*one.sentences)]
+        if several:
+            cells += ["{:+.2f} to {:+.2f}".format(*one.trained), f"{one.p_trained:.3f}"]
+        cells += [f"{one.mean:+.2f}", "{:+.2f} to {:+.2f}".format(*one.interval), f"{one.p:.3f}"]
+        cells += [f"{one.detectable:.2f}", " ".join(f"{value:+.2f}" for value in one.by_split)]
+        print("|", " | ".join(cells), "|")
+    return primary
+
+
 def report(args: argparse.Namespace) -> None:
     """Print BLEU and contrasts of the splits that are complete, kind by kind, and contrasts by overlap."""
     wanted = ({} if args.only else CONTRASTS) | dict(map(parse_contrast, args.contrast))
@@ -490,23 +554,14 @@ def report(args: argparse.Namespace) -> None:
         complete = [split for split in found.values() if split]
         if missing := [Path(path).name for path, split in found.items() if not split]:
             print(f"\n{smoothing}: not complete and left out: {', '.join(missing)}")
-        primary = {}
+        primary: dict[str, float] = {}
         for kind in dict.fromkeys(map(kind_of, complete)):
             splits = [split for split in complete if kind_of(split) == kind]
             number = sum(len(split.overlap) for split in splits)
-            runs = min(len(split.statistics[systems[0]]) for split in splits)
+            runs = trainings(splits)
             print(f"\n### {kind}, {smoothing}: {len(splits)} splits, {number:,} sentences, {runs} network(s) a split\n")
             print("BLEU: " + ", ".join(f"{name} {bleu(splits, name)[0]:.2f}" for name in systems) + "\n")
-            print("| contrast | pooled | 95 %, sentences | mean of splits | 95 %, splits | p | detectable | splits |")
-            print("|---|---|---|---|---|---|---|---|")
-            for name, weights in wanted.items():
-                one = estimate(splits, weights)
-                if name[0] in "AB":
-                    primary[f"{name[0]}, {kind}"] = one.p
-                cells = [f"{one.pooled:+.2f}", "{:+.2f} to {:+.2f}".format(*one.sentences)]
-                cells += [f"{one.mean:+.2f}", "{:+.2f} to {:+.2f}".format(*one.interval), f"{one.p:.3f}"]
-                cells += [f"{one.detectable:.2f}", " ".join(f"{value:+.2f}" for value in one.by_split)]
-                print("|", " | ".join([name, *cells]), "|")
+            primary |= contrasts_table(splits, wanted)
         if primary:
             corrected = holm(list(primary.values()))
             print("\nHolm: " + ", ".join(f"{name} p {p:.3f}" for name, p in zip(primary, corrected, strict=True)))

@@ -95,7 +95,7 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
         )
         output = best_time(
             lambda search=search, work=work, best=best: [
-                search.realized(best_derivation(work, int(best)), 0) for _ in sentences
+                search.realized(best_derivation(work, int(best)), np.zeros(1, np.int64)) for _ in sentences
             ],
             repeat,
         )

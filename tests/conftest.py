@@ -56,7 +56,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Run all unit tests of a chapter in one process, which compiles the kernels of the chapter once."""
+    """Run all unit tests of a package in one process, which compiles the kernels of the package once."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ChapterScheduling(LoadScopeScheduling):

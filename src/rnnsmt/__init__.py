@@ -1,6 +1,6 @@
 """rnnsmt: reproduction of Table 1 of Cho et al. (2014), from raw text to BLEU.
 
-Each chapter of the pipeline is a sub-package: ``demo``, ``corpus``, ``selection``, ``align``, ``phrases``, ``lm``,
+Each step of the pipeline is a subpackage: ``demo``, ``corpus``, ``selection``, ``align``, ``phrases``, ``lm``,
 ``rnn``, ``cslm``, ``search``, ``tuning``, ``evaluation``, ``analysis``, ``translation``. ``networks`` is shared by
 ``rnn`` and ``cslm``, ``bleu`` by ``tuning`` and ``evaluation``; ``moses`` handles Moses' own files, and ``kernels``
 holds the numba kernels shared by all. ``rnnsmt.stages`` lists every command.
@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Provide ``rnnsmt.api``, the chapters as functions, and ``rnnsmt.load(folder)``, which loads a tuned system."""
+    """Provide ``rnnsmt.api``, functions for the commands, and ``rnnsmt.load(folder)``, which loads a tuned system."""
     if name == "api":
         return import_module("rnnsmt.api")
     if name == "load":

@@ -1,6 +1,6 @@
-"""The chapters as Python functions, over files and over lists of sentences.
+"""Python functions for the commands of the pipeline, on files or lists of sentences.
 
-Each function calls what the command of its chapter calls. A text is a path, or a list of tokenised sentences whose
+Each function runs the same code as the command. A text is a path, or a list of tokenised sentences whose
 words are separated by single spaces. All of them raise ``InputError``, with one sentence, where a file is missing or
 malformed, or where parallel texts differ in length.
 
@@ -73,7 +73,7 @@ def _sentences(text: Text) -> list[str]:
         return list(read_lines(text))
     for number, sentence in enumerate(text, 1):
         if "\n" in sentence or "\r" in sentence:
-            raise InputError(f"sentence {number} contains a line break; give one sentence per item")
+            raise InputError(f"sentence {number} contains a line break; each item must be a single sentence")
     return list(text)
 
 
@@ -390,7 +390,7 @@ def evaluate(hypothesis: Text, *references: Text) -> "BleuScore":
     from rnnsmt.bleu.multi_bleu import corpus_bleu, read_texts
 
     if not references:
-        raise InputError("evaluation needs at least one reference")
+        raise InputError("at least one reference is required")
     with TemporaryDirectory() as scratch:
         files = [_file(text, scratch, f"reference{number}") for number, text in enumerate(references)]
         return corpus_bleu(*read_texts(_file(hypothesis, scratch, "hypothesis"), files))

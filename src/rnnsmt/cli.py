@@ -1,6 +1,6 @@
-"""The ``rnnsmt`` command: ``rnnsmt CHAPTER STAGE --option ...``.
+"""The ``rnnsmt`` command: ``rnnsmt PACKAGE COMMAND --option ...``.
 
-Only the commands of the requested chapter are imported: stages are processes, and their start must be quick.
+Only the commands of the requested package are imported, so that a process starts quickly.
 
 Exit status: 0 success; 1 a bug, with its traceback; 2 invalid input or options, with one sentence on stderr; 3 `rnnsmt
 corpus check` found problems; 75 stopped before the end with a checkpoint saved, run again to resume; 128 + n ended by
@@ -24,7 +24,7 @@ from rnnsmt.base.io import InputError, stdout_is_closed
 from rnnsmt.base.options import check_options
 from rnnsmt.base.progress import StageClock
 from rnnsmt.base.resuming import catch_signals, drop_streams, leave_signals, open_closed_streams, signal_again
-from rnnsmt.stages import CHAPTERS, SHORT, STAGES
+from rnnsmt.stages import PACKAGES, SHORT, STAGES
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 """Messages of torch for memory that cannot be allocated, which it does not raise as ``MemoryError``."""
@@ -49,7 +49,7 @@ exit status:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one stage and return the exit status of the process."""
+    """Run one command and return the exit status of the process."""
     words = list(sys.argv[1:] if argv is None else argv)
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "run" not in args:
         args.help_of.print_help()
         return 2
-    name = short or f"{args.chapter} {args.stage}"
+    name = short or f"{args.package} {args.stage}"
     try:
         catch_signals()
         clock = StageClock(name)
@@ -94,15 +94,15 @@ def _sentence(error: Exception) -> str | None:
             return None
         text = f"the Python module {module} is not installed; pip install 'rnnsmt[{EXTRAS[module]}]'"
     elif isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(text)):
-        text = "not enough memory; use a machine with more memory, or smaller limits"
+        text = "out of memory; use a machine with more memory, or lower the limits"
     elif isinstance(error, OSError) and error.filename is None and error.errno is None:
         return None
     elif isinstance(error, OSError) and error.filename is not None:  # the place is wrong, not the program
         text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     elif isinstance(error, OSError) and error.errno == errno.EBADF and stdout_is_closed():
-        text = "standard output is closed; redirect it to a file, or name an output file"
+        text = "standard output is closed; redirect it to a file, or specify an output file"
     elif isinstance(error, OSError):
-        text = f"a file could not be written ({error.strerror}); free disk space and run it again"
+        text = f"a file cannot be written ({error.strerror}); free disk space and run the same command again"
     elif isinstance(error, RuntimeError):
         if "cannot cache function" not in text:
             return None
@@ -145,34 +145,40 @@ def _shown_default(action: argparse.Action) -> str:
 
 
 def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
-    """Return the parser of all chapters, with the options of the one stage that ``words`` name.
+    """Return the parser of all packages, with the options of the one command that ``words`` names.
 
-    short: the short name of the stage, if it was used.
+    short: the short name of the command, if it was used.
     """
     shortcuts = "\n".join(
-        f"  rnnsmt {name:10} {STAGES[chapter][stage].help}" for name, (chapter, stage) in SHORT.items()
+        f"  rnnsmt {name:10} {STAGES[package][stage].help}" for name, (package, stage) in SHORT.items()
     )
     parser = argparse.ArgumentParser(
         prog="rnnsmt",
         description="Phrase-based statistical machine translation with the RNN Encoder-Decoder (Cho et al. 2014).\n\n"
-        "Run `rnnsmt CHAPTER --help` for the stages of a chapter, `rnnsmt CHAPTER STAGE --help` for the options of a "
-        "stage.",
+        "Run `rnnsmt PACKAGE --help` to list the commands of a package, and `rnnsmt PACKAGE COMMAND --help` to list "
+        "the options of a command.",
         epilog=f"shortcuts:\n{shortcuts}\n\n{EXIT_STATUS}",
         formatter_class=_HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"rnnsmt {__version__}")
     parser.set_defaults(help_of=parser)
-    chapters = parser.add_subparsers(metavar="CHAPTER", dest="chapter")
-    for chapter, text in CHAPTERS.items():
-        chapter_parser = chapters.add_parser(
-            chapter, help=text, description=f"{text[0].upper()}{text[1:]}.", formatter_class=_HelpFormatter
+    packages = parser.add_subparsers(metavar="PACKAGE", dest="package")
+    chosen, stage_chosen = [*words[:2], "", ""][:2]
+    known = chosen in PACKAGES and stage_chosen in STAGES[chosen]  # then the parsers of other stages are not needed
+    for package, text in PACKAGES.items():
+        if known and package != chosen:
+            continue
+        package_parser = packages.add_parser(
+            package, help=text, description=f"{text[0].upper()}{text[1:]}.", formatter_class=_HelpFormatter
         )
-        chapter_parser.set_defaults(help_of=chapter_parser)
-        stages = chapter_parser.add_subparsers(metavar="STAGE", dest="stage")
-        for name, stage in STAGES[chapter].items():
+        package_parser.set_defaults(help_of=package_parser)
+        stages = package_parser.add_subparsers(metavar="COMMAND", dest="stage")
+        for name, stage in STAGES[package].items():
+            if known and name != stage_chosen:
+                continue
             stage_parser = stages.add_parser(name, help=stage.help, formatter_class=_HelpFormatter)
-            if list(words[:2]) == [chapter, name]:
-                commands, function = import_module(f"rnnsmt.{chapter}.commands"), name.replace("-", "_")
+            if list(words[:2]) == [package, name]:
+                commands, function = import_module(f"rnnsmt.{package}.commands"), name.replace("-", "_")
                 run = getattr(commands, function)
                 stage_parser.description = (inspect.getdoc(run) or "").replace("``", "`")
                 getattr(commands, f"{function}_options")(stage_parser)
@@ -184,20 +190,20 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
 
 def _unknown_command(words: Sequence[str]) -> str | None:
     """Return the error message for words that name no stage, with similar commands; None if they name one."""
-    chapter, stage = [*words[:2], "", ""][:2]
-    if chapter.startswith("-") or not chapter or (chapter in CHAPTERS and (stage.startswith("-") or not stage)):
-        return None  # help, the version, or a chapter's help
-    if stage in STAGES.get(chapter, {}):
+    package, stage = [*words[:2], "", ""][:2]
+    if package.startswith("-") or not package or (package in PACKAGES and (stage.startswith("-") or not stage)):
+        return None  # help, the version, or a package's help
+    if stage in STAGES.get(package, {}):
         return None
-    word = stage if chapter in CHAPTERS else chapter
+    word = stage if package in PACKAGES else package
     every = {f"{name} {part}": part for name, parts in STAGES.items() for part in parts}
     near = [command for command, part in every.items() if part == word]
-    if not near and chapter not in CHAPTERS:
-        near = difflib.get_close_matches(chapter, SHORT, 1)
-    if not near and chapter in CHAPTERS:
-        near = [f"{chapter} {part}" for part in difflib.get_close_matches(stage, STAGES[chapter], 1)]
-    if not near and chapter not in CHAPTERS:
-        names = difflib.get_close_matches(chapter, CHAPTERS, 1)
+    if not near and package not in PACKAGES:
+        near = difflib.get_close_matches(package, SHORT, 1)
+    if not near and package in PACKAGES:
+        near = [f"{package} {part}" for part in difflib.get_close_matches(stage, STAGES[package], 1)]
+    if not near and package not in PACKAGES:
+        names = difflib.get_close_matches(package, PACKAGES, 1)
         near = [f"{name} {stage}" if stage in STAGES[name] else name for name in names]
     if not near:
         close = difflib.get_close_matches(word, every.values(), 1)
@@ -205,7 +211,7 @@ def _unknown_command(words: Sequence[str]) -> str | None:
     asked = " ".join(name for name in words[:2] if not name.startswith("-"))
     if near:
         return f"no command {asked}; did you mean rnnsmt {' or rnnsmt '.join(near)}?"
-    return f"no command {asked}; the commands are {', '.join(STAGES[chapter] if chapter in CHAPTERS else CHAPTERS)}"
+    return f"no command {asked}; the commands are {', '.join(STAGES[package] if package in PACKAGES else PACKAGES)}"
 
 
 def entry() -> None:

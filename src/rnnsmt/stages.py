@@ -1,26 +1,26 @@
-"""Every stage of the pipeline: its command and the version of its meaning.
+"""All commands of the pipeline, with the version of their output.
 
-The command line and the workflow's rules both read this table. The stage ``train`` of the chapter ``rnn`` is two
-functions in ``rnnsmt.rnn.commands``::
+The command line and the rules of the workflow read this table. The command ``rnn train`` consists of
+two functions in ``rnnsmt.rnn.commands``::
 
     def train_options(parser: argparse.ArgumentParser) -> None: ...
     def train(args: argparse.Namespace) -> dict[str, object]: ...   # the figures of its last log line
 
 Raise ``version`` when the same input gives a different output than before: the rules pass it in ``params``, so that
-Snakemake, which does not look into Python packages, reruns what became stale.
+Snakemake, which does not track changes of Python code, reruns the jobs of this command.
 """
 
 from typing import NamedTuple
 
 
 class Stage(NamedTuple):
-    """One command ``rnnsmt CHAPTER NAME``: which version of its meaning it is, and what it does."""
+    """A command ``rnnsmt PACKAGE NAME``: the version of its output, and its help text."""
 
     version: int
     help: str
 
 
-CHAPTERS: dict[str, str] = {
+PACKAGES: dict[str, str] = {
     "demo": "embedded English-French demonstration corpus",
     "corpus": "download, normalise, tokenise, clean and truecase text",
     "selection": "data selection by cross-entropy difference (Moore-Lewis, Axelrod)",
@@ -36,25 +36,25 @@ CHAPTERS: dict[str, str] = {
     "evaluation": "BLEU, significance tests and Table 1",
     "analysis": "figures, tables and the report of a run",
     "translation": "translation of raw text with a tuned system",
-    "moses": "files and programs of Moses",
+    "moses": "conversion of models for Moses, and calls of Moses programs",
     "monitoring": "progress and resource usage of a workflow run",
-    "project": "set-up of a directory, and the workflow in it",
+    "project": "creation of a run directory, and execution of the workflow",
 }
 
 ALIGNMENT = 3
-"""The version of all that decides about links, in one job or in parts."""
+"""The version of the code that determines alignment links, in one job or in shards."""
 
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
-        "make": Stage(3, "write the embedded corpus"),
+        "make": Stage(3, "generate the embedded English-French corpus"),
     },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),
         "unpack": Stage(1, "extract one file from a tar or zip archive"),
-        "separate": Stage(1, "write the sides of a zip archive, TMX or TSV file to a text file each"),
+        "separate": Stage(1, "extract source and target text from a zip archive, TMX or TSV file"),
         "prepare": Stage(4, "normalise, tokenise and clean a monolingual or parallel corpus"),
         "split": Stage(1, "split one parallel corpus into training, dev and test text"),
-        "check": Stage(1, "check the corpora of a configuration before a run"),
+        "check": Stage(2, "check the corpora of a configuration before a run"),
         "join": Stage(1, "concatenate text files"),
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),
@@ -67,11 +67,11 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "align": {
         "words": Stage(ALIGNMENT, "align the words of a parallel corpus in one direction"),
-        "cut": Stage(ALIGNMENT, "cut a corpus into shards that are aligned in parallel"),
+        "cut": Stage(ALIGNMENT, "split a corpus into shards that are aligned in parallel"),
         "count": Stage(ALIGNMENT, "collect the expected counts of one shard in one iteration"),
         "estimate": Stage(ALIGNMENT, "estimate the parameters of an iteration from the counts of all shards"),
         "links": Stage(ALIGNMENT, "write the links of a corpus that was aligned in shards"),
-        "check": Stage(1, "check an alignment made by other software against its text"),
+        "check": Stage(1, "check a word alignment of another program against its text"),
         "symmetrize": Stage(1, "combine the alignments of both directions"),
     },
     "phrases": {
@@ -79,10 +79,10 @@ STAGES: dict[str, dict[str, Stage]] = {
         "extract": Stage(4, "extract phrase pairs consistent with a word alignment"),
         "score": Stage(4, "compute the phrase table"),
         "reordering": Stage(2, "compute the lexicalised reordering table"),
-        "prune": Stage(1, "prune a phrase table by significance"),
+        "prune": Stage(1, "prune a phrase table by the significance of its phrase pairs"),
         "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
-        "fill-up": Stage(1, "add phrase pairs from another phrase table (fill-up)"),
-        "augment": Stage(1, "add score columns to a phrase table"),
+        "fill-up": Stage(1, "add the phrase pairs of another phrase table (fill-up)"),
+        "augment": Stage(1, "add scores to a phrase table"),
     },
     "lm": {
         "estimate": Stage(1, "estimate an interpolated modified Kneser-Ney model (ARPA)"),
@@ -94,10 +94,10 @@ STAGES: dict[str, dict[str, Stage]] = {
         "prepare": Stage(3, "convert a phrase table into memory-mapped word ids and vocabularies"),
         "train": Stage(5, "train the network on phrase pairs"),
         "score": Stage(2, "compute log p(target | source) of every phrase table entry"),
-        "shortlist": Stage(1, "count the target words outside the shortlist of every entry (WP)"),
+        "shortlist": Stage(1, "count the target words of every entry that are outside the shortlist (WP)"),
         "sample": Stage(1, "sample targets of source phrases"),
-        "translate": Stage(1, "translate phrases with the network alone, by beam search"),
-        "propose": Stage(1, "propose targets of source phrases missing from the phrase table"),
+        "translate": Stage(1, "translate phrases with the network, by beam search"),
+        "propose": Stage(1, "generate targets for source phrases that are not in the phrase table"),
     },
     "cslm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
@@ -113,14 +113,14 @@ STAGES: dict[str, dict[str, Stage]] = {
         "train": Stage(1, "train the network on a word-aligned bitext"),
         "perplexity": Stage(1, "compute the perplexity of a bitext under the joint model and a CSLM"),
         "rescore": Stage(1, "add the scores of networks of several directions to n-best lists"),
-        "export-nplm": Stage(1, "write a network in the files of Moses' BilingualNPLM"),
-        "import-nplm": Stage(1, "read a network from the files of Moses' BilingualNPLM"),
+        "export-nplm": Stage(1, "convert a network to the file format of Moses' BilingualNPLM"),
+        "import-nplm": Stage(1, "convert a network from the file format of Moses' BilingualNPLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(1, "convert a parallel corpus into memory-mapped ids and vocabularies"),
         "train": Stage(1, "train a network on sentence pairs"),
-        "translate": Stage(1, "translate a text with the network alone, or with an ensemble"),
+        "translate": Stage(1, "translate a text with a network or an ensemble"),
         "score": Stage(1, "compute the log probability of every line of a translation"),
         "rescore": Stage(1, "add the score of the network to n-best lists"),
     },
@@ -137,7 +137,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "bleu": Stage(5, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(4, "detokenise and score the output of all runs of a system"),
         "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
-        "table": Stage(9, "make Table 1 from the score files of all runs"),
+        "table": Stage(9, "write Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the best BLEU that n-best lists contain"),
         "provenance": Stage(5, "record the files, seeds and weights of Table 1"),
@@ -150,10 +150,10 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score-scatter": Stage(2, "plot network against phrase table scores (Figure 3 of the paper)"),
         "phrase-examples": Stage(2, "list the best targets of long phrases (Tables 2 and 3 of the paper)"),
         "embeddings": Stage(2, "plot words or phrases in two dimensions (Figures 4 and 5 of the paper)"),
-        "report": Stage(4, "write all results of a run into one HTML page"),
+        "report": Stage(4, "write an HTML page with all results of a run"),
     },
     "translation": {
-        "describe": Stage(1, "write the settings of a tuned system for `translate`"),
+        "describe": Stage(1, "write the preprocessing and decoder settings that `translate` reads"),
         "translate": Stage(1, "translate raw text with a tuned system, or serve it over HTTP"),
         "pack": Stage(1, "pack a tuned system into one archive"),
     },
@@ -172,8 +172,8 @@ STAGES: dict[str, dict[str, Stage]] = {
         "usage": Stage(1, "print the time, memory and disk space used by a run"),
     },
     "project": {
-        "init": Stage(1, "set up a directory for a run: configuration and profile"),
-        "run": Stage(1, "run the workflow in a directory, with the options of Snakemake"),
+        "init": Stage(1, "create a run directory with configuration and Snakemake profile"),
+        "run": Stage(1, "run the workflow in a run directory; accepts the options of Snakemake"),
     },
 }
 

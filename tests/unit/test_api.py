@@ -1,4 +1,4 @@
-"""The Python interface: its doctest goes through all chapters on a toy corpus; files and lists; what it refuses."""
+"""The Python interface: its doctest goes through all packages on a toy corpus; files and lists; what it refuses."""
 
 import doctest
 import subprocess

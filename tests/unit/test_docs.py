@@ -43,18 +43,18 @@ def commands(page: Path) -> Iterator[list[str]]:
 
 
 @cache
-def parser_of(chapter: str, stage: str) -> argparse.ArgumentParser:
+def parser_of(package: str, stage: str) -> argparse.ArgumentParser:
     """The parser of a command."""
-    parser = _parser([chapter, stage])
-    for name in (chapter, stage):
+    parser = _parser([package, stage])
+    for name in (package, stage):
         (action,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
         parser = action.choices[name]
     return parser
 
 
-def options(chapter: str, stage: str) -> set[str]:
+def options(package: str, stage: str) -> set[str]:
     """The options of a command."""
-    return {option for action in parser_of(chapter, stage)._actions for option in action.option_strings}
+    return {option for action in parser_of(package, stage)._actions for option in action.option_strings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
@@ -62,39 +62,39 @@ def test_commands_are_those_of_the_program(page):
     for words in commands(page):
         if words[0] != "rnnsmt" or words[1].startswith("-"):
             continue
-        chapter, stage = SHORT.get(words[1]) or (words[1], words[2] if len(words) > 2 else "--help")
+        package, stage = SHORT.get(words[1]) or (words[1], words[2] if len(words) > 2 else "--help")
         if stage == "--help":
-            assert chapter in STAGES, words
+            assert package in STAGES, words
             continue
-        assert stage in STAGES[chapter], words
-        if (chapter, stage) == PASSES_ON:
+        assert stage in STAGES[package], words
+        if (package, stage) == PASSES_ON:
             continue
-        unknown = {word.split("=")[0] for word in words if word.startswith("--")} - options(chapter, stage)
+        unknown = {word.split("=")[0] for word in words if word.startswith("--")} - options(package, stage)
         assert not unknown, words
 
 
-def examples(chapter: str, stage: str) -> list[list[str]]:
+def examples(package: str, stage: str) -> list[list[str]]:
     """The words of the commands in the help of a stage."""
-    lines = re.sub(r" \\\n *", " ", parser_of(chapter, stage).description).splitlines()
+    lines = re.sub(r" \\\n *", " ", parser_of(package, stage).description).splitlines()
     return [
         shlex.split(part) for line in lines if line.startswith("    ") for part in line.split("|") if "rnnsmt " in part
     ]
 
 
-@pytest.mark.parametrize(("chapter", "stage"), [(chapter, stage) for chapter in STAGES for stage in STAGES[chapter]])
-def test_help_has_an_example_of_the_docs(chapter, stage):
+@pytest.mark.parametrize(("package", "stage"), [(package, stage) for package in STAGES for stage in STAGES[package]])
+def test_help_has_an_example_of_the_docs(package, stage):
     """The commands of the docs run in tests/workflow/test_docs.py."""
     every = [words for page in PAGES for words in commands(page)]
-    found = examples(chapter, stage)
+    found = examples(package, stage)
     assert found
     for words in found:
         assert words in every
 
 
-@pytest.mark.parametrize(("chapter", "stage"), [(chapter, stage) for chapter in STAGES for stage in STAGES[chapter]])
-def test_help_describes_every_option(chapter, stage):
+@pytest.mark.parametrize(("package", "stage"), [(package, stage) for package in STAGES for stage in STAGES[package]])
+def test_help_describes_every_option(package, stage):
     """Every option has a help text; a default is printed once at most, and as it is written on the command line."""
-    parser = parser_of(chapter, stage)
+    parser = parser_of(package, stage)
     for action in parser._actions:
         assert action.help, action.option_strings
         shown = parser._get_formatter()._expand_help(action)

@@ -228,12 +228,12 @@ UTF16: Damage = lambda data: data.decode().encode("utf-16")  # noqa: E731
 DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     # (kind, stage, file, what is done to it, the sentence)
     ("UTF-16", "prepare", "raw.en", UTF16, "raw.en: is UTF-16 or UTF-32, not UTF-8; convert it first"),
-    ("CR only", "prepare", "raw.fr", lambda d: d.replace(b"\n", b"\r"), "raw.fr: its lines end in CR, not LF"),
-    ("blank", "prepare", "raw.en", lambda d: b"\n" * d.count(b"\n"), "none of 40 lines is left after cleaning (empty"),
+    ("CR only", "prepare", "raw.fr", lambda d: d.replace(b"\n", b"\r"), "raw.fr: its lines end with CR instead of LF"),
+    ("blank", "prepare", "raw.en", lambda d: b"\n" * d.count(b"\n"), "none of 40 lines remains after cleaning (empty"),
     ("one line less", "prepare", "raw.fr", lambda d: d[: d.rstrip().rfind(b"\n") + 1], "raw.fr has 39 lines, but"),
     ("all rejected", "prepare", "raw.en", lambda d: d.replace(b"\n", b" \xff\n"), "40 of 40 lines (100 %) are not"),
     ("UTF-16", "models", "dev.en", UTF16, "dev.en, line 1: not UTF-8 at byte 0"),
-    ("blank", "models", "dev.en", lambda d: b"\n" * 20, "dev.en: no words in the training part"),
+    ("blank", "models", "dev.en", lambda d: b"\n" * 20, "dev.en: the training part contains no words"),
     ("blank", "models", "tok.en", lambda d: b"\n" * 40, "tok.en: 0 of 40 lines contain words"),
     ("too short", "models", "dev.en", lambda d: b"e1\n" * 19, "dev.en: 19 lines of in-domain text"),
     ("blank", "curve", "tok.fr", lambda d: b"\n" * 40, "tok.fr: no words in the best 20 lines"),
@@ -277,11 +277,11 @@ def test_damaged_files(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--output tok.en", "--output tok.en: is also --source; give every output a different name"),
+        ("--output tok.en", "--output tok.en: is also --source; every output needs a different name"),
         ("--output ./sel/../tok.fr", "is also --target"),
         ("--state-dir O1", "--output O1: is also --state-dir"),
-        ("--output .", "'.' is not a file name; an output needs the path of a file"),
-        ("--output folder", "folder: is a directory; an output needs the path of a file"),
+        ("--output .", "'.' is not a file name"),
+        ("--output folder", "folder: is a directory; specify the path of a file"),
         ("--output tc.en/O1", "tc.en/O1: tc.en is a file, not a directory"),
         ("--output tc.en/new/O1", "tc.en/new/O1: "),
         ("--output pipe", "pipe: is not a regular file and cannot be replaced"),
@@ -350,7 +350,7 @@ def test_a_full_disk(place: Path, capsys: pytest.CaptureFixture[str], stage: str
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
-    assert "could not be written (File too large); " in sentence
+    assert "cannot be written (File too large); " in sentence
     assert ".tmp-" not in sentence
 
 
@@ -505,7 +505,7 @@ def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
         ("--save-every -1", "--save-every -1.0: must be a number of seconds, 0 or more"),
         ("--time-limit 0", "--time-limit 0.0: must be a number of seconds above 0"),
         ("--time-limit nan", "--time-limit nan: must be"),
-        ("--hidden 2147483647", "not enough memory"),
+        ("--hidden 2147483647", "out of memory"),
     ],
 )
 def test_numbers_of_a_training(trained: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str) -> None:

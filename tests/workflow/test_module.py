@@ -30,7 +30,7 @@ use rule language_model from smt as mine with:
     output: "mine.arpa.gz"
     log: "mine.log"
 """
-"""A workflow that uses one chapter, on a file of its own."""
+"""A workflow that uses one rule file, on a file of its own."""
 
 ODD = "it's $(touch evil) here"
 """A folder name with everything that an unquoted or badly quoted path would show."""

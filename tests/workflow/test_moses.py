@@ -80,7 +80,7 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["engine=moses"], "moses_home: not set; engine needs the directory of a Moses installation"),
+        (["engine=moses"], "moses_home: not set; engine: moses requires the directory of a Moses installation"),
         (["engine=moses", "moses_home=HOME", "compare=[baseline, cslm]"], "does not support the CSLM of cslm;"),
         (
             ["engine=moses", "moses_home=HOME", "compare=[baseline, cslm, cslm_nnjm]"],
@@ -92,21 +92,21 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
         ),
         (
             ["engine={decoding: moses}", "moses_home=HOME", "compare=[nnjm]", "nnjm={unknown: word}"],
-            "nnjm.unknown: Moses gives all words outside the shortlist the probability of UNK; set it to class",
+            "nnjm.unknown: Moses supports only class; set it to class",
         ),
         (
             ["engine=moses", "moses_home=HOME", "compare=[nnjm]", "nnjm={settings: {self_normalised: 0}}"],
             "nnjm.settings: self_normalised: Moses does not normalise scores",
         ),
-        (["engine=moses", "moses_home=HOME", SYSTEMS, "alignment={aligners: [hmm]}"], "Moses has no hmm"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS, "alignment={aligners: [hmm]}"], "Moses has no aligner hmm"),
         (["engine=moses", "moses_home=/none", SYSTEMS], "/none is not a directory"),
         (["engine=moses", "moses_home=/tmp", SYSTEMS], "lacks train-model.perl (for alignment)"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "tuning={optimiser: pro}"], "lacks pro (for tuning)"),
         (
             ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
-            "rnn.leave_out: needs",
+            "rnn.leave_out: requires",
         ),
-        (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses treats |"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses interprets |"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={max_length: 120}"], "text.max_length: MGIZA"),
         (
             [
@@ -115,7 +115,7 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
                 "systems={c: {features: [counted]}}",
                 "compare=[baseline, c]",
             ],
-            "counted: weighting counts needs",
+            "counted: weighting counts requires",
         ),
         (["engine=real", "moses_home=HOME"], "it must be rnnsmt or moses or a map of alignment, training"),
         (

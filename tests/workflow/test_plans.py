@@ -176,7 +176,7 @@ def test_every_rule_asks_for_memory_and_time():
 
 
 def call_with(workflow: Workflow, lines: str, *options: str, **environment: str) -> subprocess.CompletedProcess:
-    """What Snakemake does with a Snakefile of these lines instead of the chapters, but with what they share."""
+    """What Snakemake does with a Snakefile of these lines instead of the rule files, with what these share."""
     shared = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name in ("common.smk", "resources.smk"))
     (workflow.folder / "Snakefile").write_text(shared + lines)
     own = Workflow(workflow.folder, workflow.folder / "Snakefile")
@@ -297,10 +297,10 @@ def test_stages_know_how_much_memory_they_have():
     """What takes --memory-mb is told what its rule asks for."""
     told = set()
     for rule in RULES.values():
-        chapter, stage = re.search(r"rnnsmt (\w+) ([\w-]+) ", rule.split("shell:")[1]).groups()
+        package, stage = re.search(r"rnnsmt (\w+) ([\w-]+) ", rule.split("shell:")[1]).groups()
         parser = argparse.ArgumentParser()
-        assert stage in STAGES[chapter]
-        getattr(import_module(f"rnnsmt.{chapter}.commands"), f"{stage.replace('-', '_')}_options")(parser)
+        assert stage in STAGES[package]
+        getattr(import_module(f"rnnsmt.{package}.commands"), f"{stage.replace('-', '_')}_options")(parser)
         takes = "--memory-mb" in parser.format_help()
         assert takes == ("--memory-mb {resources.mem_mb}" in rule), rule
         told |= {stage} if takes else set()
@@ -480,6 +480,15 @@ def test_lists_are_scored_once_for_all_weights(workflow):
     assert jobs.items() >= (expected | lists | {"mert": 4, "rnn_train": 1, "cslm_train": 1}).items()
 
 
+def test_words_outside_the_shortlist_in_lists(workflow):
+    """By the CSLM, or by the first n-gram model, which is then an input."""
+    settings = ["compare=[baseline, baseline+cslm]"]
+    assert "--unknown class --device" in workflow.commands("cslm_rescore", *settings)
+    assert "--unknown class --lm results/model/lm.arpa.gz --device" in workflow.commands(
+        "cslm_rescore", *settings, "cslm={unknown_in_lists: lm}"
+    )
+
+
 def test_networks_of_lstms(workflow):
     """The runs of tuning take turns on the trainings, an ensemble on as many networks of each."""
     systems = "systems={baseline+lstm_pair: {rescores: baseline, network: lstm, ensemble: 2, weight: even}}"
@@ -498,9 +507,15 @@ def test_networks_of_lstms(workflow):
     pieces = [*settings, "seq2seq={subwords: bpe, unknown: lexicon}"]
     assert " --subwords bpe " in workflow.commands("seq2seq_prepare", *pieces)
     assert " --unknown lexicon --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pieces)
+    pointing = [*settings, "seq2seq={unknown: position}"]
+    aligned = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
+    assert f" --subwords none {aligned} " in workflow.commands("seq2seq_prepare", *pointing)
+    assert " --unknown position --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pointing)
+    both = workflow.call("--dry-run", "--config", "seq2seq={unknown: position, subwords: bpe}")
+    assert "seq2seq.unknown: position is for words" in both.stdout + both.stderr
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
-    assert "seq2seq.networks.lstm_x: --keep best: needs held-out pairs" in bad.stdout + bad.stderr
+    assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr
 
 
 def test_networks_that_leave_out_sentences(workflow):
@@ -916,7 +931,7 @@ def test_a_bad_corpus_is_told_and_can_be_mended(workflow):
     options = ["--configfile", str(config), "--until", "prepare_bitext"]
     done = workflow.call(*options)
     assert done.returncode != 0
-    sentence = "rnnsmt corpus prepare: error: train.en and train.fr: none of 30 lines is left after cleaning"
+    sentence = "rnnsmt corpus prepare: error: train.en and train.fr: none of 30 lines remains after cleaning"
     assert sentence in done.stderr.splitlines()[-1]
     assert done.stderr.count("prepare_bitext corpus=mine failed") == 2, "tried once: where it happens, and at the end"
     assert ".smk" not in done.stderr

@@ -78,7 +78,7 @@ def write_config(folder: Path, **changes: object) -> str:
 
 
 def own_rules(folder: Path, lines: str) -> OnSlurm:
-    """A workflow of these rules with what all chapters share."""
+    """A workflow of these rules, with the rules that all rule files share."""
     (folder / "Snakefile").write_text(SHARED + lines)
     return OnSlurm(folder, folder / "Snakefile")
 

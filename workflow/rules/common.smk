@@ -1,4 +1,4 @@
-# What all chapters share: the checked configuration, the corpora, where jobs run, and how a rule calls a stage.
+# Shared definitions: the checked configuration, the corpora, where jobs run, and how a rule calls a command.
 import os
 import re
 import shlex
@@ -142,9 +142,9 @@ wildcard_constraints:
     kind="bitext|mono|raw|tokenized|truecased",
 
 
-def version(chapter, stage):
+def version(package, stage):
     """Return the version of a stage; among the params of its rule, it causes a rerun of stale results."""
-    return STAGES[chapter][stage].version
+    return STAGES[package][stage].version
 
 
 def switch(name, on):

@@ -145,7 +145,7 @@ rule augment_filtered:
         "&& cp {input.reordering_table:q} {output.reordering_table:q}"
 
 
-# The same part of a table with the pairs that the network of its column proposes for the text.
+# The filtered table with the phrase pairs that the network generates for the text.
 rule fill_up:
     input:
         phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",

@@ -126,7 +126,7 @@ rule rnn_score:
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
 
 
-# What the network proposes for phrases of a text that the baseline's table does not have: dev's, or those of all sets.
+# Phrase pairs that the network generates for phrases of the dev text, or of all sets, that are not in the phrase table.
 rule propose:
     input:
         f"{PAIRS}/pairs.json",

@@ -1,6 +1,7 @@
 # LSTM encoder-decoders (Sutskever et al. 2014): trained on the bitext of the phrase table, they translate alone, or score the
 # n-best lists of a phrase-based system. An ensemble of N takes networks 1 to N, with networks.seeds the next training's the
 # next N.
+from rnnsmt.seq2seq.settings import NEED_LEXICON
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
 
 SENTENCE_FILES = [f"{SENTENCES}/vocab.{side}.txt" for side in ("source", "target")] + [
@@ -8,13 +9,15 @@ SENTENCE_FILES = [f"{SENTENCES}/vocab.{side}.txt" for side in ("source", "target
 ]
 if config["seq2seq"]["subwords"] != "none":
     SENTENCE_FILES += [f"{SENTENCES}/sentencepiece.{side}.model" for side in ("source", "target")]
-LEXICON = ["results/model/lex.f2e"] if config["seq2seq"]["unknown"] == "lexicon" else []
+POSITIONS = [ALIGNED[0]] if config["seq2seq"]["unknown"] == "position" else []
+LEXICON = ["results/model/lex.f2e"] if config["seq2seq"]["unknown"] in NEED_LEXICON else []
 
 
 rule seq2seq_prepare:
     input:
         source=texts.training_text(SOURCE),
         target=texts.training_text(TARGET),
+        alignment=POSITIONS,
     output:
         f"{SENTENCES}/sentences.json",
         SENTENCE_FILES,
@@ -29,7 +32,7 @@ rule seq2seq_prepare:
         version=version("seq2seq", "prepare"),
         sizes=f"--source-vocab-size {config['seq2seq']['source_vocab_size']} "
         f"--target-vocab-size {config['seq2seq']['target_vocab_size']} --max-length {config['text']['max_length']} "
-        f"--subwords {config['seq2seq']['subwords']}",
+        f"--subwords {config['seq2seq']['subwords']}" + "".join(f" --alignment {path}" for path in POSITIONS),
         folder=subpath(output[0], parent=True),
     shell:
         "rnnsmt seq2seq prepare --source {input.source:q} --target {input.target:q} {params.sizes} "

@@ -62,9 +62,9 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
             "parallel files need the same number of lines"
         )
     if not lines[0]:
-        raise InputError(f"{source} is empty; alignment needs at least one sentence pair")
+        raise InputError(f"{source} is empty; at least one sentence pair is required")
     if not any(first.lengths * second.lengths):
-        raise InputError(f"no line of {source} and {target} has words on both sides; alignment needs sentence pairs")
+        raise InputError(f"{source} and {target} contain no sentence pair with words on both sides")
     return Bitext(first, second)
 
 
@@ -92,7 +92,7 @@ def _read_side(path: str | Path) -> BitextSide:
     offsets = np.zeros(lines + 1, np.int64)
     np.cumsum(np.concatenate([*lengths, np.zeros(0, np.int32)]), out=offsets[1:])
     if offsets[-1] > MAX_WORDS:
-        raise InputError(f"{path}: {offsets[-1]:,} words, more than {MAX_WORDS:,}; align the corpus in parts")
+        raise InputError(f"{path}: {offsets[-1]:,} words, more than {MAX_WORDS:,}; align the corpus in several parts")
     vocabulary = [word.decode("utf-8") for word in words.strings()]
     return BitextSide(np.concatenate([*ids, np.zeros(0, np.int32)]), offsets, vocabulary)
 

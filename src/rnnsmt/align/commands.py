@@ -66,7 +66,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
 
     Aligners:
 
-    * fast_align: IBM Model 2 with a preference for the diagonal (Dyer et al. 2013);
+    * fast_align: IBM Model 2 with a prior that favours the diagonal (Dyer et al. 2013);
     * hmm: HMM with word-class dependent jumps (Vogel et al. 1996; Och and Ney 2003), initialised by Model 1;
     * model4: IBM Model 4 with word classes (Brown et al. 1993), initialised by the HMM and Model 3. The training
       schedule, smoothing, and collection of counts over neighbouring alignments are those of GIZA++ and MGIZA in the
@@ -114,18 +114,18 @@ def cut_options(parser: argparse.ArgumentParser) -> None:
 
 
 def cut(args: argparse.Namespace) -> dict[str, object]:
-    r"""Cut a parallel corpus into shards, so that several machines can align it in one direction.
+    r"""Split a parallel corpus into shards, so that several machines can align it in one direction.
 
-    The command writes the shards (part.K-of-N.npz), the data common to all shards (corpus.npz), and the initial
-    parameters (parameters.0.npz).
+    The output is the shards (part.K-of-N.npz), the data that all shards share (corpus.npz), and the initial parameters
+    (parameters.0.npz).
 
     An iteration is one pass over the corpus: `align count` collects the counts of each shard, one job per shard, and
     `align estimate` computes the next parameters from the counts of all shards. fast_align has 5 iterations, hmm 11 and
     model4 16. After the last iteration, `align links` writes the alignment from the output of `align count`, and `align
     estimate` is not called. The alignment is identical to that of `align words` for any number of shards.
 
-    A shard consists of whole blocks of sentences (500 sentences, or a 256th of a large corpus). If there are fewer
-    blocks than shards, some shards are empty.
+    The corpus is split at the boundaries of blocks of sentences (500 sentences, or 1/256 of a large corpus). If there
+    are fewer blocks than shards, some shards are empty.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -153,7 +153,7 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
 
 def count_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--part", required=True, metavar="FILE", help="shard written by `align cut`")
+    add("--part", required=True, metavar="FILE", help="shard (part.K-of-N.npz) written by `align cut`")
     add("--parameters", required=True, metavar="FILE",
         help="parameters of the previous iteration (parameters.0.npz for the first iteration)")  # fmt: skip
     add("--output", required=True, metavar="FILE",
@@ -224,7 +224,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
-    r"""Check an alignment made by other software against its text, and write it with sorted links.
+    r"""Check a word alignment of another program against its text, and write it with sorted links.
 
     Input and output are in Pharaoh format: ``i-j`` links source word i to target word j, counted from 0, one line per
     sentence pair. Links are sorted and duplicates removed; nothing else is changed. An alignment with a different
@@ -261,7 +261,7 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
         default="grow-diag-final-and",
         help="symmetrisation heuristic")  # fmt: skip
     add("--order", choices=["atools", "symal"], default="atools",
-        help="order in which grow-diag tries links: that of fast_align's atools or that of Moses' symal")  # fmt: skip
+        help="order in which grow-diag tries links: as in atools (fast_align) or in symal (Moses)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: combined alignment, sorted by source position")
 
 

@@ -88,7 +88,10 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
         # the last step of ``weakness`` up to which all pairs together fit
         weakest = int(np.searchsorted(np.cumsum(strengths), max_pairs, side="right")) - 1
         count(weakest)
-        say(f"{strengths.sum():,} word pairs co-occur; the {sizes.sum():,} with the highest association are kept")
+        say(
+            f"{strengths.sum():,} word pairs co-occur; the {sizes.sum():,} pairs with the strongest association are "
+            "kept"
+        )
     starts = np.cumsum(sizes)
     words = np.empty(starts[-1], np.int32)
 

@@ -124,7 +124,7 @@ def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> I
 def _other_text(path: str | Path, lines: int, of_text: int) -> InputError:
     """Return the error for an alignment and a text with different numbers of lines."""
     return InputError(
-        f"{path} has {lines} lines, but the text has {of_text}; an alignment needs one line for each sentence pair"
+        f"{path} has {lines} lines, but the text has {of_text}; the alignment must have one line per sentence pair"
     )
 
 

@@ -228,7 +228,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
         raise InputError(f"{path}: no such file") from None
     except KeyError:
         raise InputError(
-            f"{path}: was written by another step of the alignment; give the file of this step, or {remedy}"
+            f"{path}: was written by a different alignment step; use the file of this step, or {remedy}"
         ) from None
     except (OSError, *DAMAGED_ARRAY):
         raise InputError(f"{path}: damaged; {remedy}") from None
@@ -331,7 +331,7 @@ def count_shard(part: str | Path, parameters: str | Path, output: str | Path, th
     done, learnt = _parameters(parameters, job)
     passes = ALIGNERS[job["--aligner"]].passes
     if done == len(passes):
-        raise InputError(f"{parameters}: parameters of the last iteration; the next step is rnnsmt align links")
+        raise InputError(f"{parameters}: contains the parameters of the last iteration; run rnnsmt align links next")
     text = (shard["given_ids"], shard["given_offsets"], shard["generated_ids"], shard["generated_offsets"])
     sentences = Sentences(Lexicon(shard["starts"], shard["words"]), text, shard["bounds"], threads, room=0)
     # restrict t and best to the shard; the last element of t is the value of pairs that are not in the lexicon
@@ -411,7 +411,7 @@ def _parameters(path: str | Path, job: dict[str, str]) -> tuple[int, Parameters]
     """
     fingerprint, _ = load_arrays(path, REMEDY, "done", "t_null")
     if fingerprint != job:
-        raise InputError(f"{path}: belongs to another alignment; {REMEDY}")
+        raise InputError(f"{path}: was written for a different alignment; {REMEDY}")
     learnt = load_arrays(path, REMEDY)[1]
     return int(learnt.pop("done")), learnt
 
@@ -426,7 +426,7 @@ def _in_order(paths: Sequence[str | Path], job: dict[str, str], done: int) -> li
     for path in paths:
         fingerprint, of = load_arrays(path, REMEDY, "part", "done")
         if fingerprint != job or int(of["done"]) != done:
-            raise InputError(f"{path}: does not belong to iteration {done + 1} of this alignment; {REMEDY}")
+            raise InputError(f"{path}: was not written in iteration {done + 1} of this alignment; {REMEDY}")
         by_number[int(of["part"])] = path
     if missing := [str(k) for k in range(1, int(job["--parts"]) + 1) if k not in by_number]:
         raise InputError(f"--counts: shard {', '.join(missing)} of {job['--parts']} is missing")

@@ -98,7 +98,7 @@ def bleu_curves_options(parser: argparse.ArgumentParser) -> None:
         help="tokenised reference; several files are multiple references")  # fmt: skip
     add("--source", required=True, metavar="FILE", help="tokenised source text")
     add("--rank-text", nargs="+", required=True, metavar="FILE",
-        help="tokenised text in the source language, in which word frequencies are counted")  # fmt: skip
+        help="tokenised source-language text for word frequencies")  # fmt: skip
     add("--groups", type=positive, default=8, metavar="N", help="number of groups of sentences, of about equal size")
     add_output(parser)
     add("--output-json", required=True, metavar="FILE", help="output file: the plotted values (JSON)")
@@ -131,7 +131,9 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
     statistics: dict[str, list[Any]] = {}
     for name, *outputs in args.system:
         if not outputs or name in statistics:
-            raise InputError(f"--system {name}: give each name once, followed by the outputs of its runs")
+            raise InputError(
+                f"--system {name}: duplicate name; specify each system once, followed by the outputs of all its runs"
+            )
         statistics[name] = [corpus_statistics(read_texts(path, args.reference)[0], references) for path in outputs]
     ranks = mean_ranks(source, (line for path in args.rank_text for line in read_lines(path)))
     lengths = np.array([float(len(words_of(line))) or np.nan for line in source])
@@ -207,7 +209,7 @@ def score_scatter_options(parser: argparse.ArgumentParser) -> None:
 
     _add_scores(parser)
     add = parser.add_argument
-    add("--sample", type=positive, default=20_000, metavar="N", help="maximum number of phrase pairs")
+    add("--sample", type=positive, default=20_000, metavar="N", help="maximum number of phrase pairs in the sample")
     add("--seed", type=int, default=1, help="random seed of the sample")
     add_output(parser)
 
@@ -257,7 +259,7 @@ def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pai
     model, pairs, _ = load_model_of(Pairs.open(pairs_folder), path, set_up_device("cpu", 1))
     if pairs.direction != "direct":
         raise InputError(
-            f"{path}: was trained with --direction {pairs.direction}; a network with --direction direct is needed"
+            f"{path}: was trained with --direction {pairs.direction}; a network with --direction direct is required"
         )
     return model, pairs
 
@@ -277,10 +279,10 @@ def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=5,
         metavar="N",
-        help="number of frequent source phrases, and number of rare source phrases",
+        help="number of frequent and of rare source phrases to list",
     )
     add("--targets", type=positive, default=3, metavar="N", help="minimum number of targets of a source phrase")
-    add("--top", type=positive, default=5, metavar="N", help="number of targets shown")
+    add("--top", type=positive, default=5, metavar="N", help="number of targets to list per source phrase")
     add("--draws", type=positive, default=50, metavar="N", help="number of samples from the network per source phrase")
     add("--seed", type=int, default=1, help="random seed")
     add("--output-json", required=True, metavar="FILE", help="output file (JSON)")
@@ -290,9 +292,9 @@ def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
 def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     r"""List the best targets of long source phrases by phrase table and network (Tables 2 and 3 of the paper).
 
-    The command also lists the best targets sampled from the network. Source phrases are drawn at random from those of
-    more than three words with at least --targets targets: frequent ones from the 1 % with the highest counts, and rare
-    ones from the 10 % with the lowest counts.
+    The command also lists the best targets sampled from the network. Source phrases are drawn at random from those with
+    more than three words and at least --targets targets: frequent phrases from the 1 % with the highest counts, rare
+    phrases from the 10 % with the lowest counts.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -310,7 +312,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     phrases = examples.long_phrases(args.phrase_table, args.targets)
     if not phrases:
         more = f"more than {examples.MORE_WORDS_THAN} words and at least {args.targets} targets"
-        say(f"warning: {args.phrase_table} has no source phrase with {more}; the tables are empty")
+        say(f"warning: {args.phrase_table} contains no source phrase with {more}; the output tables are empty")
     frequent, rare = examples.choose(phrases, args.number, args.seed)
     listed = examples.examples_of(
         args.phrase_table, args.scores, [*frequent, *rare], model, pairs.vocabularies,
@@ -330,7 +332,7 @@ def embeddings_options(parser: argparse.ArgumentParser) -> None:
         "--of",
         choices=("words", "phrases"),
         required=True,
-        help="source words, or source phrases of four or more words",
+        help="plot source words, or source phrases of four or more words",
     )
     _add_network(parser)
     add("--sample", type=positive, default=5000, metavar="N",
@@ -338,7 +340,7 @@ def embeddings_options(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=1, help="random seed of the sample and of t-SNE")
     add("--output-json", required=True, metavar="FILE", help="output file: points, labels and clusters (JSON)")
     add("--output-zooms", nargs="+", required=True, metavar="FILE",
-        help="output files: the enlarged clusters, as .png or .svg by suffix")  # fmt: skip
+        help="output files: enlarged views of the clusters (.png or .svg)")  # fmt: skip
     add_output(parser)
 
 
@@ -369,7 +371,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
     else:
         labelled, title = maps.phrase_vectors(model, pairs, args.sample, args.seed), "{} source phrases"
     if len(labelled.labels) < maps.FEW:
-        say(f"warning: {len(labelled.labels)} {args.of} are too few for a plot; the plot is empty")
+        say(f"warning: {len(labelled.labels)} {args.of} are too few to plot; the plot is empty")
     points = maps.plane(labelled.vectors, args.seed)
     zooms = maps.clusters(points)
     save(maps.draw_map(points, zooms, title.format(f"{len(points):,}")), args.output)
@@ -387,20 +389,20 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--table", required=True, metavar="FILE", help="output of `evaluation table --output-json`")
     add("--provenance", required=True, metavar="FILE", help="output of `evaluation provenance`")
-    add("--figures", nargs="*", default=[], metavar="FILE", help="figures to include (SVG)")
+    add("--figures", nargs="*", default=[], metavar="FILE", help="figures (SVG) to include in the page")
     add("--maps", nargs="*", default=[], metavar="FILE", help="output of `analysis embeddings --output-json`")
     add("--comparisons", nargs="*", default=[], metavar="FILE", help="output of `evaluation compare --output-json`")
     add("--examples", metavar="FILE", help="output of `analysis phrase-examples --output-json`")
-    add("--logs", required=True, metavar="DIR", help="directory of the logs, for time and memory of each stage")
+    add("--logs", required=True, metavar="DIR", help="log directory, for the time and memory of every command")
     add("--output", required=True, metavar="FILE", help="output file (HTML)")
 
 
 def report(args: argparse.Namespace) -> dict[str, object]:
-    r"""Write all results of a run into one HTML page, which needs no other files and no network access.
+    r"""Write all results of a run into one HTML page, which is self-contained (no other files, no network access).
 
     The page contains, in this order, Table 1 (a click on a number shows its seeds, weights and hashes); the gain of
     each feature; comparisons of systems sentence by sentence; phrase examples; maps of words and phrases; learning
-    curves and tuning; time and memory of every stage; and the configuration.
+    curves and tuning; time and memory of every command; and the configuration.
 
     Example, in the directory of a run of the embedded corpus:
 

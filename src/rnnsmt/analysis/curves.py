@@ -83,11 +83,11 @@ class LearningCurve:
         rows = history.get("curve") if isinstance(history, dict) else None
         if not isinstance(rows, list) or not rows:
             raise InputError(
-                f"{path}: contains no learning curve; write it with `rnnsmt rnn train` or `rnnsmt cslm train`"
+                f"{path}: contains no learning curve; create it with `rnnsmt rnn train` or `rnnsmt cslm train`"
             )
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
         if not trained and not held_out:
-            raise InputError(f"{path}: the curve has neither perplexities nor log probabilities per word")
+            raise InputError(f"{path}: the learning curve contains neither perplexities nor log probabilities per word")
         kept = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
         return cls(rows, trained, held_out, kept, perplexity(history, ("unigram",)))
 
@@ -136,7 +136,7 @@ def read_history(path: str) -> dict[str, Any]:
     """
     history = read_json(path)
     if not isinstance(history, dict) or not history.get("iterations"):
-        raise InputError(f"{path}: contains no iterations; write it with `rnnsmt tuning mert`")
+        raise InputError(f"{path}: contains no tuning iterations; create it with `rnnsmt tuning mert`")
     return history
 
 

@@ -82,7 +82,7 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
         begin += len(lines)
     if begin != total:
         raise InputError(
-            f"{column.name}: {total} scores, but {table} has {begin} lines; run the scoring for this table"
+            f"{column.name}: {total} scores, but {table} has {begin} lines; score this table with `rnn score`"
         )
     probabilities, counts = np.array(sampled).T
     logs = np.log(np.maximum(probabilities, np.exp(-100.0)))  # the table may contain 0
@@ -132,7 +132,10 @@ def _direct(line: bytes, table: str, number: int) -> tuple[float, float]:
     """Return direct probability and count of a line."""
     entry = parse_phrase_line(line, table, number)
     if len(entry.scores) <= DIRECT:
-        raise InputError(f"{table}, line {number}: {len(entry.scores)} score(s), the direct probability is the third")
+        raise InputError(
+            f"{table}, line {number}: {len(entry.scores)} score(s), but the direct probability p(e|f) "
+            "is the third score"
+        )
     return entry.scores[DIRECT], entry.counts[2] if len(entry.counts) > 2 else 1.0
 
 
@@ -206,7 +209,7 @@ def _source_count(line: bytes, table: str | Path, number: int) -> float:
         return float(line.split(b"|||", 5)[4].split()[1])
     except (IndexError, ValueError):
         raise InputError(
-            f"{table}, line {number}: the counts are missing; write the table with `phrases score`"
+            f"{table}, line {number}: the counts are missing; create the table with `phrases score`"
         ) from None
 
 
@@ -250,7 +253,7 @@ def examples_of(
     column = ScoreColumn(scores)
     if len(column) != total:
         raise InputError(
-            f"{column.name}: {len(column)} scores, but {table} has {total} lines; run the scoring for this table"
+            f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table with `rnn score`"
         )
     sources = [vocabularies[0].ids(lines[phrase.begin].source.split(), eos=True) for phrase in chosen]
     drawn = sample_targets(model, sources, draws, seed, min(LONGEST, model.sizes.longest))

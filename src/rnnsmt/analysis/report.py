@@ -135,7 +135,7 @@ def picture_of(path: str) -> dict[str, Any]:
     """
     text = "\n".join(read_lines(path))
     if "<svg" not in text:
-        raise InputError(f"{path}: not an SVG file; plot it again")
+        raise InputError(f"{path}: not an SVG file; create it again")
     name = Path(path).stem
     content = base64.b64encode(text.encode("utf-8")).decode("ascii")
     title = TITLES.get(name) or name.replace("bleu-curves-", "BLEU by length and by rare words, ")

@@ -215,13 +215,14 @@ def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
             groups.append([])
     groups = [group for group in groups if group]
     if not groups:
-        raise InputError(f"{path}: contains no sentence; write groups of sentences separated by empty lines")
+        raise InputError(f"{path}: contains no sentences; it must contain groups of sentences separated by empty lines")
     for number, group in enumerate(groups, 1):
         if len(set(group)) < len(group):
-            raise InputError(f"{path}: group {number} has a sentence twice")
+            raise InputError(f"{path}: group {number} contains a duplicate sentence")
         if len(group) < LEAST_SENTENCES:
             raise InputError(
-                f"{path}: group {number} has fewer than {LEAST_SENTENCES} sentences, too few for two dimensions"
+                f"{path}: group {number} has fewer than {LEAST_SENTENCES} sentences, which are too few for a "
+                "two-dimensional projection"
             )
     return groups
 

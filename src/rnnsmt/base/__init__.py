@@ -1,1 +1,1 @@
-"""Shared ground of all chapters: files, options, processes, progress, signals, and the numba kernels used by many."""
+"""Modules used by all packages: files, options, processes, progress, signals, and shared numba kernels."""

@@ -77,7 +77,7 @@ def _check_data(path: Path, array: NDArray[Any], remedy: str) -> None:
             digest.update(stream.read(min(_BLOCK, array.nbytes - place)))
         after = stream.read(len(TRAILER) + digest.digest_size + 1)
     if after and after != TRAILER + digest.digest():
-        raise InputError(f"{path}: is damaged: the checksum of its {array.size:,} values is wrong; {remedy}")
+        raise InputError(f"{path}: is damaged (checksum mismatch); {remedy}")
 
 
 def write_array(path: str | Path, array: NDArray[Any]) -> None:

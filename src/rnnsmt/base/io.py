@@ -97,8 +97,8 @@ class _Unpacked(io.RawIOBase):
         self._read += count
         if self._read > self._limit:
             raise InputError(
-                f"{self._path}: unpacks to more than {MAX_RATIO} times its size; if this is intended, "
-                "decompress it first"
+                f"{self._path}: expands to more than {MAX_RATIO} times its size; if this is intended, decompress it "
+                "first"
             )
         return count
 
@@ -137,7 +137,7 @@ def open_binary(path: str | Path) -> io.BufferedReader:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a directory, a file is needed") from None
+        raise InputError(f"{path}: is a directory, not a file") from None
     except PermissionError:
         raise InputError(f"{path}: cannot be read (permission denied)") from None
     except (OSError, ValueError) as error:  # a name that is too long, or with a NUL, as in a damaged list of files
@@ -145,8 +145,8 @@ def open_binary(path: str | Path) -> io.BufferedReader:
     if path.suffix in _MAGIC and start:
         raw.close()
         raise InputError(
-            f"{path}: damaged, or not compressed at all (it begins with {start!r}); create or download it again, or "
-            f"remove {path.suffix} from its name"
+            f"{path}: damaged or not compressed (it begins with {start!r}); create or download it again, or remove "
+            f"the suffix {path.suffix}"
         )
     return raw
 
@@ -161,8 +161,8 @@ def open_text(path: str | Path) -> io.BufferedReader:
     if isinstance(stream.raw, io.FileIO) and stream.peek(4)[:4] in _ZIP:
         stream.close()
         raise InputError(
-            f"{path}: is a zip archive; unpack it and give the text file inside it, or, if it contains both sides, "
-            "name it with file: in the configuration (--bitext of rnnsmt corpus prepare)"
+            f"{path}: is a zip archive; extract the text file, or, if it contains source and target text, use the "
+            "key file in the configuration (--bitext of rnnsmt corpus prepare)"
         )
     return stream
 
@@ -200,11 +200,11 @@ def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io
     """
     member = archive.getinfo(name)
     if member.is_dir():
-        raise InputError(f"{path}: {name} is a directory, not a file; give another member")
+        raise InputError(f"{path}: {name} is a directory, not a file; choose another member")
     if member.flag_bits & 1:
-        raise InputError(f"{path}: {name} is encrypted; unpack it with its password and give the text file")
+        raise InputError(f"{path}: {name} is encrypted; extract it and use the text file")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
-        raise InputError(f"{path}: {name} uses an unsupported compression method; unpack it and give the text file")
+        raise InputError(f"{path}: {name} uses an unsupported compression method; extract it and use the text file")
     size = Path(path).stat().st_size
     try:
         stream = archive.open(member)
@@ -216,7 +216,7 @@ def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io
 def _zip_damage(path: str | Path, error: Exception) -> Exception:
     """Return the error for a zip archive that cannot be opened; a directory with forged positions gives EINVAL."""
     if isinstance(error, OSError) and error.errno == errno.EINVAL:
-        error = zipfile.BadZipFile("a position in its directory lies outside of the file")
+        error = zipfile.BadZipFile("its central directory points outside of the file")
     return damage(path, None, error)
 
 
@@ -291,7 +291,7 @@ def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
     except UnicodeDecodeError as error:
         number = lines + block.count(b"\n", 0, error.start) + 1
         start = error.start - (block.rfind(b"\n", 0, error.start) + 1)
-        raise InputError(f"{path}, line {number}: not UTF-8 at byte {start}; convert it first") from None
+        raise InputError(f"{path}, line {number}: not UTF-8 at byte {start}; convert the file to UTF-8") from None
 
 
 def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
@@ -362,7 +362,7 @@ def standard_input() -> TextIO:
         InputError: it is closed, or open for writing only.
     """
     if sys.stdin is None or not sys.stdin.readable() or _is_open(0, os.O_WRONLY):
-        raise InputError("standard input is closed; name an input file, or pipe text to the command")
+        raise InputError("standard input is closed; specify an input file, or pipe text to the command")
     return sys.stdin
 
 
@@ -414,7 +414,7 @@ def decoded(line: bytes, path: str | Path, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
+        raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert the file to UTF-8") from None
 
 
 def words_of(sentence: str) -> list[str]:
@@ -490,8 +490,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         places = {str(place) for place in (temporary, path, *path.parents)}
         if str(error.filename) in places or is_full(error):
             raise InputError(
-                f"{path}: could not be written ({error.strerror}); the previous contents are kept; free disk space or "
-                "choose another output, and run the same command again"
+                f"{path}: cannot be written ({error.strerror}); the previous file was not changed; free disk space "
+                "or choose another output file, then run the same command again"
             ) from None
         raise
     finally:
@@ -545,10 +545,10 @@ def check_output(path: str | Path) -> Path:
     """
     path = Path(path)
     if not path.name:
-        raise InputError(f"'{path}' is not a file name; an output needs the path of a file")
+        raise InputError(f"'{path}' is not a file name")
     try:
         if path.is_dir():
-            raise InputError(f"{path}: is a directory; an output needs the path of a file")
+            raise InputError(f"{path}: is a directory; specify the path of a file")
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: is not a regular file and cannot be replaced; choose another output")
         _check_parents(path)
@@ -702,7 +702,7 @@ def read_json(path: str | Path) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{path}, line {error.lineno}: not JSON ({error.msg}); remove it and run the command again"
+            f"{path}, line {error.lineno}: not valid JSON ({error.msg}); remove the file and run the command again"
         ) from None
     except (ValueError, RecursionError) as error:  # a number with thousands of digits, or thousands of open brackets
-        raise InputError(f"{path}: not valid JSON ({error}); remove it and run the command again") from None
+        raise InputError(f"{path}: not valid JSON ({error}); remove the file and run the command again") from None

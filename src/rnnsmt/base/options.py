@@ -26,7 +26,7 @@ FOLDERS = ("output_dir", "state_dir")
 
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
-NO_PATHS = ("chapter", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing", "threshold")
+NO_PATHS = ("package", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing", "threshold")
 """Options whose values are names, which an output may have too."""
 
 
@@ -51,7 +51,7 @@ def part(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
     number, parts = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= parts:
-        raise argparse.ArgumentTypeError(f"{text}: write K/N with K from 1 to N, for example 2/8")
+        raise argparse.ArgumentTypeError(f"{text}: must be K/N with K from 1 to N, for example 2/8")
     return number, parts
 
 
@@ -90,16 +90,16 @@ def check_options(args: argparse.Namespace) -> None:
     for place, (name, path) in enumerate(outputs):
         check_output(path)
         if any(_same(path, before) for other, before in outputs[:place] if other == name):
-            raise InputError(f"{option(name)} {path}: given twice; give every output a different name")
+            raise InputError(f"{option(name)} {path}: used twice; every output needs a different name")
         for other, value in _paths(args):
             if other != name and _same(path, value):
-                raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output a different name")
+                raise InputError(f"{option(name)} {path}: is also {option(other)}; every output needs a different name")
     for name in FOLDERS:
         folders = _values(getattr(args, name, None))
         for place, folder in enumerate(folders):
             check_output_folder(folder)
             if any(_same(folder, before) for before in folders[:place]):
-                raise InputError(f"{option(name)} {folder}: given twice; give every run a different directory")
+                raise InputError(f"{option(name)} {folder}: used twice; every run needs a different directory")
 
 
 def option(name: str) -> str:

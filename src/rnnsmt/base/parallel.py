@@ -72,8 +72,8 @@ def map_chunks(
             # a signal to all processes may reach this one last; it then ends the stage instead of this error
             time.sleep(0.1)
             raise InputError(
-                f"--threads {threads}: a worker process was killed, possibly because memory was insufficient; use "
-                "fewer threads"
+                f"--threads {threads}: a worker process was killed, possibly because the machine ran out of memory; "
+                "use fewer threads"
             ) from None
         except BaseException:
             pool.shutdown(cancel_futures=True)

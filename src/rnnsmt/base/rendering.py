@@ -37,7 +37,7 @@ STYLE: Any = {
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add ``--output``, with one file for each format."""
     parser.add_argument(
-        "--output", nargs="+", required=True, metavar="FILE", help="output files: the figure, as .png or .svg by suffix"
+        "--output", nargs="+", required=True, metavar="FILE", help="output files: the figure (.png or .svg)"
     )
 
 
@@ -49,9 +49,7 @@ def check_output(paths: Sequence[str]) -> None:
     """
     for path in paths:
         if Path(path).suffix not in FORMATS:
-            raise InputError(
-                f"--output {path}: the format must be {' or '.join(FORMATS)}; change the suffix of the name"
-            )
+            raise InputError(f"--output {path}: unsupported file format; the suffix must be {' or '.join(FORMATS)}")
 
 
 def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":

@@ -195,7 +195,7 @@ class StateFolder:
         if not self._finished.exists() or not (changed := self._changed(read_json(self._finished))):
             return
         say(
-            f"{self.path}: the finished run in this directory had other settings; starting over; changed: "
+            f"{self.path}: the finished run in this directory had different settings; starting again; changed: "
             f"{', '.join(changed)}"
         )
         for pattern in patterns:
@@ -211,7 +211,7 @@ class StateFolder:
         """
         if changed := self._changed(before):
             raise InputError(
-                f"{self.path}: the checkpoint was written with other settings; changed: {', '.join(changed)}; "
+                f"{self.path}: the checkpoint was saved with different settings; changed: {', '.join(changed)}; "
                 f"undo the change to resume, or {self.remedy}"
             )
 

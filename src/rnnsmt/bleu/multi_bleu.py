@@ -145,11 +145,11 @@ def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[s
     """
     columns = list(zip(*read_parallel(text, *references), strict=True))
     if not columns:
-        raise InputError(f"{text}: has no lines, so that no BLEU can be computed; create the file again")
+        raise InputError(f"{text}: contains no lines; create the file again")
     for path, column in zip([text, *references], columns, strict=True):
         empty = sum(1 for line in column if not line.strip())
         if empty == len(column):
-            raise InputError(f"{path}: all {len(column)} lines are empty, nothing can be scored; create the file again")
+            raise InputError(f"{path}: all {len(column)} lines are empty; create the file again")
         if empty:
             say(f"warning: {path}: {empty} of {len(column)} lines are empty")
     return list(columns[0]), [list(column) for column in columns[1:]]

@@ -97,7 +97,7 @@ def _rows(file: BitextFile) -> Iterator[Row]:
             yield from _zip_rows(file, archive)
             return
     if file.members is not None:
-        raise InputError(f"{file.path}: is not a zip archive, but members are given; remove them or name the archive")
+        raise InputError(f"{file.path}: is not a zip archive; remove members (--members), or use the archive")
     with open_text(file.path) as stream:
         yield from _rows_of_stream(file, file.path, stream)
 
@@ -143,7 +143,7 @@ def _zip_rows(file: BitextFile, archive: zipfile.ZipFile) -> Iterator[Row]:
             if row[0] is None or row[1] is None:
                 shorter, longer = (source, target) if row[0] is None else (target, source)
                 raise InputError(
-                    f"{file.path}: {shorter} ends after line {number}, but {longer} has more lines; fetch it again"
+                    f"{file.path}: {shorter} ends after line {number}, but {longer} has more lines; download it again"
                 )
             number += 1
             yield row[0], row[1]
@@ -171,7 +171,7 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
     if file.members is not None:
         for name in file.members:
             if name not in names:
-                raise InputError(f"{file.path}: the archive contains no file {name}; its files are {shown or 'none'}")
+                raise InputError(f"{file.path}: the archive contains no file {name}; it contains {shown or 'none'}")
         return file.members
     stems: list[dict[str, str]] = [
         {_without_language(name, lang): name for name in names if language_suffix(name) == lang} for lang in file.langs
@@ -181,8 +181,8 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
         source, target = file.langs
         what = f"{len(pairs)} pairs" if pairs else "no pair"
         raise InputError(
-            f"{file.path}: the archive contains {what} of text files NAME.{source} and NAME.{target}; its files are "
-            f"{shown or 'none'}; give the names of the two files (`members`, --members)"
+            f"{file.path}: the archive contains {what} of text files NAME.{source} and NAME.{target}; it contains "
+            f"{shown or 'none'}; specify the names of the two files (`members`, --members)"
         )
     return pairs[0]
 
@@ -206,7 +206,7 @@ def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> It
     number = 0
     for number, line in enumerate(bounded_lines(stream, name, MAX_LINE_BYTES), 1):
         if line is None:
-            raise InputError(f"{name}, line {number}: longer than {MAX_LINE_BYTES} bytes; is this a table?")
+            raise InputError(f"{name}, line {number}: longer than {MAX_LINE_BYTES} bytes; is this a TSV file?")
         cells = line.removesuffix(b"\r").split(b"\t")
         if len(cells) < needed:
             lacking, first = lacking + 1, first or number
@@ -219,13 +219,13 @@ def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> It
     if 2 * lacking > number:
         raise _no_table(name, lacking, number, needed)
     if lacking:
-        say(f"warning: {name}: {lacking:,} lines have fewer than {needed} columns, the first is line {first}")
+        say(f"warning: {name}: {lacking:,} lines have fewer than {needed} columns; the first such line is {first}")
 
 
 def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:
     return InputError(
-        f"{name}: {lacking} of the first {lines} lines have fewer than {needed} columns separated by tabs; is this a "
-        "table with both sides (TSV), a TMX file or a zip archive?"
+        f"{name}: {lacking} of the first {lines} lines have fewer than {needed} columns separated by tabs; the file "
+        "must be a TSV file with source and target, a TMX file or a zip archive"
     )
 
 
@@ -283,7 +283,7 @@ class _TmxReader:
             said = expat.ErrorString(error.code)
             raise self._error(f"not well-formed XML ({said})", error.lineno) from None
         except (ValueError, LookupError) as error:  # an encoding that Python does not know, or one of several bytes
-            raise self._error(f"its encoding cannot be read ({error}); convert it to UTF-8") from None
+            raise self._error(f"unsupported encoding ({error}); convert it to UTF-8") from None
 
     def _error(self, what: str, line: int | None = None) -> InputError:
         return InputError(f"{self._name}, line {line or self.line}: {what}")
@@ -299,7 +299,7 @@ class _TmxReader:
             self._parser.Parse(chunk, not chunk)
         self._fed += len(chunk)
         if self._fed - self._parser.CurrentByteIndex > MAX_LINE_BYTES:
-            raise self._error(f"an item of more than {MAX_LINE_BYTES} bytes; is this a TMX file?")
+            raise self._error(f"an element of more than {MAX_LINE_BYTES} bytes; is this a TMX file?")
         return self._rows
 
     def check_end(self) -> None:
@@ -317,23 +317,25 @@ class _TmxReader:
         if self._pairs < self._units:
             say(
                 f"{self._name}: {self._units - self._pairs:,} of {self._units:,} translation units lack "
-                f"{' or '.join(self._langs)} and are left out"
+                f"{' or '.join(self._langs)} and are skipped"
             )
 
     def _document_type(self, _name: str, _system: str | None, _public: str | None, has_declarations: int) -> None:
         if has_declarations:
             raise self._error(
-                "the document type has declarations of its own (entities), which are not read; remove them"
+                "the document type declares entities or attributes, which is not supported; remove the declarations"
             )
 
     def _start(self, element: str, attributes: Mapping[str, str]) -> None:
         element = element.lower()
         if not self._names and element != "tmx":
-            raise self._error("is XML, but not TMX; convert it to TMX, TSV or one text file for each side")
+            raise self._error("is XML, but not TMX; convert it to TMX, TSV or two text files")
         self._open.append(element)
         self._names.update((element, *attributes))
         if len(self._open) > MAX_DEPTH or len(self._names) > MAX_NAMES:
-            raise self._error("too many nested or different elements; is this a TMX file?")
+            raise self._error(
+                "the elements are nested too deeply, or there are too many different elements; is this a TMX file?"
+            )
         if self._text is not None:
             self._native += element in NATIVE_CODE
         elif element == "tu":
@@ -375,7 +377,7 @@ class _TmxReader:
         """Replace an entity of the document type that is not read, if HTML has it: ``&eacute;``."""
         text = html.unescape(f"&{name};")
         if is_parameter or text.startswith("&"):
-            raise self._error(f"the entity {name[:20]} is not defined in the file; replace it by its character")
+            raise self._error(f"undefined entity {name[:20]}; replace it by its character")
         self._characters(text)
 
 

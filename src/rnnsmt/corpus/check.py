@@ -4,10 +4,11 @@ That may be another language, swapped sides, or several columns. The language of
 most frequent in it. This is no general language identification: it covers the languages of ``FUNCTION_WORDS``, and is
 silent in doubt.
 
-Duplicates and test sentences in the training text are found, too. Dev and test sets are read first and kept in memory
-as an index of their sentences; training text is a stream.
+Duplicates, test sentences in the training text, and lines that are shifted on one side are found, too. Dev and test
+sets are read first and kept in memory as an index of their sentences; training text is a stream.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
 from rnnsmt.corpus.raw_text import CleaningOptions, read_pairs, read_segments
+from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
 from rnnsmt.plan.corpora import Corpus, files_of, is_prepared
 
@@ -158,8 +160,9 @@ def refuse_columns(path: str) -> None:
     if len(first) < 10 or tabs < 0.9 * len(first):
         return
     raise InputError(
-        f"{path}: {tabs} of the first {len(first)} lines contain a tab: a table with a column for each side? name it "
-        "with file: in the configuration (--bitext of rnnsmt corpus prepare), or write each column to a file"
+        f"{path}: {tabs} of the first {len(first)} lines contain a tab; if this is a TSV file with source and "
+        "target, use the key file in the configuration (--bitext of rnnsmt corpus prepare), or write each column to "
+        "a separate file"
     )
 
 
@@ -271,6 +274,7 @@ class CorpusCheck:
             self._sets.append(one)
         findings.figures.update(reader.figures())
         findings.warnings += reader.warnings(text.role)
+        findings.warnings += _shift_warnings(reader)
         findings.warnings += _language_warnings(text, reader, langs)
 
     def _compare(self, one: _Set, side: int, key: int, words: list[str]) -> None:
@@ -291,14 +295,14 @@ class CorpusCheck:
             if equal + near > MAX_KNOWN * total:
                 findings.warnings.append(
                     f"{equal:,} of {total:,} {name} sentences are also in the training text, and {near:,} have a "
-                    "near-duplicate there; they are easier to translate than new text"
+                    "near-duplicate there, which makes scores too high"
                 )
             words, vocabulary = one.words[side], self._vocabularies[side]
             unknown = sum(word not in vocabulary for word in words)
             if len(words) >= MIN_WORDS and len(vocabulary) >= MIN_VOCABULARY and unknown > MAX_UNKNOWN * len(words):
                 findings.warnings.append(
-                    f"{100 * unknown / len(words):.0f} % of the {name} words do not occur in the training text; are "
-                    "source and target swapped, or is this another language?"
+                    f"{100 * unknown / len(words):.0f} % of the {name} words do not occur in the training text; "
+                    "check that source and target are not swapped and that the language is correct"
                 )
         for figure, count in findings.figures.items():
             if figure.startswith("in_"):
@@ -316,6 +320,8 @@ class _Reader:
 
     def __init__(self, sides: int) -> None:
         self.samples: list[list[str]] = [[] for _ in range(sides)]
+        self.characters = [array("i") for _ in range(sides)]
+        """Number of characters of every line; 0: there is no text."""
         self._lines = self._empty = self._foreign = self._long = self._ratio = self._same = self._repeated = 0
         self._words = [0] * sides
         self._seen: set[int] = set()
@@ -333,6 +339,7 @@ class _Reader:
                     text = raw.decode("utf-8").strip()
                 except UnicodeDecodeError:
                     self._foreign += 1
+            self.characters[side].append(len(text or ""))
             of_side = normalised_words(text) if text else None
             words.append(of_side)
             if of_side is not None:
@@ -382,7 +389,7 @@ class _Reader:
             if count > share * lines:
                 yield f"{count:,} of {lines:,} lines ({100 * count / lines:.1f} %) {what}"
         if role in ("dev", "test") and 0 < self._lines < FEW_LINES:
-            yield f"{self._lines} lines are a small set; its scores are unreliable"
+            yield f"{self._lines} lines are too few for reliable scores"
 
 
 def text_of(corpus: Corpus, langs: tuple[str, str]) -> CheckedCorpus:
@@ -420,6 +427,13 @@ def first_warnings(corpora: Iterable[Corpus], langs: tuple[str, str]) -> Iterato
             yield str(error)
             continue
         yield from _language_warnings(text, reader, langs if corpus.is_bitext else langs[1:])
+        yield from (f"{' and '.join(text.paths)}: {warning}" for warning in _shift_warnings(reader))
+
+
+def _shift_warnings(reader: _Reader) -> Iterator[str]:
+    """Yield warnings about ranges of a parallel text in which a side is shifted by a line."""
+    if len(reader.characters) == 2:
+        yield from shift_warnings(shifted_lines(*reader.characters))
 
 
 def _language_warnings(text: CheckedCorpus, reader: _Reader, langs: Sequence[str]) -> Iterator[str]:

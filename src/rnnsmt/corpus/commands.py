@@ -97,20 +97,21 @@ def _add_languages(parser: argparse.ArgumentParser) -> None:
 def _add_bitext(parser: argparse.ArgumentParser, required: bool) -> None:
     """Add the options for a file with both sides."""
     add = parser.add_argument
-    add("--bitext", required=required, metavar="FILE", help="file with both sides: zip archive, TMX or TSV")
+    add("--bitext", required=required, metavar="FILE", help="file with source and target text: zip archive, TMX or TSV")
     add(
         "--columns",
         nargs=2,
         type=positive,
         default=[1, 2],
         metavar=("S", "T"),
-        help="columns of source and target in a TSV file",
+        help="column numbers of source and target in a TSV file, from 1",
     )
     add(
         "--members",
         nargs=2,
         metavar=("S", "T"),
-        help="files of source and target in a zip archive (default: those with the languages as suffixes)",
+        help="names of the source and target files in a zip archive (default: the files whose suffixes are the "
+        "language codes)",
     )
 
 
@@ -131,7 +132,7 @@ def _bitext(args: argparse.Namespace) -> "BitextFile":
         ("member", args.members or ["", None]),
     ):
         if values[0] == values[1]:
-            raise InputError(f"source and target are the same {option}, {values[0]}")
+            raise InputError(f"source and target have the same {option}, {values[0]}")
     return BitextFile(
         args.bitext or "",
         (args.source_lang, args.target_lang),
@@ -148,12 +149,12 @@ def separate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def separate(args: argparse.Namespace) -> dict[str, object]:
-    """Write the sides of a zip archive, a TMX file or a TSV file to one text file each.
+    r"""Extract the source and target text of a zip archive, a TMX file or a TSV file to two text files.
 
-    A zip archive, as distributed by OPUS, contains a text file for each side (NAME.en and NAME.fr), or one TMX or TSV
-    file. In a TMX file, every translation unit with both languages is a line; codes of word processors inside segments
-    are removed. TMX files whose document type declares entities are rejected, and external references in a TMX file are
-    not followed. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
+    A zip archive, as distributed by OPUS, contains a text file for each language (NAME.en and NAME.fr), or one TMX or
+    TSV file. Every translation unit of a TMX file that has both languages becomes one line; formatting codes inside
+    segments are removed. TMX files whose document type declares entities are rejected, and external references in a TMX
+    file are not followed. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -176,8 +177,8 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--source", metavar="FILE", help="source side; omit it for monolingual target text")
-    add("--target", metavar="FILE", help="target side; omit it for monolingual source text")
+    add("--source", metavar="FILE", help="source text; omit it for monolingual target text")
+    add("--target", metavar="FILE", help="target text; omit it for monolingual source text")
     _add_bitext(parser, required=False)
     _add_languages(parser)
     add("--output-source", metavar="FILE", help="output file: source side; required with --source")
@@ -186,22 +187,30 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--report",
         required=True,
         metavar="JSON",
-        help="output file: line and token counts, rejected and repaired lines",
+        help="output file: numbers of lines, tokens, rejected lines and repaired lines (JSON)",
     )
     add("--no-normalize", action="store_true", help="do not normalise punctuation")
-    add("--no-tokenize", action="store_true", help="do not tokenise, for text that is tokenised already")
+    add("--no-tokenize", action="store_true", help="do not tokenise (for text that is already tokenised)")
     add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by entities")
     add("--lowercase", action="store_true", help="convert the text to lower case")
     defaults = CleaningOptions()
     add(
-        "--min-length", type=int, default=defaults.min_length, metavar="N", help="minimum number of tokens of each side"
+        "--min-length",
+        type=int,
+        default=defaults.min_length,
+        metavar="N",
+        help="minimum number of tokens per line, on each side",
     )
     add(
-        "--max-length", type=int, default=defaults.max_length, metavar="N", help="maximum number of tokens of each side"
+        "--max-length",
+        type=int,
+        default=defaults.max_length,
+        metavar="N",
+        help="maximum number of tokens per line, on each side",
     )
     add("--max-ratio", type=float, default=defaults.max_ratio, metavar="R",
-        help="maximum length ratio of the two sides, in tokens")  # fmt: skip
-    add("--keep-all", action="store_true", help="keep every line and repair it if necessary, for dev and test sets")
+        help="maximum ratio of the numbers of tokens of the two sides")  # fmt: skip
+    add("--keep-all", action="store_true", help="keep all lines and repair invalid ones (for dev and test sets)")
     add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines of the output")
     add("--threads", type=int, default=1, metavar="N", help="number of processes")
 
@@ -210,14 +219,14 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Normalise, tokenise and clean a monolingual or parallel corpus.
 
     Input is plain text with one segment per line, or SGM as distributed by WMT; either may be compressed with gzip,
-    bzip2 or xz. --bitext names one file with both sides instead, see `rnnsmt corpus separate`. The format is detected
+    bzip2 or xz. --bitext is one file with source and target text, see `rnnsmt corpus separate`. The format is detected
     from the first bytes of the file, not from its name.
 
     Normalisation and tokenisation are those of Moses (normalize-punctuation.perl, tokenizer.perl); cleaning is that of
     clean-corpus-n.perl. A line or pair is discarded if a side is empty, shorter than --min-length or longer than
     --max-length, or if one side is more than --max-ratio times as long as the other. The report (JSON) contains the
-    number of discarded and repaired lines by reason, and the size and SHA-256 of the input files. A file is rejected as
-    wrongly encoded if more than 3 % of its lines, and more than three, are not valid UTF-8.
+    number of discarded and repaired lines by reason, and the size and SHA-256 of the input files. A file is rejected if
+    more than three of its lines, and more than 3 % of them, are not valid UTF-8.
 
     --no-normalize --no-tokenize passes tokenised corpora through unchanged except for whitespace, control characters
     and cleaning. Do not use --no-escape for text that Moses will read: such text must not contain an unescaped "|".
@@ -259,9 +268,9 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
     paths = [args.source, args.target]
     if args.bitext is not None:
         if args.source is not None or args.target is not None:
-            raise InputError("--bitext contains both sides: remove --source and --target, or --bitext")
+            raise InputError("--bitext cannot be combined with --source or --target")
         if args.output_source is None or args.output_target is None:
-            raise InputError("--bitext contains both sides: give --output-source and --output-target")
+            raise InputError("--bitext requires --output-source and --output-target")
         paths = [f"{args.bitext} ({lang})" for lang in (args.source_lang, args.target_lang)]
     sides = []
     for name, path, output, lang in (
@@ -269,13 +278,15 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
         ("target", paths[1], args.output_target, args.target_lang),
     ):
         if (path is None) != (output is None):
-            raise InputError(f"--{name} and --output-{name} must be given together: both or neither")
+            raise InputError(f"--{name} and --output-{name} must be used together")
         if path is not None:
             if wrong := code_mistake(lang):
                 raise InputError(f"--{name}-lang {wrong}")
             sides.append(CorpusSide(path, output, lang))
     if not sides:
-        raise InputError("no input: give --source, --target or both, or --bitext, each with its --output")
+        raise InputError(
+            "no input; specify --source, --target or both, or --bitext, with the corresponding --output options"
+        )
     return sides
 
 
@@ -295,26 +306,31 @@ def split_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=NEAR,
         metavar="X",
-        help="leave out training pairs whose similarity to a dev or test pair is at least this value; 1: equal "
-        "sentences only",
+        help="discard training pairs whose similarity to a dev or test pair is at least this value; 1: discard only "
+        "identical sentences",
     )
-    add("--unique", action="store_true", help="leave out repeated training pairs")
-    add("--seed", type=int, default=1, metavar="N", help="seed of the random choice")
-    add("--output-dir", required=True, metavar="DIR", help="output directory: train, dev and test text of both sides")
-    add("--report", metavar="JSON", help="output file: number of pairs of every part, and number of pairs left out")
+    add("--unique", action="store_true", help="discard duplicate training pairs")
+    add("--seed", type=int, default=1, metavar="N", help="random seed of the selection of dev and test pairs")
+    add(
+        "--output-dir",
+        required=True,
+        metavar="DIR",
+        help="output directory: source and target files of train, dev and test",
+    )
+    add("--report", metavar="JSON", help="output file: numbers of train, dev, test and discarded pairs (JSON)")
 
 
 def split(args: argparse.Namespace) -> dict[str, object]:
-    """Split one parallel corpus into training, dev and test text.
+    r"""Split one parallel corpus into training, dev and test text.
 
-    No source sentence and no target sentence is in two of the parts; sentences are compared without case, punctuation
-    and the values of digits. Dev and test pairs are drawn at random from those whose sentences occur once. Training
-    pairs similar to a dev or test pair on either side are left out; similarity is the Jaccard index of the sets of word
-    trigrams. Pairs with an empty side, with a line that is not UTF-8 or with a line of more than 65,536 bytes are left
-    out as well.
+    The three parts have no source sentence and no target sentence in common; sentences are compared ignoring case,
+    punctuation and the values of digits. Dev and test pairs are drawn at random from the pairs whose sentences occur
+    only once. Training pairs that are similar to a dev or test pair on either side are discarded; similarity is the
+    Jaccard index of the sets of word trigrams. Pairs with an empty side, invalid UTF-8 or a line of more than 65,536
+    bytes are discarded as well.
 
-    The files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The entries of `corpora` for the configuration are
-    printed.
+    The output files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The command prints the entries for `corpora`
+    in the configuration.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -328,7 +344,7 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     if not 0 < args.similarity <= 1:
         raise InputError(f"--similarity {args.similarity}: must be above 0 and at most 1")
     if (args.bitext is None) == (args.source is None) or (args.source is None) != (args.target is None):
-        raise InputError("give --source and --target, or --bitext with both sides")
+        raise InputError("--source and --target, or --bitext, is required")
     bitext = _bitext(args)
     langs = bitext.langs
     options = SplitOptions(args.dev, args.test, args.similarity, args.min_words, args.unique, args.seed)
@@ -362,16 +378,19 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument(
-        "--config", metavar="YAML", help="configuration of the workflow: its languages, data_dir and corpora are read"
+        "--config",
+        metavar="YAML",
+        help="configuration file of the workflow, from which languages, data_dir and corpora are read",
     )
-    add("--data-dir", metavar="DIR", help="directory of the files; overrides data_dir of the configuration")
+    add("--data-dir", metavar="DIR", help="directory of the corpus files; overrides data_dir of the configuration")
     given.add_argument(
         "--corpus",
         nargs="+",
         action="extend",
         default=[],
         metavar="NAME=ROLE=FILE[=FILE]",
-        help="corpora, instead of a configuration: role (bitext, mono, dev, test), and source and target, or one file",
+        help="corpora to check, instead of --config; ROLE is bitext, mono, dev or test; FILE=FILE are source and "
+        "target, a single FILE contains both (for mono, only the target)",
     )
     add(
         "--source-lang",
@@ -388,17 +407,18 @@ def check_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="number of lines of the training text that are read; 0: all lines",
+        help="maximum number of lines of the training text to read; 0: all lines",
     )
     add("--json", action="store_true", help="print the report as JSON")
 
 
 def check(args: argparse.Namespace) -> None:
-    """Check corpora before a run: languages, swapped sides, repetitions, test sentences in the training text, encoding.
+    r"""Check corpora before a run: languages, swapped sides, duplicates, test sentences in the training text, encoding.
 
     For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
     pairs that have very different lengths, have the same text on both sides, or are repeated. The command warns if the
-    function words of a side are those of another language; if source and target are swapped; if sentences of dev and
+    function words of a side are those of another language; if source and target are swapped; if the lengths of the
+    sentences show that one side is shifted by a line, and from which line on; if sentences of dev and
     test are also in the training text (compared without case, punctuation and the values of digits) or have a
     near-duplicate there (half of the word trigrams of both are common); and if many words of dev and test do not occur
     in the training text.
@@ -448,16 +468,13 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
         listed = corpora_listed({"corpora": settings["corpora"], "data_dir": folder, "languages": languages})
     except (KeyError, TypeError, AttributeError, IndexError):
         raise InputError(
-            f"{args.config or '--corpus'}: corpora is not a list of corpora with name, role and files; see "
+            f"{args.config or '--corpus'}: corpora must be a list of entries with name, role and files; see "
             "docs/configuration.md"
         ) from None
     pair = (str(languages["source"]), str(languages["target"]))
     later = [corpus for corpus in listed if corpus.downloads and not all(map(Path.exists, map(Path, corpus.downloads)))]
     for corpus in later:
-        say(
-            f"{corpus.name}: not checked, because the workflow downloads this file; to check it, download it first "
-            f"with `rnnsmt corpus fetch`"
-        )
+        say(f"{corpus.name}: not checked, because the file has not been downloaded yet (see `rnnsmt corpus fetch`)")
     return pair, [text_of(corpus, pair) for corpus in listed if corpus not in later]
 
 
@@ -476,7 +493,7 @@ def _read_config(path: str) -> dict[str, Any]:
         raise InputError(mistakes[0])
     settings = yaml.safe_load(text)
     if not isinstance(settings, dict) or not isinstance(settings.get("corpora"), list):
-        raise InputError(f"{path}: has no list of corpora; see docs/configuration.md")
+        raise InputError(f"{path}: contains no list of corpora; see docs/configuration.md")
     return settings
 
 
@@ -497,7 +514,9 @@ def _entry(text: str) -> dict[str, str]:
 
 
 def join_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text files, joined in this order")
+    parser.add_argument(
+        "--input", nargs="+", required=True, metavar="FILE", help="text files, concatenated in this order"
+    )
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: the concatenated text")
 
 
@@ -523,7 +542,7 @@ def train_truecaser_options(parser: argparse.ArgumentParser) -> None:
 def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
     """Train a truecasing model on tokenised text and write it in the format of Moses.
 
-    The model holds the counts of the cased forms of every word, like a model of train-truecaser.perl. Words at the
+    The model contains the counts of the cased forms of every word, as written by train-truecaser.perl. Words at the
     start of a sentence are not counted.
 
     Example, in the directory of a run of the embedded corpus:
@@ -535,7 +554,7 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
     lines = chain.from_iterable(read_lines(path) for path in args.input)
     casing = learn_casing(track(lines, "learning case"))
     if not casing:
-        raise InputError(f"{', '.join(args.input)}: no line has a second word; is this tokenised text?")
+        raise InputError(f"{', '.join(args.input)}: every line has at most one word; is this tokenised text?")
     save_casing(casing, args.output_model)
     forms = sum(len(forms) for forms in casing.values())
     return {"language": args.lang, "words": len(casing), "forms": forms}
@@ -576,7 +595,9 @@ def detokenize_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="FILE", help="output file")
     parser.add_argument("--lang", required=True, metavar="L", help="language of the text, two-letter code (ISO 639-1)")
     parser.add_argument("--no-detruecase", action="store_true", help="do not capitalise the first word of a sentence")
-    parser.add_argument("--no-detokenize", action="store_true", help="do not join tokens and replace entities")
+    parser.add_argument(
+        "--no-detokenize", action="store_true", help="do not detokenise: keep the tokens and the entities"
+    )
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processes")
 
 

@@ -148,7 +148,7 @@ def download(url: str, part: Partial, known: bool) -> None:
             if error.headers.get("Content-Range") == f"bytes */{begun}":
                 return  # the file is already complete
             part.begin(url, None)
-            raise BrokenOffError("the file on the server is shorter than the part already downloaded") from None
+            raise BrokenOffError("the file on the server is shorter than the incomplete download") from None
         if error.code in TRANSIENT:
             raise BrokenOffError(str(error)) from None
         raise
@@ -222,11 +222,11 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
     except OSError as error:
         if is_full(error) or str(error.filename) in {str(place) for place in (part.path, output, *output.parents)}:
             raise InputError(
-                f"{output}: could not be written ({error.strerror}); the downloaded part is kept in {part.path}: free "
-                "disk space or choose another output, and run the same command again"
+                f"{output}: cannot be written ({error.strerror}); the incomplete download is kept in {part.path}; "
+                "free disk space or choose another output file, then run the same command again"
             ) from None
         raise
-    raise InputError(f"{output} could not be fetched; check the address and the sha256 ({'; '.join(failures)}){kept}")
+    raise InputError(f"{output} cannot be downloaded; check the URL and the SHA-256 ({'; '.join(failures)}){kept}")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -255,7 +255,7 @@ def _fetch(url: str, part: Partial, expected: str | None) -> tuple[int, str]:
                 failed, most = 0, part.size
             if failed == len(PAUSES):
                 raise
-            say(f"{url}: {error}; again in {PAUSES[failed]:g} s")
+            say(f"{url}: {error}; retrying in {PAUSES[failed]:g} s")
             time.sleep(PAUSES[failed])
             failed += 1
             continue
@@ -286,9 +286,7 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
             link, a directory or a device; or the name leads out of the archive.
     """
     if PurePosixPath(wanted).is_absolute() or ".." in PurePosixPath(wanted).parts:
-        raise InputError(
-            f"--member {wanted}: is outside the archive; give a name without .. that does not begin with /"
-        )
+        raise InputError(f"--member {wanted}: must be a path inside the archive, without .. and without a leading /")
     seen: list[str] = []
     with atomic_path(output) as temporary:
         try:
@@ -298,12 +296,12 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
                 raise
             reason = error.__cause__ if isinstance(error, DamagedError) else error
             raise InputError(
-                f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({reason}); fetch it again"
+                f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({reason}); download it again"
             ) from None
         if size is None:
             near = difflib.get_close_matches(wanted, seen, 1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(seen[:5]) or 'no files'}"
-            raise InputError(f"{path}: no file {wanted} in it; {hint}")
+            raise InputError(f"{path}: the archive contains no file {wanted}; {hint}")
     return size, len(seen) - 1
 
 
@@ -319,7 +317,7 @@ def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int |
                 continue
             content = archive.extractfile(member) if member.isreg() else None
             if content is None:
-                raise InputError(f"{path}: {wanted} is {_kind(member)}, not a file; give another member")
+                raise InputError(f"{path}: {wanted} is {_kind(member)}, not a file; choose another member")
             with output.open("wb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
             return member.size

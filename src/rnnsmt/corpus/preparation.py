@@ -292,28 +292,28 @@ def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
     """
     names = " and ".join(inputs)
     if total.lines == 0:
-        raise InputError(f"{names}: empty; a corpus needs at least one line")
+        raise InputError(f"{names}: the corpus is empty")
     for path, (count, first) in zip(inputs, total.bad_utf8, strict=True):
         if count > max(MAX_BAD_UTF8 * total.lines, 3):
             raise InputError(
-                f"{path}: {count:,} of {total.lines:,} lines ({100 * count / total.lines:.0f} %) are not UTF-8, the "
-                f"first is line {first}; convert the file, if it is Latin-1 with iconv -f ISO-8859-1 -t UTF-8"
+                f"{path}: {count:,} of {total.lines:,} lines ({100 * count / total.lines:.0f} %) are not valid UTF-8 "
+                f"(first: line {first}); convert the file, for example from Latin-1 with iconv -f ISO-8859-1 -t UTF-8"
             )
     if total.kept == 0:
         raise InputError(
-            f"{names}: none of {total.lines} lines is left after cleaning ({total.rejected.reasons()}); check the file"
+            f"{names}: none of {total.lines} lines remains after cleaning ({total.rejected.reasons()}); check the file"
         )
     for path, line in zip(inputs, total.too_long, strict=True):
         if line:
             raise InputError(
-                f"{path}, line {line}: more than {MAX_SEGMENT} words, which the decoder does not translate; split it, "
-                "one sentence per line"
+                f"{path}, line {line}: more than {MAX_SEGMENT} words, which is more than the decoder supports; split "
+                "it into sentences"
             )
     with_words = total.kept - total.suspicious.lines[NO_WORDS]
     if with_words < min_lines:
         raise InputError(
-            f"{names}: {with_words} of {total.lines} lines have words, at least {min_lines} are needed; check the "
-            "file, or use a larger set"
+            f"{names}: {with_words} of {total.lines} lines contain words, but at least {min_lines} are required; "
+            "check the file, or use a larger set"
         )
 
 
@@ -346,7 +346,7 @@ class InputFile:
         status = Path(self.path).stat()
         if (status.st_size, status.st_mtime_ns) != (self.size, self.changed_ns):
             raise InputError(
-                f"{self.path}: changed while it was read; run the same command again when the file is complete"
+                f"{self.path}: was modified while it was read; run the same command again when the file is complete"
             )
 
 
@@ -406,4 +406,4 @@ def check_cleaning(options: CleaningOptions) -> None:
     if options.max_length < options.min_length:
         raise InputError("--max-length must not be below --min-length")
     if not 1 <= options.max_ratio < float("inf"):
-        raise InputError(f"--max-ratio {options.max_ratio}: a number from 1 is needed")
+        raise InputError(f"--max-ratio {options.max_ratio}: must be at least 1")

@@ -113,8 +113,8 @@ def refuse_foreign(path: str | Path, start: bytes) -> None:
     """
     if start[257:262] == b"ustar":  # magic number in the first header of a tar archive
         raise InputError(
-            f"{path}: is a tar archive; extract the text file, e.g. with rnnsmt corpus unpack, or name it with "
-            "member: under download: in the configuration"
+            f"{path}: is a tar archive; extract the text file (rnnsmt corpus unpack), or set download.member in the "
+            "configuration"
         )
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
         raise InputError(f"{path}: is UTF-16 or UTF-32, not UTF-8; convert it first, e.g. with iconv -t UTF-8")
@@ -124,11 +124,11 @@ def refuse_foreign(path: str | Path, start: bytes) -> None:
             "first, e.g. with iconv -f UTF-16LE -t UTF-8"
         )
     if b"\n" not in start and start.rstrip(b"\r").count(b"\r") > 1:
-        raise InputError(f"{path}: its lines end in CR, not LF; convert it first, e.g. with tr '\\r' '\\n'")
+        raise InputError(f"{path}: its lines end with CR instead of LF; convert it first, e.g. with tr '\\r' '\\n'")
     if _SGM_ROOT.match(start) and _has_several_sides(start):
         raise InputError(
-            f"{path}: contains the source and other sides in one file (WMT's XML since 2021); write each side to a "
-            "separate text file first"
+            f"{path}: contains source and references in one file (WMT's XML format since 2021); write each of them "
+            "to a separate text file"
         )
 
 
@@ -154,7 +154,7 @@ def read_pairs(
             more = sum(1 for _ in rows) + 1
             raise InputError(
                 f"{shorter} has {number} lines, but {longer} has {number + more}; "
-                "parallel files need the same number of lines, create or download them again"
+                "parallel files must have the same number of lines; create or download them again"
             )
         yield row  # type: ignore[misc]
 
@@ -167,7 +167,7 @@ def _sgm_segments(path: str | Path) -> list[bytes]:
     """
     raw = read_whole(path, SGM_BYTES)
     if raw is None:
-        raise InputError(f"{path}: larger than {SGM_BYTES} bytes; WMT's .sgm files are smaller; is this an .sgm file?")
+        raise InputError(f"{path}: larger than {SGM_BYTES} bytes; is this a WMT .sgm file?")
     text = raw.decode("utf-8", "surrogateescape")
     return [
         html.unescape(text[begin:end]).replace("\n", " ").strip().encode("utf-8", "surrogateescape")
@@ -197,9 +197,9 @@ def _segment_places(path: str | Path, text: str) -> list[tuple[int, int]]:
         opened = None if closes else tag
     if opened:
         line = text.count("\n", 0, opened.start()) + 1
-        raise InputError(f"{path}, line {line}: a <seg> without its </seg>; repair the file or fetch it again")
+        raise InputError(f"{path}, line {line}: <seg> without </seg>; repair the file or download it again")
     if not places:
-        raise InputError(f"{path}: no <seg> element in it; is this a WMT .sgm file?")
+        raise InputError(f"{path}: contains no <seg> element; is this a WMT .sgm file?")
     return places
 
 

@@ -169,8 +169,8 @@ def split_bitext(
     chosen = _choose([(int(number), texts[int(number)]) for number in places.drawn], indices, options)
     if len(chosen) < options.dev + options.test:
         raise InputError(
-            f"{name}: only {len(chosen):,} of the pairs drawn are not similar to each other, {options.dev:,} dev and "
-            f"{options.test:,} test pairs are asked for; ask for fewer, or raise --similarity"
+            f"{name}: only {len(chosen):,} of the pairs drawn are not similar to each other, but {options.dev:,} dev "
+            f"and {options.test:,} test pairs are required; reduce --dev and --test, or increase --similarity"
         )
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -187,7 +187,7 @@ def split_bitext(
                 file.write((side or b"").removesuffix(b"\r") + b"\n")
         split.repeated = places.repeated
         if not split.sizes["train"]:
-            raise InputError(f"{name}: no pair is left for training; ask for fewer dev and test pairs")
+            raise InputError(f"{name}: no pairs remain for training; reduce --dev and --test")
     return split
 
 
@@ -281,7 +281,8 @@ def _draw(keys: _Keys, options: SplitOptions, name: str) -> _Places:
     if len(candidates) < needed:
         raise InputError(
             f"{name}: {len(candidates):,} of {len(keys.usable):,} pairs can be dev or test pairs (both sentences occur "
-            f"once and have {options.min_words} to {MAX_WORDS} words), {needed:,} are asked for; ask for fewer"
+            f"once and have {options.min_words} to {MAX_WORDS} words), but {needed:,} are required; reduce --dev and "
+            "--test"
         )
     drawn = np.random.default_rng(options.seed).permutation(candidates)[: SPARE * needed]
     return _Places(drawn, excluded, repeated)

@@ -25,10 +25,15 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
-from sacremoses.corpus import NonbreakingPrefixes
-
 from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.corpus.moses_rules import (
+    MosesDetokenizer,
+    MosesDetruecaser,
+    MosesPunctNormalizer,
+    MosesTokenizer,
+    MosesTruecaser,
+    NonbreakingPrefixes,
+)
 
 MEMORY_ENTRIES = 500_000
 """Maximum number of cached chunks; the cache is then cleared."""
@@ -249,7 +254,7 @@ class Truecaser:
             fields = line.split()
             if not fields or len(fields) % 2 or not all(_COUNT.match(count) for count in fields[1::2]):
                 raise InputError(
-                    f'{path}, line {number}: not "word (count/total) ..."; train the truecasing model again'
+                    f'{path}, line {number}: expected "word (count/total) ..."; train the truecasing model again'
                 )
             self.best[fields[0].lower()] = fields[0]
             self.known.update(fields[0::2])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.cslm.settings import PRESETS
+from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.options import (
     add_device,
     add_scoring,
@@ -28,12 +29,12 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
         "--vocabulary",
         type=positive,
         default=15_001,
-        help="number of classes: id 0 (padding), UNK, the words, and </s>",
+        help="number of output classes, including id 0 (padding), UNK and </s>",
     )
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    """Print the sizes, the layers and the number of parameters of a CSLM, without building it.
+    """Print the layer sizes and the number of parameters of a CSLM, without building it.
 
     The training settings of the preset are printed as well. torch is not needed.
 
@@ -50,19 +51,21 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     )
     shortlist = parser.add_mutually_exclusive_group(required=True)
     shortlist.add_argument(
-        "--vocabulary", metavar="FILE", help="shortlist: vocabulary file, for example vocab.target.txt of `rnn prepare`"
+        "--vocabulary",
+        metavar="FILE",
+        help="vocabulary file with the words of the shortlist, for example vocab.target.txt of `rnn prepare`",
     )
     shortlist.add_argument(
         "--vocab-size",
         type=int,
         metavar="N",
-        help="size of a new shortlist, not counting </s>: the N - 2 most frequent words, UNK and id 0",
+        help="create a shortlist of N classes, not counting </s>: the N - 2 most frequent words, UNK and id 0",
     )
     parser.add_argument(
         "--vocabulary-text",
         nargs="+",
         metavar="FILE",
-        help="text in which words are counted for --vocab-size (default: the text of --input)",
+        help="text whose word counts determine the shortlist of --vocab-size (default: the text of --input)",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -70,10 +73,9 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert the training text of the language model into memory-mapped arrays of word ids.
 
-    The vocabulary is a shortlist: that of a given file (--vocabulary), or the most frequent words (--vocab-size) of the
-    input or of another text (--vocabulary-text). A shortlist of the same size counted on the target side of the
-    parallel corpus is the target vocabulary of the RNN. All words outside the shortlist are mapped to one class, UNK;
-    no word is discarded. Lines without words are skipped.
+    The vocabulary is a shortlist: the words of a file (--vocabulary), or the most frequent words (--vocab-size) of the
+    input or of another text (--vocabulary-text). All words outside the shortlist are mapped to one class, UNK. Lines
+    without words are skipped.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -86,7 +88,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
     if args.vocabulary is not None:
         if args.vocabulary_text is not None:
-            raise InputError("--vocabulary-text: requires --vocab-size; it cannot be combined with --vocabulary")
+            raise InputError("--vocabulary-text: requires --vocab-size and cannot be combined with --vocabulary")
         vocabulary = Vocabulary.read(args.vocabulary)
     else:
         check_size(args.vocab_size)
@@ -128,7 +130,7 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"
     )
-    parser.add_argument("--lm", metavar="ARPA", help="n-gram language model to compare with")
+    parser.add_argument("--lm", metavar="ARPA", help="n-gram language model for comparison")
     parser.add_argument("--output", required=True, metavar="JSON", help="output file (JSON)")
     parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `cslm train`")
     add_device(parser)
@@ -137,13 +139,13 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
 def perplexity(args: argparse.Namespace) -> dict[str, object]:
     r"""Compute the perplexity of a text under the CSLM, and under an n-gram model for comparison.
 
-    Both models predict the same events: every word and ``</s>``. Words outside the shortlist of the CSLM are one class
-    in both models; its probability under the n-gram model is the sum over ``<unk>`` and all words of the model that are
-    not in the shortlist. A second perplexity excludes these words from sum and count. The softmax of the CSLM is exact;
+    Both models predict the same events: every word and ``</s>``. Words outside the shortlist of the CSLM form one class
+    in both models; the n-gram probability of this class is the sum over ``<unk>`` and all words of the n-gram model
+    that are not in the shortlist. A second perplexity excludes these words. The softmax of the CSLM is exact;
     logarithms are natural.
 
-    The output (JSON) also contains the perplexity of the mixture of both models with equal weights and, if the CSLM was
-    trained self-normalised, mean and standard deviation of ln Z, the logarithm of the sum over all classes.
+    The output (JSON) also contains the perplexity of a mixture of both models with equal weights. For a self-normalised
+    CSLM, it contains the mean and standard deviation of ln Z, where Z is the sum of the softmax over all classes.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -202,9 +204,11 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 def rescore_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", required=True, action="append", metavar="FILE",
-        help="model file written by `cslm train`; given once for all n-best lists, or once for each")  # fmt: skip
+        help="model file written by `cslm train`; one model for all n-best lists, or one for each list")  # fmt: skip
     add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format")
     add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
+    add("--lm", metavar="ARPA",
+        help="n-gram language model that scores the words outside the shortlist, instead of --unknown")  # fmt: skip
     add_scoring(parser)
 
 
@@ -215,23 +219,35 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     including ``</s>``. The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with
     the feature, `tuning optimise` determines its weight, and `tuning rerank` selects the best hypotheses with it.
 
+    With --lm, words outside the shortlist are scored by this n-gram model. The total probability of the words of the
+    shortlist under the n-gram model is divided among them in proportion to the exact softmax of the CSLM (Schwenk
+    2007).
+
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest \
             --output try/dev.rescored --unknown class
+        rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest --output try/dev.backoff \
+            --lm results/model/lm.arpa.gz
     """
     number = len(args.nbest)
     if len(args.output) != number or len(args.model) not in (1, number):
-        raise InputError(f"{number} --nbest need {number} --output, and one --model or {number}")
+        raise InputError(f"{number} --nbest files require {number} --output files, and one or {number} --model files")
+    if args.lm is not None and (args.unknown != CSLM_UNKNOWN[0] or args.normalize == "no"):
+        raise InputError("--lm cannot be combined with --unknown or --normalize no")
     need_torch()
 
     from rnnsmt.cslm.ngram_scorer import NGramScorer
-    from rnnsmt.cslm.text_scores import add_to_nbest
+    from rnnsmt.cslm.text_scores import BackOff, add_to_nbest
+    from rnnsmt.lm.automaton import load_automaton
 
-    translations, scorer = 0, None
+    lm = None if args.lm is None else load_automaton(args.lm)
+    normalize = normalize_of(args) if lm is None else True
+    translations, scorer, back_off = 0, None, None
     for n, (nbest, output) in enumerate(zip(args.nbest, args.output, strict=True)):
         model = args.model[n % len(args.model)]
         if scorer is None or scorer.path != model:
-            scorer = NGramScorer(model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
-        translations += add_to_nbest(scorer, nbest, output)
+            scorer = NGramScorer(model, args.device, args.threads, normalize, unknown_score=args.unknown)
+            back_off = None if lm is None else BackOff(lm, scorer.words[2:-1])
+        translations += add_to_nbest(scorer, nbest, output, back_off)
     return {"translations": translations}

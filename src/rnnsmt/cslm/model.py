@@ -85,7 +85,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
 class CslmTrainer(FeedForwardTrainer):
     """The training of a CSLM on a text."""
 
-    chapter = "cslm"
+    package = "cslm"
     settings: CslmSettings
 
     def __init__(self, text: Text, settings: CslmSettings, seed: int, setup: DeviceSetup, threads: int = 1) -> None:

@@ -132,7 +132,7 @@ class NGramScorer:
         if self._unknown_share:
             scores[words == self.unknown] += self._unknown_share
         if not np.isfinite(scores).all():
-            raise InputError(f"{self.path}: the network produces NaN or infinite scores; train it again")
+            raise InputError(f"{self.path}: the network computes NaN or infinite scores; train it again")
         return scores
 
 

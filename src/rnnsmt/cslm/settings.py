@@ -112,7 +112,7 @@ class CslmSettings(EpochSettings):
         if self.order < 2:
             raise InputError(f"--order {self.order}: must be at least 2")
         if self.singletons > 1:
-            raise InputError(f"--singletons {self.singletons}: is a fraction, at most 1")
+            raise InputError(f"--singletons {self.singletons}: must be at most 1")
 
     def sizes(self, *vocabularies: int) -> CslmSizes:
         """Return the sizes of the network for this number of classes."""

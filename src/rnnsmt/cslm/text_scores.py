@@ -1,7 +1,7 @@
 """Scores of texts by a CSLM, of n-grams, sentences and n-best lists, and the perplexity of a text.
 
 The perplexity is that of the network and of an n-gram LM, over the same events. All words outside the shortlist of the
-network are one class for both.
+network are one class for both. ``BackOff`` instead leaves these words to the n-gram LM, as Schwenk (2007) does.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.text import sentence_ngrams
 from rnnsmt.lm.automaton import Automaton, load_automaton, query
 from rnnsmt.moses.nbest import fields_of, with_feature
-from rnnsmt.networks.data import split
+from rnnsmt.networks.data import NULL, split
 from rnnsmt.networks.training import perplexity_of
 
 LINES = 2000
@@ -44,11 +44,14 @@ def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArr
     return scores
 
 
-def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float]:
-    """Yield ln p of every line, including ``</s>``, not length-normalised."""
+def sentence_scores(scorer: NGramScorer, lines: Iterable[str], back_off: "BackOff | None" = None) -> Iterator[float]:
+    """Yield ln p of every line, including ``</s>``, not length-normalised.
+
+    back_off: scores the words outside the shortlist; None: they have the score of the network.
+    """
     stream = iter(lines)
     while block := [split(line) for line in islice(stream, LINES)]:
-        scores, _ = ngram_scores(scorer, block)
+        scores = ngram_scores(scorer, block)[0] if back_off is None else back_off.ngram_scores(scorer, block)
         ends = np.cumsum([len(words) + 1 for words in block])
         yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
 
@@ -57,8 +60,10 @@ FEATURE = "CSLM0"
 """Name of the feature in n-best lists."""
 
 
-def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
+def add_to_nbest(scorer: NGramScorer, nbest: str, output: str, back_off: "BackOff | None" = None) -> int:
     """Copy an n-best list with ln p of every translation appended as a feature; return the number of translations.
+
+    back_off: as of ``sentence_scores``.
 
     Raises:
         InputError: the list is empty or malformed, or has the feature already.
@@ -68,11 +73,11 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
     with atomic_text(output) as out:
         while block := [_nbest_fields(line, nbest, number + i) for i, line in enumerate(islice(stream, LINES), 1)]:
             number += len(block)
-            scores = sentence_scores(scorer, (fields[1] for fields in block))
+            scores = sentence_scores(scorer, (fields[1] for fields in block), back_off)
             for fields, score in zip(block, scores, strict=True):
                 out.write(with_feature(fields, FEATURE, score) + "\n")
         if not number:
-            raise InputError(f"{nbest}: is empty; an n-best list is expected")
+            raise InputError(f"{nbest}: the n-best list is empty")
     return number
 
 
@@ -85,7 +90,8 @@ def _nbest_fields(line: str, path: str, number: int) -> list[str]:
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
         raise InputError(
-            f"{path}, line {number}: already has the feature {FEATURE}; give the n-best list written by the decoder"
+            f"{path}, line {number}: already has the feature {FEATURE}; use the n-best list that the decoder has "
+            "written"
         )
     return fields
 
@@ -150,29 +156,90 @@ def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]
     probability of ``<unk>`` each, so that the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of
     a text are unknown words.
     """
-    listed = Interner()
-    listed.add([word.encode() for word in shortlist])
-    short = np.unique(lm.word_ids(listed))
-    special = Interner()
-    special.add([b"<s>"])
-    every = np.arange(len(lm.arrays.unigrams), dtype=np.int32)
-    begin = lm.word_ids(special)
-    outside = np.union1d(np.setdiff1d(every, np.concatenate([short, begin, [lm.end]])), [lm.unk]).astype(np.int32)
-    inside = np.append(np.setdiff1d(short, [lm.unk]), lm.end).astype(np.int32)
+    listed = _Shortlist(lm, shortlist)
+    inside = listed.inside
     # the complement saves time only if the class is much larger than the shortlist; see event_log_p
-    if len(outside) <= 4 * len(short):
+    if len(listed.outside) <= 4 * listed.distinct:
         inside = inside[:0]
-    tokens, known = Interner(), []
-    ids, listed_words = [], set(shortlist)
-    for line in lines:
-        ids.append(tokens.add([word.encode() for word in line]))
-        known += [word in listed_words for word in line] + [True]
-    found = lm.word_ids(tokens)
-    found[np.isin(found, [*begin, lm.end])] = lm.unk
-    words = np.concatenate([np.append(found[part], lm.end) for part in ids]).astype(np.int32)
+    words, known = listed.events(lines)
     out = np.empty(len(words))
-    event_log_p(lm.arrays, lm.start, words, np.array(known), lm.end, inside, outside, out)
+    event_log_p(lm.arrays, lm.start, words, known, lm.end, inside, listed.outside, out)
     return out
+
+
+class _Shortlist:
+    """The shortlist of a network in an n-gram model.
+
+    Attributes:
+        inside: int32, LM ids of the words of the shortlist that the LM has, and of ``</s>``.
+        outside: int32, those of all other words of the LM, including ``<unk>``, without ``<s>``.
+        distinct: number of distinct LM ids of the words of the shortlist, for which ``<unk>`` may stand, too.
+    """
+
+    def __init__(self, lm: Automaton, shortlist: list[str]) -> None:
+        """Look up the words."""
+        listed = Interner()
+        listed.add([word.encode() for word in shortlist])
+        short = np.unique(lm.word_ids(listed))
+        special = Interner()
+        special.add([b"<s>"])
+        every = np.arange(len(lm.arrays.unigrams), dtype=np.int32)
+        begin = lm.word_ids(special)
+        self.outside = np.union1d(np.setdiff1d(every, np.concatenate([short, begin, [lm.end]])), [lm.unk]).astype(
+            np.int32
+        )
+        self.inside = np.append(np.setdiff1d(short, [lm.unk]), lm.end).astype(np.int32)
+        self.distinct = len(short)
+        self._lm, self._words, self._markers = lm, set(shortlist), [*begin, lm.end]
+
+    def events(self, lines: Iterable[list[str]]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return LM id of every word and ``</s>`` of some sentences, and whether it is ``</s>`` or in the shortlist."""
+        tokens, known, ids = Interner(), [], []
+        for line in lines:
+            ids.append(tokens.add([word.encode() for word in line]))
+            known += [word in self._words for word in line] + [True]
+        found = self._lm.word_ids(tokens)
+        found[np.isin(found, self._markers)] = self._lm.unk
+        words = np.concatenate([np.append(found[part], self._lm.end) for part in ids]).astype(np.int32)
+        return words, np.array(known)
+
+
+class BackOff:
+    """An n-gram model that scores the words outside the shortlist of a network (Schwenk 2007).
+
+    With p_N of the network, p_B of the n-gram model, the history h and the shortlist S, to which ``</s>`` belongs, ::
+
+        p(w | h) = P_S(h) p_N(w | h) / (1 - p_N(others | h))    if w is in S,    P_S(h) = sum of p_B(v | h) over v in S
+        p(w | h) = p_B(w | h)                                   otherwise
+
+    The division removes the classes that are no words of S, which the network of Schwenk does not have: UNK, and id 0,
+    which no text contains. The sum over all words of S and of the n-gram model is 1.
+    """
+
+    def __init__(self, lm: Automaton, shortlist: list[str]) -> None:
+        """Compute P_S for every context of the n-gram model."""
+        self._lm, self._shortlist = lm, _Shortlist(lm, shortlist)
+        inside = np.zeros(len(lm.arrays.unigrams), bool)
+        inside[self._shortlist.inside] = True
+        self.log_masses = log_masses(lm.arrays, inside)
+        """float64, ln P_S of every state of the automaton."""
+
+    def ngram_scores(self, scorer: NGramScorer, sentences: list[list[str]]) -> NDArray[np.float64]:
+        """Compute ln p of every word and ``</s>`` of some sentences, one after the other.
+
+        scorer: normalised, with this shortlist.
+        """
+        contexts, classes = sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
+        asked = np.concatenate([classes, *(np.full_like(classes, other) for other in (scorer.unknown, NULL))])
+        logs = word_scores(scorer, np.concatenate([contexts] * 3), asked).astype(np.float64)
+        own, *others = np.split(logs, 3)
+        words, known = self._shortlist.events(sentences)
+        found, states = np.empty(len(words)), np.empty(len(words), np.int32)
+        log_p_and_states(self._lm.arrays, self._lm.start, words, self._lm.end, found, states)
+        # the difference from 1 of a float32 probability near 1 can be below p of a word
+        share = np.minimum(own - np.log(np.maximum(1 - np.exp(others).sum(0), 1e-40)), 0.0)
+        found[known] = (share + self.log_masses[states])[known]
+        return found
 
 
 PRECISE = 1e-3
@@ -216,3 +283,65 @@ def event_log_p(lm, start, words, known, end, inside, outside, out):
             out[i] = prob
         if words[i] == end:
             state = start
+
+
+@kernel()
+def log_p_and_states(lm, start, words, end, out, states):
+    """Compute ln p of every word of a text, and the state before it.
+
+    Args:
+        lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
+        start: the state at the beginning of a sentence.
+        words: int32 [N], LM ids of all sentences one after the other, each ending in ``end``.
+        end: LM id of ``</s>``.
+        out: float64 [N], filled.
+        states: int32 [N], filled.
+    """
+    state = start
+    for i in range(len(words)):
+        states[i] = state
+        prob, state = query(lm, state, words[i])
+        out[i] = prob
+        if words[i] == end:
+            state = start
+
+
+@kernel()
+def log_masses(lm, inside):
+    """Compute ln of the sum of p(word | state) over the words of a set, for every state of the automaton.
+
+    The sum of a state is that of its n-grams, and for the other words its back-off weight times what the state of the
+    shorter context has for them. This takes one query for each n-gram of the model.
+
+    Args:
+        lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
+        inside: bool [unigrams], whether a word is in the set.
+
+    Returns:
+        float64 [states].
+    """
+    number = len(lm.states)
+    own, shorter = np.zeros(number), np.zeros(number)
+    for slot in range(len(lm.rows)):
+        key = lm.rows[slot].key
+        if key == -1:
+            continue
+        state, word = key >> np.int64(32), key & np.int64(0xFFFFFFFF)
+        if inside[word]:
+            own[state] += np.exp(np.float64(lm.rows[slot].prob))
+            shorter[state] += np.exp(np.float64(query(lm, lm.states[state].link, word)[0]))
+    mass = np.full(number, -1.0)
+    mass[0] = 0.0
+    for word in range(len(inside)):
+        if inside[word]:
+            mass[0] += np.exp(np.float64(lm.unigrams[word].prob))
+    for state in range(number):
+        # the longest context first whose shorter one is known; chains are as long as the order of the model
+        while mass[state] < 0.0:
+            place = np.int64(state)
+            while mass[lm.states[place].link] < 0.0:
+                place = np.int64(lm.states[place].link)
+            context = lm.states[place]
+            others = max(mass[context.link] - shorter[place], 0.0)
+            mass[place] = own[place] + np.exp(np.float64(context.backoff)) * others
+    return np.log(np.maximum(mass, 1e-40))

@@ -135,12 +135,12 @@ def noun(row: LexiconRow) -> Noun:
     for text in row.alternatives():
         match = FRENCH_NOUN.fullmatch(text)
         if not match:
-            raise row.error(f"{text!r} is no French noun; write 'noun m', 'noun f/plural' or 'noun m @pl'")
+            raise row.error(f"{text!r} is not a valid noun entry; write 'noun m', 'noun f/plural' or 'noun m @pl'")
         words = match["words"]
         plural = match["plural"] or noun_plural(words)
         translations.append(FrenchNoun(words.split(), plural.split(), match["gender"] == "f", match["context"] or ""))
     if all(translation.context for translation in translations):
-        raise row.error("every French noun has @; one must be usual without it")
+        raise row.error("every French noun has @; at least one must be without @")
     kind = row.one_of("class", tuple(KINDS))
     return Noun(row["english"], row["plural"] or english.plural(row["english"]), translations, kind)
 
@@ -161,7 +161,9 @@ def verb(row: LexiconRow) -> VerbEntry:
     for text in row.alternatives():
         infinitive, *fixed = text.removeprefix("se ").removeprefix("s'").split()
         if not infinitive.endswith(("er", "ir", "re")):
-            raise row.error(f"{infinitive!r} is no French infinitive; write one in -er, -ir or -re first")
+            raise row.error(
+                f"{infinitive!r} is not an infinitive; the entry must begin with an infinitive in -er, -ir or -re"
+            )
         preposition = fixed.pop() if fixed and fixed[-1] in PREPOSITIONS else ""
         translations.append(FrenchVerb(infinitive, text.startswith(("se ", "s'")), fixed, preposition))
     forms = Verb(row["english"], row["past"], row["participle"])
@@ -193,7 +195,9 @@ def names() -> dict[str, list[list[str]]]:
         kind = row.one_of("kind", tuple(NAME_PARTS))
         expected = NAME_PARTS[kind][len(parts[kind]) :][:1]
         if row["part"] not in expected:
-            raise row.error(f"part {row['part']!r} of {kind}; write {', '.join(NAME_PARTS[kind])} in this order")
+            raise row.error(
+                f"part {row['part']!r} of {kind}; the parts must be {', '.join(NAME_PARTS[kind])} in this order"
+            )
         parts[kind].append(row["words"].split())
     return parts
 

@@ -47,7 +47,7 @@ class LexiconRow:
             InputError: it is none of them.
         """
         if self[column] not in values:
-            raise self.error(f"{column} {self[column]!r} is unknown; write one of {', '.join(values)}")
+            raise self.error(f"{column} {self[column]!r} is unknown; must be one of {', '.join(values)}")
         return self[column]
 
     def letters(self, column: str, alphabet: str) -> str:
@@ -58,7 +58,9 @@ class LexiconRow:
         """
         unknown = sorted(set(self[column]) - set(alphabet))
         if unknown:
-            raise self.error(f"{column} {self[column]!r} has {unknown[0]!r}; write letters of {alphabet}")
+            raise self.error(
+                f"{column} {self[column]!r} contains {unknown[0]!r}; only the letters {alphabet} are allowed"
+            )
         return self[column]
 
     def alternatives(self) -> list[str]:
@@ -69,7 +71,7 @@ class LexiconRow:
         """
         parts = [part.strip() for part in self["french"].split(";")]
         if not all(parts):
-            raise self.error(f"an empty translation in {self['french']!r}; write 'first; second'")
+            raise self.error(f"empty translation in {self['french']!r}; separate translations by '; '")
         return parts
 
 
@@ -92,18 +94,18 @@ def read_table(name: str, directory: Path = LEXICON) -> Iterator[LexiconRow]:
         fields = line.split("\t")
         if not header:
             if tuple(fields) != columns:
-                raise InputError(f"{place}: the header is {line!r}; write {', '.join(columns)}, separated by tabs")
+                raise InputError(f"{place}: invalid header {line!r}; must be {', '.join(columns)}, separated by tabs")
             header = True
             continue
         if len(fields) != len(columns):
             raise InputError(
-                f"{place}: {len(fields)} fields; write {len(columns)}, separated by tabs: {', '.join(columns)}"
+                f"{place}: {len(fields)} fields instead of {len(columns)}, separated by tabs: {', '.join(columns)}"
             )
         for column, field in zip(columns, fields, strict=True):
             if field != " ".join(field.split()):
-                raise InputError(f"{place}: {column} {field!r} has superfluous blanks; take them out")
+                raise InputError(f"{place}: {column} {field!r} has superfluous blanks; remove them")
             if not field and column not in EMPTY:
-                raise InputError(f"{place}: {column} is empty; fill it in")
+                raise InputError(f"{place}: {column} must not be empty")
         yield LexiconRow(place, dict(zip(columns, fields, strict=True)))
     if not header:
-        raise InputError(f"{path}: no header; write {', '.join(columns)}, separated by tabs")
+        raise InputError(f"{path}: no header; must be {', '.join(columns)}, separated by tabs")

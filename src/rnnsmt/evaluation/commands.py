@@ -24,7 +24,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 def _joint(text: str) -> tuple[str, list[str]]:
     name, _, parts = text.partition("=")
     if not NAME.fullmatch(name) or not parts:
-        raise InputError(f"--joint {text}: write NAME=A+B, for example both=test_2016+test_2017")
+        raise InputError(f"--joint {text}: must be NAME=A+B, for example both=test_2016+test_2017")
     return name, parts.split("+")
 
 
@@ -32,7 +32,9 @@ def _features(text: str) -> tuple[str, list[str]]:
     system, equals, names = text.partition("=")
     added = names.split("+") if names else []
     if not NAME.fullmatch(system) or not equals or not all(map(NAME.fullmatch, added)):
-        raise InputError(f"--features {text}: write SYSTEM=A+B with names of features, such as {', '.join(FEATURES)}")
+        raise InputError(
+            f"--features {text}: must be SYSTEM=A+B, where A and B are features, such as {', '.join(FEATURES)}"
+        )
     return system, added
 
 
@@ -51,24 +53,24 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="tokenised reference; several files are multiple references",
     )
-    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for all other metrics")
+    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for sacreBLEU, chrF and TER")
     parser.add_argument(
         "--detok-reference",
         nargs="+",
         action="extend",
         metavar="FILE",
-        help="untokenised reference, for all other metrics; several files are multiple references",
+        help="untokenised reference, for sacreBLEU, chrF and TER; several files are multiple references",
     )
     parser.add_argument("--lowercase", action="store_true", help="ignore case in sacreBLEU, chrF and chrF++")
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
     parser.add_argument(
-        "--run", type=int, default=1, dest="run_number", metavar="N", help="number of the tuning run, from 1"
+        "--run", type=int, default=1, dest="run_number", metavar="N", help="number of the tuning run, starting at 1"
     )
     parser.add_argument(
         "--decode-report",
         metavar="FILE",
-        help="report of `search decode` (JSON), copied into the score file without its times",
+        help="report of `search decode` (JSON), which is copied into the score file",
     )
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (JSON)")
 
@@ -78,7 +80,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
 
     Inputs are the tokenised output and one or more tokenised references, and optionally the detokenised output with
     untokenised references and the report of the decoder. The output (JSON) is a score file for `evaluation table`. With
-    --lowercase the signature of sacreBLEU says that case was ignored; tokenised BLEU is always case-sensitive.
+    --lowercase, the signature of sacreBLEU contains `case:lc`; tokenised BLEU is always case-sensitive.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -95,7 +97,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     if args.run_number < 1:
         raise InputError(f"--run {args.run_number}: must be at least 1")
     if (args.detok_hypothesis is None) != (args.detok_reference is None):
-        raise InputError("--detok-hypothesis and --detok-reference must be given together: both or neither")
+        raise InputError("--detok-hypothesis and --detok-reference must be used together")
     score = score_output(
         args.system,
         args.test_set,
@@ -129,7 +131,7 @@ def _scores(score: "Score") -> dict[str, Any]:
 def score_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--run-dir", required=True, nargs="+", metavar="DIR",
-        help="directories of runs 1, 2, ..., with SET.output and SET.decode.json of every set")  # fmt: skip
+        help="directories of runs 1, 2, ..., which contain SET.output and SET.decode.json for every set")  # fmt: skip
     add("--set", required=True, nargs="+", metavar="NAME=REFERENCE=PLAIN",
         help="name, tokenised reference and untokenised reference of each set")  # fmt: skip
     add("--lang", required=True, metavar="L", help="language of the output, two-letter code (ISO 639-1)")
@@ -139,7 +141,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    r"""Detokenise and score the output of all runs of a system (`corpus detokenize` and `evaluation bleu` in one).
+    r"""Detokenise and score the output of all runs of a system (combines `corpus detokenize` and `evaluation bleu`).
 
     The directory of a run contains, for every set, the output of the decoder SET.output and its report SET.decode.json.
     The command writes SET.tokens (detruecased output), SET.detokenized and SET.bleu.json (score file) to the same
@@ -184,13 +186,13 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 def _check_name(option: str, name: str) -> None:
     if not NAME.fullmatch(name):
-        raise InputError(f"{option} {name!r}: a name consists of letters, digits and the characters _ . + -")
+        raise InputError(f"{option} {name!r}: a name may contain only letters, digits and the characters _ . + -")
 
 
 def _set_with_references(text: str) -> tuple[str, str, str]:
     name, *references = text.split("=")
     if len(references) != 2:
-        raise InputError(f"--set {text}: write NAME=REFERENCE=PLAIN")
+        raise InputError(f"--set {text}: must be NAME=REFERENCE=PLAIN")
     _check_name("--set", name)
     return name, references[0], references[1]
 
@@ -202,16 +204,16 @@ def comet_options(parser: argparse.ArgumentParser) -> None:
     add("--reference", required=True, metavar="FILE", help="reference, not tokenised")
     add("--hypothesis", required=True, nargs="+", metavar="FILE", help="detokenised outputs of systems or runs")
     add("--download", action="store_true", help="download the model (its name as --model) and its encoder if needed")
-    add("--batch-size", type=positive, default=16, metavar="N", help="number of segments computed at once")
+    add("--batch-size", type=positive, default=16, metavar="N", help="batch size in segments")
     add("--gpus", type=int, default=0, metavar="N", help="number of GPUs; 0: the CPU")
     add("--output", required=True, metavar="FILE", help="output file: scores of outputs and segments (JSON)")
 
 
 def comet(args: argparse.Namespace) -> dict[str, object]:
-    """Score detokenised outputs with COMET, with a model on disk.
+    r"""Score detokenised outputs with a local COMET model.
 
-    It needs the optional package unbabel-comet (pip install 'rnnsmt[comet]'). Without this package, or without the
-    model, nothing is computed: the reason is printed and written to the output file under "skipped", and the exit
+    The optional package unbabel-comet is required (pip install 'rnnsmt[comet]'). If this package or the model is
+    missing, no scores are computed: the reason is printed and written to the output file under "skipped", and the exit
     status is 0. Nothing is downloaded unless --download is given.
 
     Example, in the directory of a run of the embedded corpus:
@@ -270,15 +272,15 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SYSTEM=A+B",
-        help="features that a system adds to the baseline, such as rnn, cslm and wp (default: the features in the "
-        "name of the system, for example cslm_rnn)",
+        help="features of each system in addition to those of the baseline (default: the features in the name of the "
+        "system; cslm_rnn has cslm and rnn)",
     )
     parser.add_argument(
         "--trainings",
         type=positive,
         default=1,
         metavar="N",
-        help="number of trainings per network; tuning runs cycle through them, and run 1 uses the first",
+        help="number of trainings per network; run i uses training (i - 1) mod N + 1",
     )
     parser.add_argument("--title", default="Table 1: BLEU", metavar="TEXT", help="title of the pages")
     parser.add_argument("--paper", action="store_true", help="also show the English-French results of the paper")
@@ -287,17 +289,17 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["dev", "val"],
         metavar="NAME",
-        help="sets used for tuning; listed first and compared with the dev results of the paper",
+        help="names of the dev sets, which are listed first and compared with the dev results of the paper",
     )
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
-    r"""Make Table 1 from the score files of all runs: one row per system and test set, and the gain of each feature.
+    r"""Write Table 1 from the score files of all runs: one row per system and test set, and the gain of each feature.
 
     Systems are listed in the order of their score files. TSV and JSON contain all numbers; Markdown and the
-    self-contained HTML page contain the main results. Every system is tested against the baseline and against every
-    system that lacks one of its features (for example cslm_rnn against rnn and against cslm). The features of a system
-    are given by --features or by its name.
+    self-contained HTML page contain the main results. Significance tests compare every system with the baseline and
+    with every system that has one feature less (for example cslm_rnn with rnn and with cslm). The features of a system
+    are specified by --features or by its name.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -341,22 +343,22 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
         help="tokenised output of the second system, one file per run, as many as --baseline")  # fmt: skip
     add("--names", nargs=2, default=["baseline", "system"], metavar=("BASELINE", "SYSTEM"), help="display names")
     add("--trainings", nargs=2, type=positive, default=[1, 1], metavar=("BASELINE", "SYSTEM"),
-        help="number of trainings of the networks of each system; runs cycle through them")  # fmt: skip
+        help="number of trainings of the networks of each system; run i uses training (i - 1) mod N + 1")  # fmt: skip
     add("--shared-networks", action="store_true",
-        help="both systems use the same network: the significance test pairs its trainings (no effect with one "
-            "training)")  # fmt: skip
-    add("--source", metavar="FILE", help="tokenised source text, as the decoder read it")
+        help="both systems use the same networks, so that the significance test is paired by training (no effect "
+        "with one training)")  # fmt: skip
+    add("--source", metavar="FILE", help="tokenised source text: the input of the decoder")
     add("--details", nargs=2, metavar=("BASELINE", "SYSTEM"),
-        help="output of `search decode --output-details` for the first runs; needs --source")  # fmt: skip
+        help="output of `search decode --output-details` for the first run of each system; needs --source")  # fmt: skip
     add("--ini", metavar="FILE",
-        help="tuned moses.ini of the first run of --system, for feature contributions; needs --details")  # fmt: skip
+        help="tuned moses.ini of the first run of --system, for feature contributions; requires --details")  # fmt: skip
     add("--model-dir", metavar="DIR", help="directory searched first for the model files, by base name")
     add("--columns", nargs="*", default=[], metavar="NAME",
-        help="names of the phrase table scores after the fourth")  # fmt: skip
+        help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--examples", type=positive, default=10, metavar="N",
-        help="number of sentences shown with the largest gains, and number with the largest losses")  # fmt: skip
+        help="number of sentences to show with the largest gains, and with the largest losses")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
-        help="precision of the sum over the vocabulary of a CSLM")  # fmt: skip
+        help="precision of the softmax sum of a CSLM")  # fmt: skip
     add_device(parser)
     add("--output-json", required=True, metavar="FILE", help="output file (JSON)")
     add("--output-md", required=True, metavar="FILE", help="output file (Markdown)")
@@ -365,7 +367,7 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
 def compare(args: argparse.Namespace) -> dict[str, object]:
     r"""Compare two systems sentence by sentence: BLEU with significance tests, groups of sentences, gains and losses.
 
-    The reference and the outputs are sufficient; further inputs add to the comparison:
+    Only the reference and the outputs are required. Further inputs add to the comparison:
 
     * --source: BLEU by source sentence length;
     * --details: BLEU by mean phrase length, and the phrase pairs used by only one of the systems;
@@ -374,8 +376,8 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
       the feature values of the two translations, under the weights of --system, for the sentences whose --baseline
       translation can be derived with the phrase table of --system.
 
-    BLEU, also that of groups, is the mean over all runs; sentences, phrase pairs and contributions are those of the
-    first runs. Gains and losses are differences of smoothed sentence BLEU.
+    BLEU, including that of groups, is the mean over all runs. Sentences, phrase pairs and contributions are those of
+    the first runs. Gains and losses are differences of smoothed sentence BLEU.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -395,10 +397,11 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
 
     if len(args.baseline) != len(args.system):
         raise InputError(
-            f"{len(args.baseline)} --baseline and {len(args.system)} --system: give the same number of runs for both"
+            f"{len(args.baseline)} --baseline and {len(args.system)} --system files; both systems must have the same "
+            "number of runs"
         )
     if (args.details and not args.source) or (args.ini and not args.details):
-        raise InputError("--ini needs --details, and --details need --source")
+        raise InputError("--ini requires --details, and --details requires --source")
     if any(len(args.baseline) % number for number in args.trainings):
         raise InputError(f"--trainings: must divide the number of runs, {len(args.baseline)}")
     if args.shared_networks and len(set(args.trainings)) > 1:
@@ -431,15 +434,19 @@ def oracle_options(parser: argparse.ArgumentParser) -> None:
     add("--sizes", type=positive, nargs="+", default=[], metavar="N",
         help="also compute the oracle BLEU of the first N translations of every list")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: BLEU (JSON)")
-    add("--output-text", metavar="FILE", help="output file: translations selected by the corpus oracle of whole lists")
+    add(
+        "--output-text",
+        metavar="FILE",
+        help="output file: translations that the corpus oracle selects from the complete lists",
+    )
 
 
 def oracle(args: argparse.Namespace) -> dict[str, object]:
-    r"""Compute oracle BLEU of n-best lists: the BLEU of the translations that a reference would select.
+    r"""Compute the oracle BLEU of n-best lists: the BLEU of the translations that are closest to the reference.
 
     The sentence oracle selects the translation with the highest smoothed sentence BLEU of every list. The corpus oracle
-    exchanges these translations one by one as long as corpus BLEU increases; it is a lower bound of the best possible
-    BLEU. The BLEU of the first translations is computed as well.
+    replaces single translations as long as corpus BLEU increases; it is a lower bound of the best possible BLEU. The
+    BLEU of the first translation of every list is computed as well.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -477,7 +484,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=A+B",
-        help="joint test sets, as in `evaluation table`",
+        help="joint test sets, see `evaluation table`",
     )
     add(
         "--network",
@@ -514,7 +521,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
 
 
 def provenance(args: argparse.Namespace) -> dict[str, object]:
-    r"""Record where the numbers of Table 1 come from: files with SHA-256, seeds, weights, settings and versions.
+    r"""Record the provenance of the scores in Table 1: files with SHA-256, seeds, weights, settings and versions.
 
     The output (JSON) lists for every system, run and test set the score file and the files next to it (output,
     detokenised output), the tuned moses.ini with its weights and the files that it refers to,

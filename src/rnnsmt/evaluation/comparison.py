@@ -134,7 +134,7 @@ def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
         try:
             counts_of_pairs[pair] = float(counts[2]) if len(counts) > 2 else 0.0
         except ValueError:
-            raise InputError(f"{table}, line {number}: a count is not a number; create the table again") from None
+            raise InputError(f"{table}, line {number}: non-numeric count; create the table again") from None
     return counts_of_pairs
 
 
@@ -243,8 +243,8 @@ class Comparison:
             for number, (text, (told, _)) in enumerate(zip(texts, made, strict=True), 1):
                 if text.casefold().split() != told.casefold().split():
                     raise InputError(
-                        f"{path}: line {number} has another translation than the output; give the details file that "
-                        f"was written together with the output"
+                        f"{path}: line {number}: the translation differs from that in the output; use the details "
+                        "file that was written together with the output"
                     )
         of_both = [
             [phrase_pairs(sentence, *derivation) for sentence, derivation in zip(self.source, derivations, strict=True)]
@@ -279,8 +279,8 @@ class Comparison:
         if np.isnan(own).any():
             number = int(np.flatnonzero(np.isnan(own).any(1))[0])
             raise InputError(
-                f"the model has no phrases for sentence {number} (numbers start at 0); give the ini with which "
-                f"--system was decoded"
+                f"the model cannot translate sentence {number} (numbers start at 0); use the ini with which --system "
+                "was decoded"
             )
         self.contributions = (own - other) * weights
         self.kinds = kinds_of_features(model, columns)

@@ -69,8 +69,8 @@ class Files:
             name = self.add(str(entry.get("path")))
             if self._found[name]["sha256"] not in (None, entry.get("sha256")):
                 raise InputError(
-                    f"{name}: was replaced after {report} was written, so the results are not those of this file; "
-                    f"restore the old file, or touch this one and run the workflow again"
+                    f"{name}: was replaced after {report} was written, so that the results do not correspond to this "
+                    "file; restore the old file, or touch the new one and run the workflow again"
                 )
         return self.add(report)
 
@@ -135,7 +135,7 @@ def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
     """
     parts = text.split("=")
     if len(parts) != 3:
-        raise InputError(f"--network {text}: write NAME=MODEL=HISTORY, for example rnn=model.pt=history.json")
+        raise InputError(f"--network {text}: must be NAME=MODEL=HISTORY, for example rnn=model.pt=history.json")
     name, model, history = parts
     value = read_json(history)
     kept = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}

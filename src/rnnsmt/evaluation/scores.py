@@ -218,7 +218,9 @@ def read_score(path: str | Path) -> Score:
     """
     value = read_json(path)
     if not isinstance(value, dict) or value.get("format") not in (FORMAT, *OLD_FORMATS):
-        raise InputError(f"{path}: not a score file of this version ({FORMAT}); make it with `rnnsmt evaluation bleu`")
+        raise InputError(
+            f"{path}: not a score file of this version ({FORMAT}); create it with `rnnsmt evaluation bleu`"
+        )
     tokenized = _field(path, value, "tokenized", dict)
     sacre = value.get("sacrebleu")
     if sacre is not None and not isinstance(sacre, dict):
@@ -318,7 +320,7 @@ def group(scores: Iterable[Score]) -> Scores:
         if score.run in runs:
             raise InputError(
                 f"{score.path}: run {score.run} of {score.system} on {score.test_set} is already in "
-                f"{runs[score.run].path}; give every score file once"
+                f"{runs[score.run].path}; specify every score file once"
             )
         runs[score.run] = score
     _check_runs(grouped)
@@ -333,7 +335,7 @@ def _check_runs(grouped: Scores) -> None:
         if sorted(runs) != numbers:
             raise InputError(
                 f"{system} has the runs {_numbers(numbers)} on {other}, but {_numbers(runs)} on {test_set}; "
-                "give the score files of the same runs for every test set"
+                "every test set needs score files of the same runs"
             )
 
 
@@ -375,7 +377,7 @@ def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
     if name in known:
         raise InputError(f"--joint {name}: there is already a test set with this name; choose another name")
     if len(parts) < 2 or len(set(parts)) < len(parts):
-        raise InputError(f"--joint {name}={'+'.join(parts)}: two or more different test sets are needed")
+        raise InputError(f"--joint {name}={'+'.join(parts)}: two or more different test sets are required")
     for part in parts:
         if part not in known:
             raise InputError(
@@ -385,7 +387,7 @@ def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
         pieces = []
         for part in parts:
             if (system, part) not in scores:
-                raise InputError(f"--joint {name}: {system} has no score on {part}; score it on this set too")
+                raise InputError(f"--joint {name}: {system} has no score on {part}; score it on this test set too")
             pieces.append(scores[system, part])
         scores[system, name] = {run: _join(name, [piece[run] for piece in pieces]) for run in pieces[0]}
 
@@ -460,7 +462,8 @@ def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
     for candidate in track(read_nbest(path)[1], "reading", unit="translations"):
         if candidate.sentence >= sentences:
             raise InputError(
-                f"{path}: has sentence {candidate.sentence}, but the references have {sentences}, from 0 on"
+                f"{path}: has sentence {candidate.sentence}, but the references have only {sentences} (numbers start "
+                "at 0)"
             )
         texts[candidate.sentence].append(candidate.text)
     return [found or [""] for found in texts]

@@ -170,7 +170,7 @@ def segment_scores(
             loaded = comet.load_from_checkpoint(path)
         except Exception as error:
             hint = "" if download else "; its encoder may not be on disk: give --download once"
-            raise InputError(f"{model}: COMET cannot load this model ({str(error).splitlines()[0]}){hint}") from None
+            raise InputError(f"{model}: COMET cannot load the model ({str(error).splitlines()[0]}){hint}") from None
         rows = [
             {"src": source, "mt": output, "ref": reference}
             for lines in outputs

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.numbers import mix
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
+from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 from rnnsmt.base.kernels.strings import LONGEST_RUN, Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
 
@@ -31,8 +31,12 @@ ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
 """Row of the hash table: (state << 32 | word), natural-log probability and next state; 16 bytes, so that a look-up
 costs one cache miss."""
 
-STATE = np.dtype([("link", np.int32), ("backoff", np.float32)])
-"""The next shorter context that is a state, and the back-off weight (natural log) of moving to it."""
+STATE = np.dtype([("link", np.int32), ("backoff", np.float32), ("offset", np.uint32), ("mask", np.uint32)])
+"""The next shorter context that is a state, the back-off weight (natural log) of moving to it, and the place of the
+words that follow it in ``LmArrays.followers``: ``mask`` + 1 elements, a power of two, from ``offset`` on."""
+
+FOLLOWERS = 4
+"""Maximum number of words that follow a state per element of ``LmArrays.followers``, on average."""
 
 UNIGRAM = np.dtype([("prob", np.float32), ("next", np.int32)])
 """Natural-log probability and next state of a word in the empty context."""
@@ -45,11 +49,15 @@ class LmArrays(NamedTuple):
         rows: ``ROW`` [slots, a power of two], hash table with open addressing; free slots have key -1.
         states: ``STATE`` [states].
         unigrams: ``UNIGRAM`` [words], entries of the empty context, indexed directly.
+        followers: ``uint64`` [n], one bit per word that follows a state in ``rows``; the first element is 0, for states
+            that no word follows. A word whose bit is missing need not be looked up (``may_follow``): most words do not
+            follow a long context, and these bits are fewer than ``rows``, whose elements are cache misses.
     """
 
     rows: np.ndarray
     states: np.ndarray
     unigrams: np.ndarray
+    followers: np.ndarray
 
 
 @dataclass
@@ -144,7 +152,8 @@ def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Au
     unigrams["prob"] = probs[0]
     finish(rows, is_state, node_links, np.zeros(len(node_links), np.int32), states, unigrams)
     start = int(unigrams["next"][known[b"<s>"]])
-    return Automaton(LmArrays(rows, states, unigrams), words, arpa.order, start, unk, known[b"</s>"])
+    followers = collect_followers(rows, states)
+    return Automaton(LmArrays(rows, states, unigrams, followers), words, arpa.order, start, unk, known[b"</s>"])
 
 
 def load_automaton(path: str | Path) -> Automaton:
@@ -163,21 +172,48 @@ def lm_slot(state, word, mask):
     return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
 
 
-@kernel()
+@kernel(inline="always")
+def word_hash(word):
+    """Return the hash of a word, ``uint64``, for ``follower_bit``."""
+    return np.uint64(word) * GOLDEN_RATIO
+
+
+@kernel(inline="always")
+def follower_bit(state, word):
+    """Return the element of ``LmArrays.followers`` and the bit in it of a word that follows a state.
+
+    Args:
+        state: ``STATE``.
+        word: ``word_hash``.
+    """
+    place = np.uint64(state.offset) + ((word >> np.uint64(32)) & np.uint64(state.mask))
+    return place, np.uint64(1) << (word >> np.uint64(58))
+
+
+@kernel(inline="always")
+def may_follow(lm, state, word):
+    """Return whether a word, given by its hash, may follow a state; otherwise it is not in ``rows``."""
+    place, bit = follower_bit(lm.states[state], word)
+    return lm.followers[place] & bit != np.uint64(0)
+
+
+@kernel(**UNCOUNTED)
 def query(lm, state, word):
     """Return the natural-log probability (float32) of a word in a state, and the next state (int32)."""
     # single precision, as in KenLM
     total = np.float32(0.0)
     mask = lm.rows.shape[0] - 1
+    hashed = word_hash(word)
     while state != 0:
-        key, slot = lm_slot(state, word, mask)
-        while True:
-            row = lm.rows[slot]
-            if row.key == key:
-                return total + row.prob, row.next
-            if row.key == -1:
-                break
-            slot = (slot + 1) & mask
+        if may_follow(lm, state, hashed):
+            key, slot = lm_slot(state, word, mask)
+            while True:
+                row = lm.rows[slot]
+                if row.key == key:
+                    return total + row.prob, row.next
+                if row.key == -1:
+                    break
+                slot = (slot + 1) & mask
         context = lm.states[state]
         total += context.backoff
         state = context.link
@@ -185,7 +221,7 @@ def query(lm, state, word):
     return total + unigram.prob, unigram.next
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def score_sequence(lm, state, words):
     """Return the sum of natural-log probabilities of a word sequence int32 [n], and the last state."""
     total = 0.0
@@ -238,6 +274,7 @@ def automaton_fault(lm):
     for state in range(1, count):
         # a back-off leads to a state with a smaller number, in the end to 0
         row = states[state]
+        wrong += np.int64(np.int64(row.offset) + np.int64(row.mask) >= lm.followers.shape[0])
         wrong += _no_state(row.link, state) | np.int64(not (row.backoff >= -LARGEST and row.backoff <= LARGEST))
     if wrong:
         return 3
@@ -251,7 +288,7 @@ AUTOMATON_FAULTS = (
     "",
     "an n-gram with an impossible probability or next state",
     "a hash table whose look-ups would not end",
-    "a context with an impossible back-off weight or shorter context",
+    "a context with an impossible back-off weight, shorter context, or place of the words that follow it",
     "a word with an impossible probability or next state",
 )
 """What ``automaton_fault`` found."""
@@ -346,3 +383,30 @@ def finish(rows, is_state, node_links, next_state, states, unigrams):
     for slot in range(rows.shape[0]):
         if rows[slot].key != -1:
             rows[slot].next = next_state[rows[slot].next]
+
+
+@kernel()
+def collect_followers(rows, states):
+    """Fill ``offset`` and ``mask`` of states; return ``LmArrays.followers``."""
+    counts = np.zeros(states.shape[0], np.int64)
+    for slot in range(rows.shape[0]):
+        if rows[slot].key != -1:
+            counts[rows[slot].key >> np.int64(32)] += 1
+    size = np.int64(1)
+    for state in range(states.shape[0]):
+        states[state].offset = 0
+        states[state].mask = 0
+        if counts[state] > 0:
+            own = np.int64(1)
+            while own * FOLLOWERS < counts[state]:
+                own *= 2
+            states[state].offset = size
+            states[state].mask = own - 1
+            size += own
+    followers = np.zeros(size, np.uint64)
+    for slot in range(rows.shape[0]):
+        key = rows[slot].key
+        if key != -1:
+            place, bit = follower_bit(states[key >> np.int64(32)], word_hash(key & np.int64(0xFFFFFFFF)))
+            followers[place] |= bit
+    return followers

@@ -89,6 +89,8 @@ def estimate(
         InputError: as ``rnnsmt.lm.counts.count_ngrams``, or the thresholds are invalid.
     """
     thresholds = _padded(prune, order)
+    if order < KENLM_ORDERS[0]:
+        say("note: KenLM, and Moses with it, reads no model of order 1; the search and 'lm perplexity' of rnnsmt do")
     workspace = Workspace(max(memory_mb - OWN_MB, 16) << 20, Path(output).parent)
     counts = count_ngrams(inputs, order, LmVocabulary(vocabulary), workspace)
     model, discounts = smooth(counts, workspace, thresholds)

@@ -8,6 +8,7 @@ order.
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, open_binary, read_byte_lines, read_line_blocks
+from rnnsmt.base.io import DAMAGED, InputError, open_binary, read_byte_lines, read_line_blocks
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import find, hash_bytes
 from rnnsmt.lm.arpa import read_arpa
@@ -49,10 +50,12 @@ class Queries(Protocol):
 def load_queries(path: str | Path) -> Queries:
     """Load an ARPA file (plain, .gz, .bz2, .xz), or a binary file of KenLM if its Python module is installed.
 
+    A model of order 1, which KenLM refuses, is always read by the automaton.
+
     Raises:
         InputError: the file is missing, damaged or not a language model.
     """
-    if find_spec("kenlm") is None:
+    if find_spec("kenlm") is None or _only_unigrams(path):
         return AutomatonQueries(build_automaton(read_arpa(path), str(path), unit=1.0))
     return KenLmQueries(load_kenlm(path))
 
@@ -214,6 +217,13 @@ def load_kenlm(path: str | Path) -> Any:
         if reason.endswith("()"):  # some versions of Python omit a message that is not UTF-8
             reason = "not UTF-8"
     raise InputError(f"{path}: KenLM cannot load it as a language model ({reason}); create it again")
+
+
+def _only_unigrams(path: str | Path) -> bool:
+    """Return whether a file begins as an ARPA file of order 1."""
+    with open_binary(path) as stream, suppress(*DAMAGED):  # what reads all of it says what is wrong
+        return re.match(rb"\s*\\data\\\s+ngram +1 *= *\d+\s+\\1-grams:", stream.read(1 << 10)) is not None
+    return False
 
 
 def _check_header(path: str | Path) -> None:

@@ -31,7 +31,7 @@ usage_options = status_options
 
 
 def usage(args: argparse.Namespace) -> None:
-    """Print the resource usage of a workflow run per rule: seconds, CPU seconds, memory requested and used, disk space.
+    """Print the resource usage of a workflow run by rule: seconds, CPU seconds, memory requested and used, disk space.
 
     Memory is the peak of the largest process of a job; jobs with several processes use more in total.
 

@@ -221,7 +221,7 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
             )
         )
     rows.append(filtered._replace(core_hours=2 * filtered.core_hours, disk=2 * filtered.disk))  # dev text and all sets
-    asked = [[systems.known[name].chapter for name in added if systems.known[name].in_search] for added in features]
+    asked = [[systems.known[name].package for name in added if systems.known[name].in_search] for added in features]
     return rows + _of_search(config, table, words, asked)
 
 
@@ -269,14 +269,14 @@ def _of_scorers(
 
 
 def _of_feed_forward(
-    config: Mapping[str, Any], table: Mapping[str, JobNeeds], chapter: str, words: float, networks: int
+    config: Mapping[str, Any], table: Mapping[str, JobNeeds], package: str, words: float, networks: int
 ) -> Estimate:
     """Return the estimate of training the CSLMs or the NNJMs on text of a number of words in millions."""
     presets: Mapping[str, Mapping[str, CslmSettings]] = {"cslm": CSLM_PRESETS, "nnjm": NNJM_PRESETS}
-    preset, rule = config[chapter]["preset"], f"{chapter}_train"
-    settings = preset_with(presets[chapter][preset], config[chapter]["settings"])
+    preset, rule = config[package]["preset"], f"{package}_train"
+    settings = preset_with(presets[package][preset], config[package]["settings"])
     updates = min(settings.epochs, EPOCHS) * words * 1e6 / settings.batch
-    hours = _hours(config, UPDATE[chapter][preset], updates * networks)
+    hours = _hours(config, UPDATE[package][preset], updates * networks)
     return Estimate(rule, *hours, _gigabytes(config, table[rule]), 0.3 * networks)
 
 

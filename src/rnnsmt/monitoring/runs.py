@@ -194,9 +194,7 @@ def status(folder: Path) -> Iterator[str]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such directory")
     if not (folder / FILE).is_file():
-        raise InputError(
-            f"{folder}: no run of the workflow in this directory; give the directory that contains results/"
-        )
+        raise InputError(f"{folder}: no workflow run found in this directory; use the directory that contains results/")
     run = read_json(folder / FILE)
     alive = runs_alive(folder / ".snakemake")
     state = _state(run, alive)
@@ -275,9 +273,7 @@ def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
         InputError: there is no Snakemake log.
     """
     if not (logs := sorted((folder / ".snakemake/log").glob("*.snakemake.log"))):
-        raise InputError(
-            f"{folder}: no run of the workflow in this directory; give the directory that contains results/"
-        )
+        raise InputError(f"{folder}: no workflow run found in this directory; use the directory that contains results/")
     jobs = {}
     for path in logs:
         for job in _JOB.finditer(path.read_text(encoding="utf-8", errors="replace")):

@@ -90,16 +90,16 @@ def number_of_scores(table: Path) -> int:
     """
     if table.is_dir() or table.name.endswith(BINARY_SUFFIXES):
         raise InputError(
-            f"{table}: is a binary phrase table, to which no column can be added; give the text file (phrase-table.gz) "
-            "that it was made from"
+            f"{table}: is a binary phrase table, to which no score can be added; use the text file (phrase-table.gz) "
+            "from which it was built"
         )
     with open_binary(table) as stream:
         start = stream.read(FIRST_BYTES)
     line = start.split(b"\n", 1)[0]
     if b"\0" in start:
         raise InputError(
-            f"{table}: is binary, not a phrase table in text form; give the text file (phrase-table.gz) that it was "
-            "made from"
+            f"{table}: is a binary file, not a plain-text phrase table; use the text file (phrase-table.gz) from "
+            "which it was built"
         )
     fields = line.split(b" ||| ")
     try:
@@ -107,9 +107,7 @@ def number_of_scores(table: Path) -> int:
     except (IndexError, ValueError):
         scores = []
     if not scores:
-        raise InputError(
-            f"{table}, line 1: not of the form SOURCE ||| TARGET ||| SCORES; is this a Moses phrase table?"
-        )
+        raise InputError(f"{table}, line 1: expected SOURCE ||| TARGET ||| SCORES; is this a Moses phrase table?")
     return len(scores)
 
 
@@ -143,14 +141,12 @@ def model_of_ini(path: Path) -> Model:
         if feature.kind in BINARY_TABLES:
             raise InputError(
                 f"{path}, line {feature.number}: {feature.kind} is a binary phrase table, made by "
-                f"{BINARY_TABLES[feature.kind]}, to which no column can be added; write a line PhraseDictionaryMemory "
-                "with the text file (phrase-table.gz) that it was made from"
+                f"{BINARY_TABLES[feature.kind]}, to which no score can be added; replace it by "
+                "PhraseDictionaryMemory with the text file (phrase-table.gz) from which it was built"
             )
     tables = [feature for feature in ini.features if feature.kind in PHRASE_TABLES]
     if len(tables) != 1:
-        raise InputError(
-            f"{path}: has {len(tables)} phrase tables (PhraseDictionaryMemory); a model with one is needed"
-        )
+        raise InputError(f"{path}: has {len(tables)} phrase tables (PhraseDictionaryMemory); the model must have one")
     return Model(ini, ini.located(tables[0]))
 
 

@@ -26,14 +26,12 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
         "by the number of such words in the training text")  # fmt: skip
     add("--nnjm", metavar="FILE", help="model file of a joint model, relative to --model-dir")
     add("--nnjm-unknown", choices=CSLM_UNKNOWN, default=CSLM_UNKNOWN[0],
-        help="joint model probability of a word outside the shortlist; the values mean the same as for "
-            "--cslm-unknown")  # fmt: skip
+        help="joint model probability of a word outside the shortlist; see --cslm-unknown")  # fmt: skip
     add("--nplm", metavar="FILE",
-        help="joint model for Moses, model.nplm of `nnjm export-nplm`, relative to --model-dir; the ini then has a "
-        "feature BilingualNPLM")  # fmt: skip
-    add("--num-features", type=int, default=4, help="number of score columns of the phrase table")
+        help="model.nplm of `nnjm export-nplm`, relative to --model-dir; adds a feature BilingualNPLM")  # fmt: skip
+    add("--num-features", type=int, default=4, help="number of scores per phrase pair in the phrase table")
     add("--further-weights", type=float, nargs="+", metavar="W",
-        help="weights of the score columns after the fourth; if not given, 0.2 each")  # fmt: skip
+        help="weights of the additional phrase table scores, from the fifth on (default: 0.2 each)")  # fmt: skip
     add("--distortion-limit", type=int, default=6, help="maximum distortion in words; -1: no limit")
     add("--table-limit", type=int, default=20, help="maximum number of translation options per source phrase; 0: all")
 
@@ -54,18 +52,20 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
     neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
     if args.nplm and args.nnjm:
-        raise InputError("--nnjm and --nplm: give one; both are the joint model")
+        raise InputError("--nnjm and --nplm cannot be combined, because both specify the joint model")
     for name in [args.phrase_table, *args.lm, *filter(None, (reordering, args.cslm, args.nnjm, args.nplm))]:
         if not (args.model_dir / name).is_file():
-            raise InputError(f"{args.model_dir / name}: no such file; build the model before its moses.ini")
+            raise InputError(f"{args.model_dir / name}: no such file; build the model first")
     if args.nplm:
         neural[BILINGUAL] = bilingual_options(args.model_dir, args.nplm)
     if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
-        raise InputError("--num-features and --lm-order start at 1, --table-limit at 0, --distortion-limit at -1")
+        raise InputError(
+            "--num-features and --lm-order must be at least 1, --table-limit at least 0, --distortion-limit at least -1"
+        )
     if args.further_weights is not None and len(args.further_weights) != args.num_features - 4:
         raise InputError(
-            f"--further-weights: {len(args.further_weights)} given, but --num-features {args.num_features} leaves "
-            f"{max(args.num_features - 4, 0)} columns after the fourth; give one for each"
+            f"--further-weights: {len(args.further_weights)} given, but --num-features {args.num_features} has "
+            f"{max(args.num_features - 4, 0)} scores after the fourth; specify one weight for each"
         )
     ini = default_ini(
         args.model_dir,
@@ -87,14 +87,26 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 def add_column_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", type=Path, metavar="FILE", help="moses.ini of the model; its weights are kept")
-    add("--phrase-table", type=Path, metavar="FILE", help="phrase table in text form, instead of --ini")
+    add("--phrase-table", type=Path, metavar="FILE", help="plain-text phrase table, instead of --ini")
     add("--reordering-table", type=Path, metavar="FILE", help="reordering table, with --phrase-table")
     add("--lm", type=Path, nargs="+", metavar="FILE",
-        help="language models (ARPA), with --phrase-table; default: one is estimated from --target")  # fmt: skip
+        help="language models (ARPA), with --phrase-table; if not given, a model is estimated on --target")  # fmt: skip
     add("--lm-order", type=positive, default=5, metavar="N", help="order of the language models")
-    add("--source", type=Path, required=True, metavar="FILE", help="source side of the training text of the table")
-    add("--target", type=Path, required=True, metavar="FILE", help="target side of the training text of the table")
-    add("--dev-source", type=Path, metavar="FILE", help="source side of the dev text; the weights are tuned on it")
+    add(
+        "--source",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="source side of the text that the phrase table was trained on",
+    )
+    add(
+        "--target",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="target side of the text that the phrase table was trained on",
+    )
+    add("--dev-source", type=Path, metavar="FILE", help="source side of the dev text, on which the weights are tuned")
     add("--dev-reference", type=Path, metavar="FILE", help="reference of the dev text")
     add(
         "--preset",
@@ -105,24 +117,31 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=float, metavar="X", help="number of epochs; overrides the preset")
     add("--vocab-size", type=positive, default=15000, metavar="N", help="vocabulary size of each side")
     add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of tuning iterations")
-    add("--device", default="auto", choices=["auto", "cpu", "cuda"], help="device to train and score on")
-    add("--seed", type=int, default=1, metavar="N", help="seed of the network and of tuning")
+    add("--device", default="auto", choices=["auto", "cpu", "cuda"], help="device to compute on")
+    add("--seed", type=int, default=1, metavar="N", help="random seed of training and tuning")
     add("--threads", type=int, default=1, metavar="N", help="number of CPU threads")
-    add("--output-dir", type=Path, required=True, metavar="DIR", help="output directory: table, network, moses.ini")
+    add(
+        "--output-dir",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="output directory: phrase table, network and moses.ini",
+    )
 
 
 def add_column(args: argparse.Namespace) -> dict[str, object]:
     r"""Add the score of an RNN Encoder-Decoder to the phrase table of a Moses model.
 
-    An RNN Encoder-Decoder is trained on the phrase table, and the probability p(target | source) of every phrase pair
-    becomes a further column. Inputs are a moses.ini, or a phrase table in text form and, optionally, a reordering table
-    and language models; and the text that the table was trained on, tokenised as the table is. DIR/moses.ini names the
-    new table. With dev text, its weights are tuned by MERT; DIR/untuned.ini has the weights before tuning. Without dev
-    text, the weight of the new column is 0.2, and the other weights are those of --ini or the defaults of Moses.
+    An RNN Encoder-Decoder is trained on the phrase table, and its probability p(target | source) is added to every
+    phrase pair as an additional score. Inputs are the model (a moses.ini, or a plain-text phrase table and, optionally,
+    a reordering table and language models) and the tokenised text that the phrase table was trained on. DIR/moses.ini
+    refers to the new table. With dev text, its weights are tuned by MERT; DIR/untuned.ini has the weights before
+    tuning. Without dev text, the weight of the new score is 0.2, and the other weights are those of --ini or the
+    defaults of Moses.
 
     The command runs `rnn prepare`, `rnn train`, `rnn score`, `phrases augment` and `tuning mert`, whose logs are in
-    DIR/logs. The same command resumes after an interruption. Binary and compact tables are rejected: give the text file
-    from which the table was made.
+    DIR/logs. The same command resumes after an interruption. Binary and compact phrase tables are not supported: use
+    the text file from which the table was built.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -135,11 +154,11 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.column import Model, StageRunner, ini_with_column, lm_files, model_of_ini, number_of_scores
 
     if (args.ini is None) == (args.phrase_table is None):
-        raise InputError("give --ini, or --phrase-table for a model without an ini")
+        raise InputError("--ini is required, or --phrase-table for a model without an ini")
     if args.ini is not None and (args.reordering_table or args.lm):
-        raise InputError("--ini names the reordering table and the language models; remove --reordering-table and --lm")
+        raise InputError("--reordering-table and --lm cannot be combined with --ini, which names these files")
     if (args.dev_source is None) != (args.dev_reference is None):
-        raise InputError("--dev-source and --dev-reference must be given together: both or neither")
+        raise InputError("--dev-source and --dev-reference must be used together")
     given = [args.reordering_table, *(args.lm or ()), args.source, args.target, args.dev_source, args.dev_reference]
     for path in filter(None, given):
         if not path.is_file():
@@ -153,8 +172,8 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     scores = number_of_scores(model.table)
     if args.dev_source and (binary := lm_files(model)):
         raise InputError(
-            f"{binary[0]}: a binary language model cannot be read for tuning; name the ARPA file in the ini, or tune "
-            "with mert-moses.pl (without --dev-source)"
+            f"{binary[0]}: binary language models are not supported in tuning; use the ARPA file in the ini, or omit "
+            "--dev-source and tune with mert-moses.pl"
         )
     folder.mkdir(parents=True, exist_ok=True)
     steps = StageRunner(folder)
@@ -228,23 +247,25 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
     r"""Add features of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    A decoder cannot compute such features (type Rescored) and rejects the ini. The other weights are not changed. With
-    weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
+    The features have the type Rescored, which decoders cannot compute: they reject the ini. The other weights are not
+    changed. With weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
 
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
     """
     if len(args.ini) != len(args.output):
-        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give the same number of each")
+        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; the numbers of files must be equal")
     if not all(name.isidentifier() for name in args.name) or not math.isfinite(args.weight):
         names = " ".join(args.name)
-        raise InputError(f"--name {names} --weight {args.weight}: a name like LSTM0 and a finite weight are needed")
+        raise InputError(
+            f"--name {names} --weight {args.weight}: the name must have the form LSTM0, and the weight must be finite"
+        )
     for path, output in zip(args.ini, args.output, strict=True):
         ini = MosesIni.read(path)
         for name in args.name:
             if name in ini.weights:
-                raise InputError(f"{path}: already has a feature {name}; give another --name")
+                raise InputError(f"{path}: already has a feature {name}; choose another --name")
             ini.features.append(Feature(RESCORING, name, {"name": name}))
             ini.weights[name] = [args.weight]
         ini.write(output)
@@ -322,8 +343,8 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train lexical, phrase and reordering tables on an aligned corpus with train-model.perl.
 
-    Several files are concatenated, texts and alignments in the same order; to use two alignments of the same text, give
-    the text twice.
+    Several files are concatenated, texts and alignments in the same order. To use two alignments of the same text,
+    specify the text twice.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -370,8 +391,8 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     tasks = len(args.ini) * len(args.input)
     if not tasks == len(args.output) == len(args.output_details) == len(args.report):
         raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output, --output-details, --report, "
-            f"but there are {len(args.output)}, {len(args.output_details)} and {len(args.report)}"
+            f"{len(args.ini)} --ini and {len(args.input)} --input require {tasks} --output, --output-details and "
+            f"--report files each, but there are {len(args.output)}, {len(args.output_details)} and {len(args.report)}"
         )
 
     from rnnsmt.moses.engine import Limits
@@ -432,7 +453,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     """
     runs = len(args.seed)
     if not runs == len(args.output_ini) == len(args.output_history) == len(args.state_dir):
-        raise InputError(f"{runs} --seed need {runs} --output-ini, --output-history and --state-dir")
+        raise InputError(f"{runs} --seed values require {runs} --output-ini, --output-history and --state-dir")
     if len(args.ini) not in (1, runs):
         raise InputError(f"{len(args.ini)} --ini for {runs} runs; give one, or one for each")
 
@@ -458,17 +479,21 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
 def check_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--moses-home", required=True, metavar="DIR", help="Moses installation, with bin, scripts and tools")
-    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="parts of the pipeline that Moses will run")
+    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="steps that Moses will run")
     add("--aligners", nargs="+", choices=("model4", "fast_align"), default=["model4"],
-        help="word aligners that will be used")  # fmt: skip
-    add("--optimiser", choices=("mert", "mira", "pro"), default="mert", help="optimiser that will be used for tuning")
+        help="word aligners to be used")  # fmt: skip
+    add("--optimiser", choices=("mert", "mira", "pro"), default="mert", help="optimiser to be used for tuning")
     add("--lm-order", type=positive, default=5, metavar="N",
-        help="n-gram order of a language model that the decoder must be able to read")  # fmt: skip
-    add("--joint-model", action="store_true", help="the decoder must have BilingualNPLM, i.e. be built with NPLM")
+        help="n-gram order of the language models to be used")  # fmt: skip
+    add(
+        "--joint-model",
+        action="store_true",
+        help="check that the decoder was built with NPLM and supports BilingualNPLM",
+    )
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
-    """Check that a Moses installation has the programs that parts of the pipeline need, and that its decoder works.
+    """Check that a Moses installation has the required programs, and that its decoder works.
 
     All missing programs are listed. For tuning and decoding, the decoder translates one word with a small model that
     has a language model of the given order and a lexicalised reordering table, and with --joint-model a joint model.

@@ -78,7 +78,7 @@ def align(
         texts = [work / f"corpus.{side}" for side in SIDES]
         lines, others = (write_plain([path], text) for path, text in zip((source, target), texts, strict=True))
         if lines != others:
-            raise InputError(f"{source} has {lines} lines, but {target} has {others}; give a parallel corpus")
+            raise InputError(f"{source} has {lines} lines, but {target} has {others}; they must be equal")
         if aligner == "model4":
             found = moses.giza()
             if found is None:
@@ -110,7 +110,7 @@ def align(
             seconds = sum(one.seconds for one in done)
         aligned = list(read_byte_lines(links))
         if len(aligned) != lines:
-            raise InputError(f"{name}: aligned {len(aligned)} of {lines} lines; see its output in {log}")
+            raise InputError(f"{name}: aligned {len(aligned)} of {lines} lines; full output in {log}")
         write_lines(output, (line.decode("ascii").strip() for line in aligned))
     links_made = sum(len(line.split()) for line in aligned)
     return {"aligner": name, "sentences": lines, "links": links_made, "CPU seconds": round(seconds, 1)}
@@ -153,7 +153,8 @@ def train(
         numbers.append(write_plain(alignments, work / "model" / "aligned.links"))
         if len(set(numbers)) > 1:
             raise InputError(
-                f"source, target and alignment have {', '.join(map(str, numbers))} lines; give one of each"
+                f"source, target and alignment have {', '.join(map(str, numbers))} lines; their numbers of lines "
+                "must be equal"
             )
         options = SCORE_OPTIONS[smoothing]
         # at most ``threads``, but few enough that no part of the text is empty when the script splits it
@@ -175,7 +176,7 @@ def train(
         lines = {name: count_lines(work / "model" / name) for name in TABLES if (work / "model" / name).is_file()}
         if len(lines) < len(TABLES) or not all(lines.values()) or lines[TABLES[2]] != lines[TABLES[3]]:
             made = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
-            raise InputError(f"{TRAIN}: its tables are incomplete ({made}); see its output in {log}")
+            raise InputError(f"{TRAIN}: its tables are incomplete ({made}); full output in {log}")
         for name in TABLES:
             with atomic_path(output_dir / name) as place:
                 shutil.copyfile(work / "model" / name, place)
@@ -219,18 +220,18 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
     for feature in ini.features:
         if feature.kind == RESCORING:
             raise InputError(
-                f"{ini.path}: {feature.name} scores complete translations, which Moses does not support; use the "
-                "system whose n-best lists were rescored"
+                f"{ini.path}: {feature.name} is a score of complete translations, which Moses does not support; use "
+                "the system whose n-best lists were rescored"
             )
         if feature.kind == "CSLM":
             raise InputError(
-                f"{ini.path}: {feature.name}: Moses' decoder has no continuous-space LM; search with rnnsmt, or score "
-                "Moses' n-best lists with `cslm rescore`"
+                f"{ini.path}: {feature.name}: the Moses decoder does not support a continuous-space LM; decode with "
+                "rnnsmt, or rescore n-best lists of Moses with `cslm rescore`"
             )
         if feature.kind in NEURAL_MODELS and feature.kind != BILINGUAL:
             raise InputError(
-                f"{ini.path}: {feature.name}: Moses' decoder does not read {feature.kind}; write the network for Moses "
-                "with `nnjm export-nplm`, and the ini with `moses ini --nplm`"
+                f"{ini.path}: {feature.name}: the Moses decoder does not support {feature.kind}; convert the network "
+                "with `nnjm export-nplm`, and create the ini with `moses ini --nplm`"
             )
         files = {key: str(path.resolve()) for key, path in ini.located_files(feature, folder).items()}
         features.append(Feature(feature.kind, feature.name, feature.options | files))
@@ -282,7 +283,7 @@ def decode(
         )  # fmt: skip
         found = [" ".join(words_of(line)) for line in read_lines(work / "output")]
         if len(found) != lines:
-            raise InputError(f"{MOSES}: translated {len(found)} of {lines} lines; see its output in {log}")
+            raise InputError(f"{MOSES}: translated {len(found)} of {lines} lines; full output in {log}")
         best = [line for line in read_lines(work / "nbest") if line.strip()]
         score = sum(float(fields_of(line, work / "nbest", number)[3]) for number, line in enumerate(best, 1))
         unknown = sum(len(words_of(line)) for line in read_lines(work / "unknown"))
@@ -403,7 +404,7 @@ def tune(
             }
         )
     if not iterations:
-        raise InputError(f"{MERT}: wrote no translations to {tuning}; see its output in {log}")
+        raise InputError(f"{MERT}: wrote no translations to {tuning}; full output in {log}")
     best = max(iterations, key=lambda one: one["dev_bleu"])
     scores = [f"{name}:{place}" for name, values in best["weights"].items() for place in range(len(values))]
     chosen = replace(ini, weights=ini.weights | best["weights"])
@@ -472,5 +473,6 @@ def _bleu(moses: Installation, work: Path, output: Path, references: int, log: P
         return 100.0 * float(said[0])
     except (IndexError, ValueError):
         raise InputError(
-            f"evaluator: printed no BLEU but {' '.join(said)[:100] or 'nothing'}; see its output in {log}"
+            f"evaluator: expected a BLEU score, but it printed {' '.join(said)[:100] or 'nothing'}; full output in "
+            f"{log}"
         ) from None

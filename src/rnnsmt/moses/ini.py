@@ -174,12 +174,12 @@ class MosesIni:
         names = [feature.name for feature in ini.features]
         for name in names:
             if names.count(name) > 1:
-                raise InputError(f"{path}: two features are called {name}; give each its own name=")
+                raise InputError(f"{path}: two features are called {name}; use different values of name=")
         for line, number in zip(sections.pop("weight", []), numbers.get("weight", []), strict=True):
             name, values = _weights(line, f"{path}, line {number}")
             if name not in names:
                 raise InputError(
-                    f"{path}, line {number}: weights of {name}, but there is no such feature; remove the line"
+                    f"{path}, line {number}: weights for {name}, but there is no such feature; remove the line"
                 )
             if name in ini.weights:
                 raise InputError(f"{path}, line {number}: duplicate weights of {name}; keep one of the lines")
@@ -282,7 +282,7 @@ class MosesIni:
         if count and sorted(steps) != sorted(wanted):
             raise InputError(
                 f"{self._place('mapping')}: [mapping] {', '.join(' '.join(line) for line in lines)[:60]}: this "
-                "decoder supports only mappings in which every phrase table is an alternative of its own; use "
+                "decoder supports only mappings in which the phrase tables are independent alternatives; use "
                 f"{', '.join(' '.join(line) for line in wanted)}"
             )
 
@@ -340,7 +340,9 @@ class MosesIni:
             return folder / path.name
         if not is_regular_file(path):
             where = f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
-            raise InputError(f"{where}: the file of {feature.name} is missing: {path}; correct {key}= or make the file")
+            raise InputError(
+                f"{where}: the file of {feature.name} is missing: {path}; correct {key}= or create the file"
+            )
         return path
 
     def located_files(self, feature: Feature, folder: Path | None = None) -> dict[str, Path]:
@@ -357,7 +359,7 @@ class MosesIni:
         kind = NEURAL_MODELS[feature.kind]
         for key in kind.required:
             if key not in feature.options:
-                raise InputError(f"{self.path}: {feature.name} has no {key}=; {feature.kind} needs it")
+                raise InputError(f"{self.path}: {feature.name} has no {key}=, which {feature.kind} requires")
             options[key] = feature.options[key]
             if key not in FILES and not (options[key].isdecimal() and len(options[key]) < 4):
                 raise InputError(f"{self.path}: {feature.name} has {key}={options[key][:60]}; it must be a number")
@@ -497,7 +499,9 @@ def same_models(
     if len(places) == 1:
         places *= len(inis)
     if len(places) != len(inis):
-        raise InputError(f"--model-dir: {len(places)} directories for {len(inis)} --ini; give one, or one for each")
+        raise InputError(
+            f"--model-dir: {len(places)} directories for {len(inis)} --ini files; specify one, or one for each"
+        )
     found: list[tuple[Path | None, dict[int, MosesIni]]] = []
     for place, (path, folder) in enumerate(zip(inis, places, strict=True)):
         ini = MosesIni.read(path)

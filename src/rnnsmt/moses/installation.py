@@ -110,7 +110,7 @@ class Installation:
         """
         self.home = Path(home).expanduser().resolve()
         if not self.home.is_dir():
-            raise InputError(f"moses_home: {home} is not a directory; give the directory of a Moses installation")
+            raise InputError(f"moses_home: {home} is not a directory; it must be the directory of a Moses installation")
         check_path(self.home)
 
     def find(self, name: str) -> Path | None:
@@ -140,9 +140,7 @@ class Installation:
         """
         found = self.find(name)
         if found is None:
-            raise InputError(
-                f"{self.home}: has no program {name} in {', '.join(FOLDERS[:-1])}, and it is not on PATH either"
-            )
+            raise InputError(f"{self.home}: program {name} not found in {', '.join(FOLDERS[:-1])} or on PATH")
         return found
 
     def giza(self) -> tuple[str, Path] | None:
@@ -299,7 +297,7 @@ def _translate_a_word(
             timeout=SECONDS, check=False, env=os.environ | (FILLED_MEMORY if neural else {}),
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"{decoder}: does not run: {error}") from None
+        raise InputError(f"{decoder}: cannot be run: {error}") from None
     works = done.returncode == 0 and done.stdout.split() == ["b"] and (folder / "nbest").is_file()
     return done.stderr, (folder / "nbest").read_text().rstrip() if works else ""
 
@@ -346,7 +344,8 @@ def check_path(path: Path) -> None:
     """
     if BLANKS.search(str(path)):
         raise InputError(
-            f"{path}: Moses' scripts do not support paths with blanks, quotes and similar characters; use another"
+            f"{path}: the Moses scripts do not support paths with spaces, quotes and other special characters; use "
+            "another path"
         )
 
 
@@ -445,9 +444,7 @@ def run(
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
-            raise InputError(
-                f"{name}: took longer than {limit:.0f} s and was stopped; see its output in {log}"
-            ) from None
+            raise InputError(f"{name}: took longer than {limit:.0f} s and was stopped; full output in {log}") from None
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError):

@@ -57,8 +57,7 @@ def fields_of(line: str, path: str | Path, number: int) -> list[str]:
     fields = line.split("|||")
     if len(fields) < 4 or not fields[0].strip().isdecimal() or len(fields[0]) > MOST_DIGITS:
         raise InputError(
-            f"{path}, line {number}: is not of the form `number ||| text ||| features ||| score`; is "
-            "this an n-best list?"
+            f"{path}, line {number}: expected `number ||| text ||| features ||| score`; is this an n-best list?"
         )
     return fields
 
@@ -76,7 +75,7 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
     lines = enumerate(read_lines(path), 1)
     first = next(lines, None)
     if first is None:
-        raise InputError(f"{path}: is empty; an n-best list is expected")
+        raise InputError(f"{path}: the n-best list is empty")
     names, candidate = _parse(path, *first)
     labels = _labels(first[1])
 
@@ -89,7 +88,8 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
                 other_names, other = _parse(path, number, line)
                 if other_names != names:
                     raise InputError(
-                        f"{path}, line {number}: has other features than line 1; create the list with a single model"
+                        f"{path}, line {number}: the features differ from those in line 1; create the list with a "
+                        "single model"
                     )
             if other.sentence < last:
                 raise InputError(
@@ -206,14 +206,14 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}; write it with search decode --output-details") from None
+            raise InputError(f"{path}, line {number}: {error}; create it with search decode --output-details") from None
         words = len(words_of(source[sentence]))
         inside = all(last < words for _, last, _ in phrases)
         covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1)) if inside else []
         if covered != list(range(words)) or sum(n for *_, n in phrases) != len(words_of(text)):
             raise InputError(
-                f"{path}, line {number}: the phrases differ from the sentence; give the file that was "
-                "written for this text"
+                f"{path}, line {number}: the phrases do not match the sentence; use the file that was written for "
+                "this text"
             )
         found[sentence] = text, phrases
     if lacking := [number for number, text in enumerate(source) if words_of(text) and number not in found]:
@@ -282,7 +282,7 @@ def _parse(path: str | Path, number: int, line: str) -> tuple[list[str], Candida
     except ValueError as error:
         raise InputError(f"{path}, line {number}: {error}; is it an n-best list?") from None
     if not all(map(math.isfinite, values)):
-        raise InputError(f"{path}, line {number}: a feature that is not finite; create the list again")
+        raise InputError(f"{path}, line {number}: contains a feature value that is not finite; create the list again")
     return names, Candidate(sentence, " ".join(fields[1].split()), tuple(values), score)
 
 

@@ -136,7 +136,9 @@ def read_network(path: str | Path) -> NplmNetwork:
             f"version 1 with {' or '.join(ACTIVATIONS)} is supported"
         )
     if sizes["num_hidden"] == 0:
-        raise InputError(f"{path}: has one hidden layer (num_hidden 0); networks with two are supported")
+        raise InputError(
+            f"{path}: has one hidden layer (num_hidden 0); only networks with two hidden layers are supported"
+        )
     words, outputs, wide = sizes["input_vocab_size"], sizes["output_vocab_size"], sizes["input_embedding_dimension"]
     first, second = sizes["num_hidden"], sizes["output_embedding_dimension"]
     shapes = {
@@ -165,7 +167,7 @@ def read_network(path: str | Path) -> NplmNetwork:
     else:
         raise InputError(f"{path}: ends before \\end; {REMEDY}")
     if missing := [section for section, name in _SECTIONS.items() if name not in found]:
-        raise InputError(f"{path}: has no {', '.join(missing)}; networks of NPLM 0.3 have it")
+        raise InputError(f"{path}: has no {', '.join(missing)}; not a network of NPLM 0.3")
     return NplmNetwork(sizes["ngram_size"], activation, **found)
 
 
@@ -182,7 +184,7 @@ def _lines_after_first(path: str | Path) -> Iterator[str]:
     """Return the lines of a network file after the first one; raise InputError, see ``check_config``."""
     lines = read_lines(path)
     if next(lines, None) != r"\config":
-        raise InputError(f"{path}: does not begin with \\config, as a network of NPLM; {REMEDY}")
+        raise InputError(f"{path}: does not begin with \\config; not an NPLM network; {REMEDY}")
     return lines
 
 
@@ -212,13 +214,14 @@ def _matrix(lines: Iterator[str], shape: tuple[int, int], where: str) -> NDArray
     rows = list(itertools.islice(lines, shape[0]))
     more = next(lines, None) is not None
     if len(rows) != shape[0] or more:
-        raise InputError(f"{where}: has {'more' if more else len(rows)} rows than the {shape[0]} of \\config; {REMEDY}")
+        count = "more" if more else f"only {len(rows)}"
+        raise InputError(f"{where}: has {count} rows, but \\config specifies {shape[0]}; {REMEDY}")
     try:
         found = np.loadtxt(io.StringIO("\n".join(rows)), np.float32, comments=None, ndmin=2)
     except (ValueError, OverflowError):
         raise InputError(f"{where}: non-numeric value, or rows of different lengths; {REMEDY}") from None
     if found.shape != shape:
-        raise InputError(f"{where}: {found.shape[1]} numbers in a row, {shape[1]} by \\config; {REMEDY}")
+        raise InputError(f"{where}: {found.shape[1]} numbers in a row, but \\config specifies {shape[1]}; {REMEDY}")
     if not np.isfinite(found).all():
         raise InputError(f"{where}: contains NaN or infinite values; {REMEDY}")
     return found
@@ -242,7 +245,7 @@ def read_words(path: str | Path) -> list[str]:
     seen: set[str] = set()
     for number, word in enumerate(words, 1):
         if word in seen or len(word.encode().split()) != 1:
-            raise InputError(f"{path}, line {number}: a duplicate word, or not one word; {REMEDY}")
+            raise InputError(f"{path}, line {number}: duplicate word, or more than one word; {REMEDY}")
         seen.add(word)
     return words
 

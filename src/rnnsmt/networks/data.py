@@ -11,7 +11,7 @@ The ``prepare`` commands write directories of ids, which the trainings read, wit
 * ``SIDEoffsets.npy``: int64 [sequences + 1], where each sequence begins.
 * a JSON file: numbers, the fingerprint, and the SHA-256 of all this; written last, so that an interrupted directory
   has none.
-* the vocabularies, and what else the chapter adds.
+* the vocabularies, and further files of the package.
 
 The arrays are written in pieces and memory-mapped for reading.
 
@@ -59,7 +59,7 @@ def check_size(size: int) -> None:
         InputError: the size is below 3.
     """
     if size < 3:
-        raise InputError(f"--vocab-size {size}: must be at least 3: id 0, UNK and a word")
+        raise InputError(f"--vocab-size {size}: must be at least 3 (id 0, UNK and one word)")
 
 
 def count_words(paths: list[str], what: str) -> Counter[str]:
@@ -127,7 +127,7 @@ class Vocabulary:
         seen: set[str] = set()
         for number, word in enumerate(lines[2:-1], 3):
             if not word or word in seen:
-                raise InputError(f"{path}, line {number}: an empty or duplicate word; prepare the data again")
+                raise InputError(f"{path}, line {number}: empty or duplicate word; prepare the data again")
             seen.add(word)
         return cls(lines[2:-1])
 
@@ -235,10 +235,10 @@ def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
     path = Path(path)
     stats = read_json(path / kind.json)
     if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
-        raise InputError(f"{path / kind.json}: written by another version; {kind.remedy}")
+        raise InputError(f"{path / kind.json}: was written by a different version; {kind.remedy}")
     # directories of earlier versions have no checksum
     if "checksum" in stats and stats["checksum"] != checksum_of(stats):
-        raise InputError(f"{path / kind.json}: is damaged: its values are not those that were written; {kind.remedy}")
+        raise InputError(f"{path / kind.json}: is damaged (checksum mismatch); {kind.remedy}")
     number = stats.get(kind.sequences)
     sides = [
         open_sequences(path, _file_prefix(side), number, stats.get(f"{side} classes".strip()), kind.remedy)

@@ -83,7 +83,7 @@ def set_up_device(name: str, threads: int, precision: str = "float32", join: boo
     torch.set_num_threads(threads)
     there = torch.cuda.is_available()
     if name == "cuda" and not there:
-        raise InputError("--device cuda: torch finds no GPU; use --device cpu or install torch with CUDA")
+        raise InputError("--device cuda: torch finds no GPU; use --device cpu, or install torch with CUDA support")
     kind = "cuda" if name != "cpu" and there else "cpu"
     reduced = precision == "reduced"
     _allow_tf32(reduced and kind == "cuda")
@@ -103,8 +103,8 @@ def set_up_device(name: str, threads: int, precision: str = "float32", join: boo
         processes.init_process_group("nccl" if kind == "cuda" else "gloo")
     if name == "auto" and kind == "cpu" and rank == 0 and (sign := _sign_of_a_gpu()):
         say(
-            f"--device auto: the CPU is used, because torch finds no GPU although {sign}; install a torch with CUDA "
-            "that fits the driver, or give --device cpu"
+            f"--device auto: using the CPU, because torch finds no GPU although {sign}; install a CUDA build of "
+            "torch that matches the driver, or use --device cpu"
         )
     return DeviceSetup(device, rank, number, matmul_dtype)
 
@@ -154,11 +154,9 @@ def take_gpu(number: int) -> int:
         InputError: there is no GPU of this number.
     """
     if number >= torch.cuda.device_count():
-        raise InputError(
-            f"process {number} of this machine has no GPU that is not used by another process; start fewer processes"
-        )
+        raise InputError(f"no free GPU for process {number} on this machine; start fewer processes")
     if not _taken and not _lock(number, 0):
-        say(f"GPU {number}: is also used by another rnnsmt process")
+        say(f"GPU {number}: is shared with another rnnsmt process")
     return number
 
 

@@ -217,7 +217,7 @@ class GraphedGradient:
             if problem:
                 self.works = False
                 self._captured.clear()
-                say(f"CUDA graphs are not used, updates are slower: {problem}")
+                say(f"CUDA graphs are disabled, which makes updates slower: {problem}")
             self.gradient.copy_(launched)
         self._seen.add(shapes)
         return sums

@@ -52,7 +52,7 @@ AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
 def write_model(
     path: str | Path, kind: ModelFormat, model: nn.Module, sizes: NetworkSizes, content: Mapping[str, Any]
 ) -> None:
-    """Write a network, atomically. content: what the chapter adds, as tensors and plain values."""
+    """Write a network, atomically. content: further tensors and plain values."""
     parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
     save_file(path, {"format": kind.version, "sizes": sizes.as_dict(), **content, "parameters": parameters})
 
@@ -76,7 +76,7 @@ def read_model(
     """
     content = load_file(path, device, kind.remedy)
     if content.get("format") != kind.version:
-        raise InputError(f"{path}: is not {kind.network}, or was written by another version; {kind.remedy}")
+        raise InputError(f"{path}: is not {kind.network}, or was written by a different version; {kind.remedy}")
     with corrupt_as_input_error(path, kind.remedy):
         with torch.device("meta"):
             model = build(content["sizes"])
@@ -211,6 +211,6 @@ class Checkpoint:
             save_file(self.path, content)
         except OSError as error:
             raise InputError(
-                f"{self.path}: could not be written ({error.strerror}); the last checkpoint is kept: free disk space "
+                f"{self.path}: cannot be written ({error.strerror}); the last checkpoint is kept; free disk space "
                 "and run the same command again"
             ) from None

@@ -57,8 +57,8 @@ class Trainer(ABC):
         best: index of the best row of the learning curve by the held-out examples, and the parameters at that point.
     """
 
-    chapter: str
-    """The chapter, for the version of its command ``train``."""
+    package: str
+    """The package whose command ``train`` runs this trainer."""
 
     examples: str
     """Name of the training examples, for the log: pairs, n-grams."""
@@ -159,7 +159,8 @@ class Trainer(ABC):
                 last_save = time.monotonic()
             if stopping and not self.finished:
                 log.say(
-                    f"stopped {stop.reason()} after {self.update:,} updates, checkpoint saved; the same command resumes"
+                    f"stopped {stop.reason()} after {self.update:,} updates, checkpoint saved; run the same command "
+                    "again to resume"
                 )
                 raise SystemExit(stop.exit_code())
 
@@ -207,9 +208,9 @@ class Trainer(ABC):
         if all(math.isfinite(value) for value in self.sums.measured.tolist()):
             return
         raise InputError(
-            f"the loss or its gradient became infinite or not a number at update {self.update} or up to {CHECK_EVERY} "
-            "before it; use a lower --learning-rate or --precision float32 and another --state-dir; the last good "
-            "checkpoint is kept"
+            f"the loss or its gradient became infinite or NaN in the {CHECK_EVERY} updates before update "
+            f"{self.update}; use a lower --learning-rate or --precision float32, and a new --state-dir (the last "
+            "valid checkpoint is kept)"
         )
 
     def _is_time_to(self, stop: Stop) -> bool:
@@ -293,7 +294,7 @@ class Trainer(ABC):
 
         These change the rounding and, with sampled classes, which classes are drawn.
         """
-        version = {f"version of {self.chapter} train": STAGES[self.chapter]["train"].version}
+        version = {f"version of {self.package} train": STAGES[self.package]["train"].version}
         return version | self.inputs | self.settings.as_dict()
 
     # the output files

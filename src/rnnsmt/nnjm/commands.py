@@ -29,12 +29,12 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
             f"--{side}-vocabulary",
             type=positive,
             default=15_001,
-            help=f"number of {side} ids: id 0 (padding), UNK, the words, and </s>",
+            help=f"number of {side} ids, including id 0 (padding), UNK and </s>",
         )
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    """Print the sizes, the layers and the number of parameters of a joint model, without building it.
+    """Print the layer sizes and the number of parameters of a joint model, without building it.
 
     The training settings of the preset are printed as well. torch is not needed.
 
@@ -62,8 +62,8 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--vocab-size",
         type=int,
         metavar="N",
-        help="size of the shortlists that are not given, not counting </s>: the N - 2 most frequent words, UNK and "
-        "id 0",
+        help="create the shortlists that are not given, with N classes each, not counting </s>: the N - 2 most "
+        "frequent words, UNK and id 0",
     )
     parser.add_argument(
         "--direction",
@@ -80,9 +80,9 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert a bitext with its word alignment into memory-mapped arrays of word ids and affiliations.
 
-    Every target word is affiliated with one source word (Devlin et al. 2014): the middle one of the words to which it
-    is linked. A word without a link takes the affiliation of the nearest target word that has one. Sentence pairs
-    without a link are skipped and counted.
+    Every target word is affiliated with one source word (Devlin et al. 2014): the middle one of the source words to
+    which it is linked. A target word without links has the affiliation of the nearest linked target word. Sentence
+    pairs without a link are skipped and counted.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -156,9 +156,9 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
 def perplexity(args: argparse.Namespace) -> dict[str, object]:
     r"""Compute the perplexity of the target side of a bitext under the joint model, and under a CSLM for comparison.
 
-    Both models predict the same events: every word and ``</s>``; words outside the vocabulary are one class, UNK. The
-    softmax is exact. The output also contains mean and standard deviation of ln Z if the model was trained
-    self-normalised.
+    Both models predict the same events: every word and ``</s>``; words outside the vocabulary form one class, UNK. The
+    softmax is exact. For a self-normalised model, the output also contains the mean and standard deviation of ln Z,
+    where Z is the sum of the softmax over all classes.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -182,7 +182,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
 def rescore_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", required=True, nargs="+", action="append", metavar="FILE",
-        help="model files of different directions; given once for all n-best lists, or once for each")  # fmt: skip
+        help="model files of different directions; one --model for all n-best lists, or one for each list")  # fmt: skip
     add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format, with segmentations")
     add("--source", required=True, nargs="+", metavar="FILE",
         help="tokenised source text: one file for all n-best lists, or one file for each")  # fmt: skip
@@ -197,7 +197,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     Devlin et al. (2014) use four directions: target given source and source given target, from left to right and from
     right to left (`nnjm prepare --direction`). The features are NNJM0 (direct), NNJM1 (direct-rl), NNJM2 (inverse) and
-    NNJM3 (inverse-rl); a value is ln p of all words of the predicted side, including ``</s>``. The words of a
+    NNJM3 (inverse-rl); the value is ln p of the predicted sentence, including ``</s>``. The words of a
     translation are aligned with the source by the links of its phrase pairs.
 
     The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with the features,
@@ -211,9 +211,9 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     number = len(args.nbest)
     if len(args.output) != number:
-        raise InputError(f"{number} --nbest but {len(args.output)} --output; give the same number of each")
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; the numbers of files must be equal")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
-        raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
+        raise InputError(f"--source and --model: specify one, or one for each of the {number} lists")
     need_torch()
 
     from rnnsmt.base.io import read_lines
@@ -249,8 +249,8 @@ def export_nplm_options(parser: argparse.ArgumentParser) -> None:
 def export_nplm(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert a joint model to the file format of Moses' feature BilingualNPLM.
 
-    The network must be self-normalised, because Moses does not normalise, and of direction direct. `moses ini --nplm`
-    writes the moses.ini. Moses needs to be built with --with-nplm (NPLM 0.3).
+    The direction of the network must be direct. The network must be self-normalised, because Moses does not normalise.
+    `moses ini --nplm` writes the moses.ini. Moses needs to be built with --with-nplm (NPLM 0.3).
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -270,13 +270,14 @@ def import_nplm_options(parser: argparse.ArgumentParser) -> None:
         "--nplm",
         required=True,
         metavar="FILE",
-        help="network in the text format of NPLM; info, vocab.source and vocab.target are in the same directory",
+        help="network in the text format of NPLM; the files info, vocab.source and vocab.target must be in the same "
+        "directory",
     )
     parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the model")
 
 
 def import_nplm(args: argparse.Namespace) -> dict[str, object]:
-    r"""Read a joint model from the files of Moses' feature BilingualNPLM, and write a model file of `nnjm train`.
+    r"""Convert a joint model from the file format of Moses' feature BilingualNPLM to a model file of `nnjm train`.
 
     The directory is that of `nnjm export-nplm`, or the output directory of the training scripts of Moses
     (scripts/training/bilingual-lm). Networks with two hidden layers, tanh or rectifier, are supported. All words

@@ -136,15 +136,15 @@ def write_nplm(trained: TrainedNnjm, folder: str | Path, where: str | Path) -> N
             special entry of Moses.
     """
     if trained.direction != DIRECTIONS[0]:
-        raise InputError(f"{where}: has direction {trained.direction}, and Moses needs {DIRECTIONS[0]}")
+        raise InputError(f"{where}: has the direction {trained.direction}, but Moses requires {DIRECTIONS[0]}")
     if not trained.self_normalised:
         raise InputError(
-            f"{where}: is not self-normalised, and Moses does not normalise; train it with --self-normalised 0.1"
+            f"{where}: is not self-normalised, but Moses does not normalise scores; train it with --self-normalised 0.1"
         )
     target, source = trained.vocabulary.words[2:-1], trained.source_vocabulary.words[2:-1]
     for word in (*target, *source):
         if word in (UNKNOWN, NONE, BEGIN, END):
-            raise InputError(f"{where}: has the word {word}, which is a special entry of Moses' vocabularies")
+            raise InputError(f"{where}: contains the word {word}, which is reserved in vocabularies of Moses")
     classes = np.array([UNK, NULL, *range(2, len(target) + 2), NULL, trained.vocabulary.eos])
     ids = np.array([UNK, *range(2, len(source) + 2), NULL, trained.source_vocabulary.eos])
     value = {name: tensor.detach().cpu().numpy() for name, tensor in trained.model.named_parameters()}
@@ -186,14 +186,14 @@ def read_nplm(
     network = read_network(path)
     if network.ngram != sizes.ngram:
         raise InputError(
-            f"{path}: has ngram_size {network.ngram}, but order {sizes.order} and a window of {sizes.window} words on "
-            f"each side make {sizes.ngram}"
+            f"{path}: has ngram_size {network.ngram}, but order {sizes.order} and a window of {sizes.window} words "
+            f"on each side correspond to {sizes.ngram}"
         )
     counts = len(network.embeddings), len(network.output_weights)
     if counts != (len(target) + len(source), len(target)):
         raise InputError(
             f"{path}: has {counts[0]} input and {counts[1]} output words, but the vocabularies have {len(target)} "
-            f"target and {len(source)} source words; give those that it was trained with"
+            f"target and {len(source)} source words; use those that it was trained with"
         )
     known: list[list[str]] = []
     rows: list[np.ndarray] = []

@@ -159,13 +159,13 @@ def perplexity_report(
     ):
         if of_model.hash() != of_text.hash():
             raise InputError(
-                f"{directory}: its {side} vocabulary is not that of {model}; prepare the bitext with "
-                "the vocabulary of the model"
+                f"{directory}: its {side} vocabulary differs from that of {model}; prepare the bitext with the "
+                "vocabulary of the model"
             )
     if scorer.direction != examples.direction:
         raise InputError(
             f"{directory}: has direction {examples.direction}, but {model} predicts {scorer.direction}; "
-            "give examples and a model of the same direction"
+            "use examples and a model of the same direction"
         )
     words = np.array(examples.target.words)
     known = words != UNK
@@ -186,7 +186,9 @@ def perplexity_report(
     if cslm is not None:
         other = NGramScorer(cslm, device, threads, normalize=True)
         if other.vocabulary.hash() != scorer.vocabulary.hash():
-            raise InputError(f"{cslm}: its vocabulary is not that of {model}; their perplexities cannot be compared")
+            raise InputError(
+                f"{cslm}: its vocabulary differs from that of {model}, so that their perplexities cannot be compared"
+            )
         scores = [word_scores(other, examples.history(at, other.order), words[at]) for at in _blocks(examples)]
         report["cslm"] = perplexities(np.concatenate(scores).astype(np.float64), known)
     return report

@@ -100,7 +100,7 @@ class JointSettings(CslmSettings):
     def sizes(self, *vocabularies: int) -> JointSizes:  # type: ignore[override]
         """Return the sizes of the network for these numbers of target classes and source ids."""
         if len(vocabularies) != 2:
-            raise InputError("a joint model has a target and a source vocabulary")
+            raise InputError("a joint model requires a target and a source vocabulary")
         return JointSizes(
             *vocabularies, self.order, self.window, self.projection, self.hidden_1, self.hidden_2, self.activation
         )

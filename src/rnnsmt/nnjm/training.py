@@ -27,7 +27,7 @@ from rnnsmt.nnjm.settings import JointSettings
 class NnjmTrainer(FeedForwardTrainer):
     """The training of a joint model on the examples of a bitext."""
 
-    chapter = "nnjm"
+    package = "nnjm"
     settings: JointSettings
 
     def __init__(

@@ -86,7 +86,7 @@ def add_to_nbest(
     """
     names = [feature_name(scorer.direction) for scorer in scorers]
     if len(set(names)) < len(names):
-        raise InputError("--model: two networks have the same direction; give one for each direction")
+        raise InputError("--model: two networks have the same direction; specify one for each direction")
     stream = track(_entries(nbest, sources, names), "scoring", unit="translations")
     groups = groupby(stream, key=lambda entry: entry.sentence)
     number = 0
@@ -104,7 +104,7 @@ def add_to_nbest(
                 out.write(line + "\n")
             number += len(block)
         if not number:
-            raise InputError(f"{nbest}: is empty; an n-best list is expected")
+            raise InputError(f"{nbest}: the n-best list is empty")
     return number
 
 
@@ -126,7 +126,7 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
         if sentence >= len(sources):
             raise InputError(
                 f"{path}, line {number}: sentence number {sentence}, but the source text has "
-                f"{len(sources)} lines (numbers start at 0); give the source text of this list"
+                f"{len(sources)} lines (numbers start at 0); use the source text of this list"
             )
         if sentence < last:
             raise InputError(
@@ -136,13 +136,13 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}; write the list with search decode") from None
+            raise InputError(f"{path}, line {number}: {error}; create the list with search decode") from None
         words = len(words_of(sources[sentence]))
         covered = sorted(place for begin, end, _ in phrases for place in range(begin, min(end, words) + 1))
         if covered != list(range(words)) or sum(size for *_, size in phrases) != len(words_of(fields[1])):
             raise InputError(
-                f"{path}, line {number}: its phrases do not cover the sentence and its translation; give the source "
-                "text of the list, and a list with segmentations (search decode writes them)"
+                f"{path}, line {number}: its phrases do not cover the sentence and its translation; use the source "
+                "text of this list, and a list with segmentations, as written by search decode"
             )
         yield _Entry(sentence, fields, text, tuple(phrases))
 

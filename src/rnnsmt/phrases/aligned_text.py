@@ -13,7 +13,6 @@ are fold k, only sentences of fold k contain it.
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +21,64 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_byte_lines
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner, intern
 
 BLOCK_TOKENS = 400_000
 """Number of source and target words of a block: a few megabytes of arrays, sufficient to occupy the kernels."""
 
 
-class WordNumbers(dict[bytes, int]):
-    """Mapping from word to number, in order of first occurrence; looking up an unknown word adds it."""
+class WordNumbers:
+    """Words, numbered in order of first occurrence.
 
-    def __missing__(self, word: bytes) -> int:
-        number = len(self)
-        self[word] = number
-        return number
+    Args:
+        words: the first words.
+    """
+
+    def __init__(self, words: Iterable[bytes] = ()) -> None:
+        self._strings = Interner(1 << 12, 1 << 16)
+        if first := list(words):
+            self._strings.add(first)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Iterate over the words in the order of their numbers."""
+        return iter(self._strings.strings())
+
+    def number(self, lines: list[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the numbers of all words of lines, int32, and where each line begins, int64 [lines + 1].
+
+        Words are separated by spaces, and only by them: a no-break space or a tab is part of a word. New words are
+        added.
+        """
+        text = b"\n".join([*lines, b""])
+        most = text.count(b" ") + len(lines)
+        self._strings.reserve(most, len(text))
+        flat, offsets = np.empty(most, np.int32), np.zeros(len(lines) + 1, np.int64)
+        number_words(np.frombuffer(text, np.uint8), self._strings.table, flat, offsets)
+        return flat[: offsets[-1]].copy(), offsets
+
+
+@kernel()
+def number_words(text: Any, table: Any, flat: Any, offsets: Any) -> None:
+    """Write the word numbers of lines, each with its newline, and where each line begins.
+
+    Args:
+        text: uint8.
+        table: ``InternTable`` with capacity for all words.
+        flat: int32, filled.
+        offsets: int64 [lines + 1], filled from the second element on.
+    """
+    written, line, at = 0, 0, 0
+    while at < text.shape[0]:
+        first = at
+        while text[at] != 32 and text[at] != 10:
+            at += 1
+        if at > first:
+            flat[written] = intern(table, text, first, at)
+            written += 1
+        if text[at] == 10:
+            line += 1
+            offsets[line] = written
+        at += 1
 
 
 @dataclass
@@ -106,6 +151,7 @@ def read_aligned_blocks(
     source_words: WordNumbers,
     target_words: WordNumbers,
     figures: TextStats,
+    tokens: int | None = None,
 ) -> Iterator[AlignedBlock]:
     """Yield the sentence pairs of all corpora with their links; update the vocabularies and the statistics.
 
@@ -113,6 +159,7 @@ def read_aligned_blocks(
         sources, targets, alignments: files; the n-th files belong together.
         source_words, target_words: vocabularies, updated.
         figures: statistics, updated.
+        tokens: number of source and target words of a block; None: ``BLOCK_TOKENS``.
 
     Raises:
         InputError: the files have different lengths or no sentence at all, text is not UTF-8 or contains ``|||`` or
@@ -120,7 +167,7 @@ def read_aligned_blocks(
     """
     check_file_lists(sources, targets, alignments)
     for paths in zip(sources, targets, alignments, strict=True):
-        for first_line, rows in _read_rows(paths):
+        for first_line, rows in _read_rows(paths, tokens or BLOCK_TOKENS):
             block = _to_block(paths, first_line, rows, source_words, target_words, figures)
             figures.sentences += block.sentences
             figures.source_words += len(block.source)
@@ -132,30 +179,52 @@ def read_aligned_blocks(
         raise InputError(f"{sources[0]}: contains no sentence pair; the file is empty")
 
 
-Rows = tuple[list[list[bytes]], list[list[bytes]], list[bytes]]
-"""Words of the source lines, words of the target lines, alignment lines."""
+Rows = tuple[list[bytes], list[bytes], list[bytes]]
+"""Source lines, target lines, alignment lines."""
 
 
-def _read_rows(paths: tuple[str, str, str]) -> Iterator[tuple[int, Rows]]:
-    """Yield (number of the first line, rows) for blocks of about ``BLOCK_TOKENS`` words."""
+def _read_rows(paths: tuple[str, str, str], most: int) -> Iterator[tuple[int, Rows]]:
+    """Yield (number of the first line, rows) for blocks of about ``most`` words."""
     streams = [read_byte_lines(path) for path in paths]
     number, first, tokens = 0, 1, 0
     rows: Rows = ([], [], [])
     while True:
-        source, target, links = (next(stream, None) for stream in streams)
+        lines = [next(stream, None) for stream in streams]
+        source, target, links = lines
         if source is None or target is None or links is None:
-            _check_all_ended(paths, (source, target, links), number)
+            _check_text(paths, first, rows)
+            _check_all_ended(paths, tuple(lines), number)
             break
         number += 1
-        rows[0].append(_words(source, paths[0], number))
-        rows[1].append(_words(target, paths[1], number))
-        rows[2].append(links)
-        tokens += len(rows[0][-1]) + len(rows[1][-1])
-        if tokens >= BLOCK_TOKENS:
+        for column, line in zip(rows, (source, target, links), strict=True):
+            column.append(line)
+        tokens += source.count(b" ") + target.count(b" ") + 2
+        if tokens >= most:
+            _check_text(paths, first, rows)
             yield first, rows
             first, tokens, rows = number + 1, 0, ([], [], [])
     if rows[0]:
         yield first, rows
+
+
+def _check_text(paths: tuple[str, str, str], first: int, rows: Rows) -> None:
+    """Check that source and target lines are UTF-8, without ``|||`` and NUL bytes.
+
+    Raises:
+        InputError: they are not; names the first such line.
+    """
+    for lines in rows[:2]:
+        text = b"\n".join(lines)
+        sound = b"|||" not in text and b"\0" not in text
+        if sound and not text.isascii():
+            try:
+                text.decode("utf-8")
+            except UnicodeDecodeError:
+                sound = False
+        if not sound:
+            for number, (source, target) in enumerate(zip(rows[0], rows[1], strict=True), first):
+                _check_line(source, paths[0], number)
+                _check_line(target, paths[1], number)
 
 
 def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...], number: int) -> None:
@@ -173,8 +242,8 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
         )
 
 
-def _words(line: bytes, path: str, number: int) -> list[bytes]:
-    """Return the words of a line.
+def _check_line(line: bytes, path: str, number: int) -> None:
+    """Check a source or target line.
 
     Raises:
         InputError: the line contains ``|||`` or a NUL byte, or is not UTF-8.
@@ -190,7 +259,6 @@ def _words(line: bytes, path: str, number: int) -> list[bytes]:
             line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
-    return split_words(line)
 
 
 def split_words(line: bytes) -> list[bytes]:
@@ -212,8 +280,8 @@ def _to_block(
     Raises:
         InputError: an alignment line is invalid.
     """
-    source, source_offsets = _numbers(rows[0], source_words)
-    target, target_offsets = _numbers(rows[1], target_words)
+    source, source_offsets = source_words.number(rows[0])
+    target, target_offsets = target_words.number(rows[1])
     text = np.frombuffer(b"\n".join(rows[2]) + b"\n", dtype=np.uint8)
     links, link_offsets, repeated, bad_row, problem = parse_links(
         text, np.diff(source_offsets), np.diff(target_offsets)
@@ -224,17 +292,9 @@ def _to_block(
     return AlignedBlock(source, target, links, source_offsets, target_offsets, link_offsets)
 
 
-def _numbers(rows: list[list[bytes]], words: WordNumbers) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the word numbers of all rows, int32, and where each row begins, int64 [rows + 1]."""
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    flat = np.fromiter(map(words.__getitem__, chain.from_iterable(rows)), dtype=np.int32, count=int(offsets[-1]))
-    return flat, offsets
-
-
 def _describe(paths: tuple[str, str, str], line: int, rows: Rows, row: int, problem: str) -> str:
     """Return the error message for an invalid alignment line, with its first invalid token."""
-    lengths = len(rows[0][row]), len(rows[1][row])
+    lengths = len(split_words(rows[0][row])), len(split_words(rows[1][row]))
     for token in rows[2][row].split(b" "):
         parts = token.split(b"-")
         if len(parts) == 2 and all(part.isdigit() and len(part) < 7 for part in parts):

@@ -99,7 +99,8 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     add("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) of `phrases lexical`")
     add("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
     add("--output-origins", metavar="FILE",
-        help="output file: folds of the sentences that each pair occurs in, and its count (.npy)")  # fmt: skip
+        help="output file: for each phrase pair, the folds of the sentences that it was extracted from, and its "
+        "count (.npy)")  # fmt: skip
     add_resources(parser)
     add("--smoothing", choices=["none", "kneser-ney"], default="none",
         help="smoothing of phrase probabilities: none, as Moses does by default, or modified Kneser-Ney")  # fmt: skip
@@ -113,10 +114,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     are those of Koehn, Och and Marcu (2003, section 4.4). The alignment written for a pair is its most frequent one,
     with ties broken as in Moses.
 
-    --output-origins writes an int32 array [lines, 3] with, for every line of the table, the first and the last fold of
-    the sentences that the pair was extracted from, and its extraction count. Every sentence pair belongs to one of 100
-    folds, by a hash of its words. With `rnn prepare --origins`, networks are evaluated on phrase pairs that do not
-    occur in their training sentences.
+    --output-origins writes the cross-validation folds of the phrase pairs: every sentence pair belongs to one of 100
+    folds, determined by a hash of its words. The output is an int32 array [lines, 3]: for every line of the table, the
+    first and the last fold of the sentences that the phrase pair was extracted from, and its extraction count. `rnn
+    prepare --origins` reads this file to hold out phrase pairs by sentence.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -150,8 +151,8 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
 
     Format and sort order are those of Moses. A phrase pair has six probabilities: monotone, swap and discontinuous with
     respect to the previous phrase, and the same with respect to the next phrase, from counts with additive smoothing.
-    If the same text was given to `phrases extract` with n alignments, each of them contributes 1/n to the counts;
-    giving the same alignment twice does not change the result.
+    If `phrases extract` has read the same text with n alignments, each alignment contributes 1/n to the counts, so that
+    a duplicate alignment does not change the result.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -176,9 +177,12 @@ def prune_options(parser: argparse.ArgumentParser) -> None:
         "pairs)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
     add("--origins", metavar="FILE",
-        help="folds of the sentence pairs that each phrase pair was extracted from (file of `phrases score "
-        "--output-origins`); needs --output-origins")  # fmt: skip
-    add("--output-origins", metavar="FILE", help="output file: origins of the pairs that are kept (.npy)")
+        help="folds of the phrase pairs, file of `phrases score --output-origins`; needs --output-origins")  # fmt: skip
+    add(
+        "--output-origins",
+        metavar="FILE",
+        help="output file: folds of the phrase pairs that are kept (.npy)",
+    )
     add_resources(parser)
 
 
@@ -187,11 +191,12 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
     For every phrase pair, the sentence pairs of the corpus that contain the source phrase, the target phrase, and both
     are counted, whether or not the phrases are aligned to each other. The significance of the phrase pair is -ln p of
-    Fisher's exact test, one-sided. If both phrases occur in a single sentence pair only, the same one, the significance
-    is alpha = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs;
-    ``a+e`` is slightly above alpha and removes them. If --threshold is a number, it is the threshold itself.
+    Fisher's exact test, one-sided. If both phrases occur only in one and the same sentence pair, the significance is
+    alpha = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs;
+    ``a+e`` is slightly above alpha and removes them. Any number can be given as the threshold as well.
 
-    Lines that are kept are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
+    The remaining lines are not changed: probabilities are not re-estimated. The reordering table does not have to be
+    pruned.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -220,7 +225,7 @@ def filter_options(parser: argparse.ArgumentParser) -> None:
     add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     add("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
     add("--output-dir", required=True, metavar="DIR", help="output directory: both filtered tables")
-    add("--output-lines", metavar="FILE", help="output file: line numbers of the phrase table that were kept (.npy)")
+    add("--output-lines", metavar="FILE", help="output file: line numbers of the phrase pairs that were kept (.npy)")
     add("--max-length", type=positive, default=7, help="maximum number of words of a source phrase in the tables")
 
 
@@ -228,8 +233,8 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     r"""Filter a phrase table and a reordering table for given input texts.
 
     A line is kept if its source phrase occurs in the input. Both tables are streamed; the output files have the names
-    of the input files. The line numbers of --output-lines allow `phrases augment` to add columns to the filtered table
-    from scores of the whole table.
+    of the input files. With the line numbers of --output-lines, `phrases augment` can add scores of the unfiltered
+    table to the filtered table.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -255,12 +260,12 @@ def fill_up_options(parser: argparse.ArgumentParser) -> None:
 
 
 def fill_up(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add to a phrase table the pairs of another table that it lacks (fill-up, Bisazza et al. 2011).
+    r"""Add phrase pairs of another table that are missing from a phrase table (fill-up, Bisazza et al. 2011).
 
-    Both phrase tables must have the same number of scores. The output has one more score, the last: e^1 for added pairs
-    and e^0 for pairs of --phrase-table, whose other scores are unchanged to six digits. The reordering probabilities of
-    an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses sorts them; the output files
-    have the names of the input files.
+    Both phrase tables must have the same number of scores. The output has an additional last score: e^1 for added pairs
+    and e^0 for pairs of --phrase-table. The other scores of the latter are unchanged to six digits. The reordering
+    probabilities of an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses sorts them;
+    the output files have the names of the input files.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -278,20 +283,19 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     add("--column", nargs="+", action="append", required=True, metavar="FILE",
-        help="scores of the lines of the table (.npy), in consecutive shards; repeat the option for each "
-        "column")  # fmt: skip
+        help="scores of the lines of the table (.npy), in consecutive shards; may be repeated")  # fmt: skip
     add("--kept-lines", metavar="FILE",
         help="output of `phrases filter --output-lines`, if the scores are those of the unfiltered table")  # fmt: skip
-    add("--output", required=True, metavar="FILE", help="output file: phrase table with more columns")
+    add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
     add("--threads", type=positive, default=1, help="number of compression threads")
 
 
 def augment(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add score columns to a phrase table.
+    r"""Add scores to a phrase table.
 
-    A score file contains one natural logarithm per line of the table, and the new column contains the probabilities
-    exp(score). Moses takes the logarithm of every column; probabilities below 1e-40 are replaced by 1e-40. The table is
-    streamed; its other fields are not changed. Every --column adds one column; its files are consecutive shards.
+    A score file contains one natural logarithm per line of the table. The probability exp(score) is added to each line,
+    because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
+    streamed; its other fields are not changed. Every --column adds one score; its files are consecutive shards.
 
     Example, in the directory of a run of the embedded corpus:
 

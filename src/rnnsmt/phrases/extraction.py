@@ -40,6 +40,10 @@ PROCESS_MB = 350
 LEAST_MB = 100
 """Minimum memory limit of duckdb."""
 
+EXTRACTED_TOKENS = 50_000
+"""Number of source and target words that phrase pairs are extracted from at a time: there are about two pairs for a
+word, with some hundred bytes each."""
+
 
 @contextmanager
 def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -108,8 +112,8 @@ def _stopped_by_signal() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-BATCH_ROWS = 400_000
-"""Number of rows that are read at a time."""
+BATCH_ROWS = 122_880
+"""Number of rows that are read at a time: a row group of the file, so that a query reads no rows twice."""
 
 
 @dataclass
@@ -226,7 +230,8 @@ def extract_phrases(
         source_words, target_words = WordNumbers(), WordNumbers()
         with (scratch / "spool").open("w+b") as spool:
             meter = Meter("reading", unit="sentence pairs")
-            for block in read_aligned_blocks(sources, targets, alignments, source_words, target_words, figures):
+            files = sources, targets, alignments
+            for block in read_aligned_blocks(*files, source_words, target_words, figures, EXTRACTED_TOKENS):
                 _save(spool, block)
                 meter.add(block.sentences)
             spool.seek(0)
@@ -340,8 +345,17 @@ def _write_counted(
         f"FROM occurrences GROUP BY {keys}, links"
     )
     connection.execute("DROP TABLE occurrences")
-    pairs = f"(SELECT {keys}, sum(joint)::BIGINT AS joint FROM counted GROUP BY {keys})"
-    smoothing = _smoothing(connection, pairs, alignments)
+    seen = [f"seen{count}" for count in range(1, 4 * alignments + 1)]
+    number = ", ".join(f"count(*) FILTER (WHERE joint = {n})::INTEGER AS {name}" for n, name in enumerate(seen, 1))
+    connection.execute(
+        f"CREATE TABLE targets AS SELECT {target_keys}, sum(joint)::BIGINT AS target_total, "
+        f"count(*)::INTEGER AS target_pairs, {number} "
+        f"FROM (SELECT {keys}, sum(joint) AS joint FROM counted GROUP BY {keys}) GROUP BY {target_keys}"
+    )
+    smoothing = _smoothing(connection, seen, alignments)
+    profile = ", ".join(["target_pairs", *seen[: 3 * alignments - 1]])
+    profiles = connection.execute(f"SELECT DISTINCT {profile} FROM targets").fetchnumpy()
+    connection.register("profiles", _with_discounts(profiles, smoothing))
     metadata = {
         "format": FORMAT,
         "smoothing": json.dumps(smoothing),
@@ -351,17 +365,11 @@ def _write_counted(
         "target_words": b"\n".join(packings[1].words).decode(),
     }
     literals = ", ".join(f"{name}: '{value.replace(chr(39), chr(39) * 2)}'" for name, value in metadata.items())
-    lost = smoothing.by_joint()
-    discount = f"({lost!r}::DOUBLE[])[least(joint, {len(lost) - 1}) + 1]"
-    targets = (
-        f"SELECT {target_keys}, sum(joint)::BIGINT AS target_total, count(*)::INTEGER AS target_pairs, "
-        # ORDER BY: a sum of floats in a fixed order is the same for any number of threads
-        f"sum({discount} ORDER BY joint) AS target_discount FROM {pairs} GROUP BY {target_keys}"
-    )
     with atomic_path(output) as temporary:
         connection.execute(
             f"COPY (SELECT counted.*, target_total, target_pairs, target_discount "
-            f"FROM counted JOIN ({targets}) USING ({target_keys}) ORDER BY {keys}, links) "
+            f"FROM counted JOIN targets USING ({target_keys}) JOIN profiles USING ({profile}) "
+            f"ORDER BY {keys}, links) "
             f"TO '{str(temporary).replace(chr(39), chr(39) * 2)}' "
             f"(FORMAT parquet, COMPRESSION snappy, KV_METADATA {{{literals}}})"
         )
@@ -369,19 +377,38 @@ def _write_counted(
     return {"distinct pairs with links": row[0] if row else 0}
 
 
-def _smoothing(connection: duckdb.DuckDBPyConnection, pairs: str, alignments: int) -> Smoothing:
+def _smoothing(connection: duckdb.DuckDBPyConnection, seen: list[str], alignments: int) -> Smoothing:
     """Compute the parameters of smoothing from all pairs.
 
     Args:
         connection: the database.
-        pairs: query for the distinct pairs with their joint counts.
+        seen: columns of the table ``targets``: the numbers of pairs with counts 1, 2, ...
         alignments: number of alignments of each text.
     """
-    count = f"(joint + {alignments - 1}) // {alignments}"
-    seen = ", ".join(f"count(*) FILTER (WHERE {count} = {n})" for n in (1, 2, 3, 4))
-    row = connection.execute(f"SELECT count(*), {seen} FROM {pairs}").fetchone()
+    sums = ", ".join(f"sum({name})" for name in ("target_pairs", *seen))
+    row = connection.execute(f"SELECT {sums} FROM targets").fetchone()
     assert row is not None
-    return Smoothing(alignments, discounts(row[1:]), row[0])
+    pairs, *numbers = (int(value) for value in row)
+    # fractional counts are rounded up
+    return Smoothing(alignments, discounts(np.reshape(numbers, (4, alignments)).sum(1).tolist()), pairs)
+
+
+def _with_discounts(profiles: dict[str, Any], smoothing: Smoothing) -> dict[str, NDArray[Any]]:
+    """Add the column ``target_discount``, the sum of the discounts of all pairs of a target phrase.
+
+    The sum depends only on how many of the pairs have which count, and few such profiles exist. The pairs are added in
+    the order of their counts: a sum of floats in a fixed order is the same for any number of threads.
+
+    Args:
+        profiles: columns: number of pairs, and of those with counts 1, 2, ..., before the last discount.
+        smoothing: the parameters.
+    """
+    columns = {name: np.asarray(values) for name, values in profiles.items()}
+    lost = np.array(smoothing.by_joint()[1:])
+    pairs, *numbers = columns.values()
+    numbers.append(pairs - np.sum(numbers, axis=0))
+    sums = [np.cumsum(np.repeat(lost, row))[-1] for row in np.stack(numbers, 1)]
+    return columns | {"target_discount": np.array(sums)}
 
 
 MONO, SWAP, OTHER = 0, 1, 2

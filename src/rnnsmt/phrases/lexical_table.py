@@ -1,14 +1,16 @@
 """Lexical translation tables (``lex.e2f``, ``lex.f2e``): counting, writing and reading."""
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines
+from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, read_line_blocks
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 
 NULL = b"NULL"
@@ -46,11 +48,10 @@ def count_lexical(
     Raises:
         InputError: as ``read_aligned_blocks``.
     """
-    source_words, target_words, figures = WordNumbers(), WordNumbers(), TextStats()
-    source_null, target_null = source_words[NULL], target_words[NULL]
+    source_words, target_words, figures = WordNumbers([NULL]), WordNumbers([NULL]), TextStats()
     keys, joint = np.empty(0, np.int64), np.empty(0, np.int64)
     for block in read_aligned_blocks(sources, targets, alignments, source_words, target_words, figures):
-        new_keys, new_joint = np.unique(_link_keys(block, source_null, target_null), return_counts=True)
+        new_keys, new_joint = np.unique(_link_keys(block), return_counts=True)
         merged, position = np.unique(np.concatenate((keys, new_keys)), return_inverse=True)
         total = np.zeros(len(merged), np.int64)
         np.add.at(total, position, np.concatenate((joint, new_joint)))
@@ -61,8 +62,11 @@ def count_lexical(
     return LexicalCounts(source_list, target_list, pairs[order], joint[order]), figures
 
 
-def _link_keys(block: AlignedBlock, source_null: int, target_null: int) -> NDArray[np.int64]:
-    """Return a key ``source << 32 | target`` for every link of the block and for every word without links."""
+def _link_keys(block: AlignedBlock) -> NDArray[np.int64]:
+    """Return a key ``source << 32 | target`` for every link of the block and for every word without links.
+
+    NULL has the number 0 on both sides.
+    """
     counts = np.diff(block.link_offsets)
     at_source = np.repeat(block.source_offsets[:-1], counts) + block.links[:, 0]
     at_target = np.repeat(block.target_offsets[:-1], counts) + block.links[:, 1]
@@ -74,8 +78,8 @@ def _link_keys(block: AlignedBlock, source_null: int, target_null: int) -> NDArr
     return np.concatenate(
         (
             source[at_source] | target[at_target],
-            source[free_source] | target_null,
-            (source_null << _SHIFT) | target[free_target],
+            source[free_source],
+            target[free_target],
         )
     )
 
@@ -145,13 +149,30 @@ def read_lexical_table(
     Raises:
         InputError: as ``lexical_lines``.
     """
-    columns: tuple[list[int], list[int], list[float]] = ([], [], [])
-    for word, condition, probability in lexical_lines(path):
-        if word in words and condition in given:
-            columns[0].append(words[word])
-            columns[1].append(given[condition])
-            columns[2].append(probability)
-    return np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float64)
+    codes: tuple[list[NDArray[np.int64]], ...] = ([np.empty(0, np.int64)], [np.empty(0, np.int64)])
+    values = [np.empty(0)]
+    for block in read_line_blocks(path):
+        text = np.frombuffer(block, np.uint8)
+        ends = text[(text == ord(" ")) | (text == ord("\n"))]
+        fields = block.replace(b"\n", b" ").split(b" ")[:-1]
+        try:
+            probabilities = np.fromiter(map(float, fields[2::3]), np.float64, len(fields) // 3)
+            well_formed = bytes(ends) == b"  \n" * len(probabilities) and bool(
+                ((probabilities >= 0.0) & (probabilities <= 1.0)).all()
+            )
+        except ValueError:
+            well_formed = False
+        if not well_formed:
+            deque(lexical_lines(path), 0)  # names the first such line
+        word, condition = (
+            np.fromiter(map(numbers.get, fields[place::3], repeat(-1)), np.int64, len(probabilities))
+            for place, numbers in enumerate((words, given))
+        )
+        known = (word >= 0) & (condition >= 0)
+        codes[0].append(word[known])
+        codes[1].append(condition[known])
+        values.append(probabilities[known])
+    return np.concatenate(codes[0]), np.concatenate(codes[1]), np.concatenate(values)
 
 
 WordProbabilities = Mapping[tuple[bytes, bytes], float]

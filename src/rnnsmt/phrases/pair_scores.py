@@ -18,9 +18,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.numbers import NUMBER_BYTES, lower_bound, put_integer, put_number
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.numbers import NUMBER_BYTES, mix, put_integer, put_number
 from rnnsmt.phrases.packing import phrase_bytes, put_phrase, put_separator, unpack
 
 
@@ -68,13 +69,15 @@ def discounts(seen: Sequence[int]) -> tuple[float, float, float]:
 
 @kernel()
 def transpose_links(bits: Any) -> Any:
-    """Return the links with source and target exchanged."""
-    swapped = np.int64(0)
-    for j in range(8):
-        for i in range(8):
-            if (bits >> (8 * j + i)) & 1:
-                swapped |= np.int64(1) << np.int64(8 * i + j)
-    return swapped
+    """Return the links with source and target exchanged (Warren, Hacker's Delight, section 7-3)."""
+    # transpose the 8 x 8 bits: in blocks of 2 x 2, then the blocks in blocks of 4 x 4, then these; each step exchanges
+    # the two blocks off the diagonal. The masks clear the bits that a right shift copies from the sign.
+    swap = (bits ^ (bits >> 7)) & np.int64(0x00AA00AA00AA00AA)
+    bits ^= swap ^ (swap << 7)
+    swap = (bits ^ (bits >> 14)) & np.int64(0x0000CCCC0000CCCC)
+    bits ^= swap ^ (swap << 14)
+    swap = (bits ^ (bits >> 28)) & np.int64(0x00000000F0F0F0F0)
+    return bits ^ swap ^ (swap << 28)
 
 
 @kernel()
@@ -125,25 +128,61 @@ def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
     return best, best_inverse
 
 
-@kernel()
-def _look_up(word: int, given: int, offsets: Any, words: Any, probabilities: Any) -> float:
-    """Return p(word | given) from a lexical table, or -1 if the pair is not there.
+class Lexicon(NamedTuple):
+    """A lexical table p(word | given) as a hash table with linear probing.
+
+    Attributes:
+        keys: int64 [power of two], given << 32 | word, codes; -1 for a free slot.
+        probabilities: float64 [the same].
+    """
+
+    keys: Any
+    probabilities: Any
+
+
+def hash_lexicon(words: NDArray[np.int64], given: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Lexicon:
+    """Return a lexical table as a hash table; of repeated entries, the first one counts.
 
     Args:
-        word, given: word codes.
-        offsets, words, probabilities: the table as compressed sparse rows by given word, words ascending in a row.
+        words, given: codes below 2^31, [n].
+        probabilities: [n].
     """
-    end = offsets[given + 1]
-    place = lower_bound(words, offsets[given], end, word)
-    if place < end and words[place] == word:
-        return probabilities[place]
-    return -1.0
+    # at most half of the slots are in use, so that probing is short
+    slots = 1 << (2 * len(words)).bit_length()
+    lexicon = Lexicon(np.full(slots, -1, np.int64), np.zeros(slots))
+    _fill(lexicon, given << 32 | words, probabilities)
+    return lexicon
 
 
 @kernel()
-def lexical_weight(
-    words: Any, n_words: int, given: Any, n_given: int, links: int, null: int, lexicon: Any, missing: Any
-) -> float:
+def _fill(lexicon: Any, keys: Any, probabilities: Any) -> None:
+    """Insert entries into an empty hash table."""
+    for n in range(len(keys)):
+        slot = _slot(lexicon.keys, keys[n])
+        if lexicon.keys[slot] < 0:
+            lexicon.keys[slot] = keys[n]
+            lexicon.probabilities[slot] = probabilities[n]
+
+
+@kernel(**INNER)
+def _slot(keys: Any, key: int) -> int:
+    """Return the slot of a key, or the free slot where it belongs."""
+    mask = keys.shape[0] - 1
+    slot = np.int64(mix(np.uint64(key))) & mask
+    while keys[slot] != key and keys[slot] >= 0:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel(**INNER)
+def _look_up(lexicon: Any, word: int, given: int) -> float:
+    """Return p(word | given), or -1 if the pair is not in the table; arguments are word codes."""
+    slot = _slot(lexicon.keys, given << 32 | word)
+    return lexicon.probabilities[slot] if lexicon.keys[slot] >= 0 else -1.0
+
+
+@kernel()
+def lexical_weight(words: Any, n_words: int, given: Any, links: int, null: int, lexicon: Any, missing: Any) -> float:
     """Return the lexical weight lex(words | given, links) (Koehn, Och and Marcu 2003, section 4.4).
 
     Missing entries count as 1, as in Moses. The weight is rounded to single precision, as in Moses, so that its sixth
@@ -151,26 +190,30 @@ def lexical_weight(
 
     Args:
         words, given: codes of the two phrases.
-        n_words, n_given: numbers of words.
+        n_words: number of words.
         links: bit 8 · position in words + position in given.
         null: code of NULL on the given side.
-        lexicon: (offsets, words, probabilities) of p(word | given), as in ``_look_up``.
+        lexicon: p(word | given).
         missing: int64 [1], incremented for every missing entry.
     """
-    offsets, table_words, probabilities = lexicon
     weight = 1.0
     for j in range(n_words):
         total, count = 0.0, 0
-        for i in range(n_given):
-            if (links >> (8 * j + i)) & 1:
-                probability = _look_up(words[j], given[i], offsets, table_words, probabilities)
+        # bit i: whether there is a link to the i-th of the other words
+        linked = (links >> (8 * j)) & 255
+        i = 0
+        while linked:
+            if linked & 1:
+                probability = _look_up(lexicon, words[j], given[i])
                 if probability < 0.0:
                     probability = 1.0
                     missing[0] += 1
                 total += probability
                 count += 1
+            linked >>= 1
+            i += 1
         if count == 0:
-            total = _look_up(words[j], null, offsets, table_words, probabilities)
+            total = _look_up(lexicon, words[j], null)
             if total < 0.0:
                 total = 1.0
                 missing[0] += 1
@@ -212,7 +255,7 @@ def score_pairs(
             ``Smoothing``; relative frequencies if all discounts are 0.
         packings: int64 [2, 3], (width, per_key, stop) of source and target.
         nulls: int64 [2], codes of NULL among source and target words.
-        lexicons: tables of p(f|e) and p(e|f), each as in ``lexical_weight``.
+        lexicons: tables of p(f|e) and p(e|f), ``Lexicon``.
         chosen: int64 [P], filled with the alignment of each pair.
         counts: int64 [P, 3], filled with the counts of e, of f, and of both.
         scores: float64 [P, 4], filled with p(f|e), lex(f|e), p(e|f), lex(e|f).
@@ -251,10 +294,10 @@ def score_pairs(
             # single precision, as in Moses, so that the sixth digit is the same
             scores[pair, 0] = np.float32(both) / np.float32(target_total[begin])
             scores[pair, 1] = lexical_weight(
-                source, n_source, target, n_target, transpose_links(best_inverse), nulls[1], lexicons[0], missing
+                source, n_source, target, transpose_links(best_inverse), nulls[1], lexicons[0], missing
             )
             scores[pair, 2] = np.float32(both) / np.float32(total)
-            scores[pair, 3] = lexical_weight(target, n_target, source, n_source, best, nulls[0], lexicons[1], missing)
+            scores[pair, 3] = lexical_weight(target, n_target, source, best, nulls[0], lexicons[1], missing)
             if smooth:
                 # counts per alignment: target_total / alignments is n(e) of the formula at the top
                 kept = both / alignments - discounts[min(both, most)]

@@ -15,14 +15,11 @@ from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.extraction import ExtractBatch, ExtractFile
 from rnnsmt.phrases.lexical_table import NULL, read_lexical_table
 from rnnsmt.phrases.packing import Packing, packing_array, phrase_bytes, put_phrase, put_separator, unpack, word_texts
-from rnnsmt.phrases.pair_scores import ScoredColumns, Smoothing, score_pairs, write_phrase_lines
+from rnnsmt.phrases.pair_scores import ScoredColumns, Smoothing, hash_lexicon, score_pairs, write_phrase_lines
 from rnnsmt.phrases.table import write_table_lines
 
 ORIGIN_COLUMNS = ("first_fold", "last_fold")
 """Columns of the extract file for the origins."""
-
-LexicalProbabilities = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-"""A lexical table as compressed sparse rows by given word: offsets, words, probabilities."""
 
 
 def score_phrases(
@@ -55,7 +52,9 @@ def score_phrases(
     """
     file = ExtractFile(extract, threads, memory_mb)
     codes = _codes(file.packings[0]), _codes(file.packings[1])
-    lexicons = _lexicon(lex_e2f, codes[0], codes[1]), _lexicon(lex_f2e, codes[1], codes[0])
+    lexicons = tuple(
+        hash_lexicon(*read_lexical_table(path, *words)) for path, words in ((lex_e2f, codes), (lex_f2e, codes[::-1]))
+    )
     nulls = np.array([codes[0][NULL], codes[1][NULL]], np.int64)
     packings, texts = packing_array(file.packings), word_texts(file.packings)
     counting = _counting(file.smoothing, smoothing)
@@ -120,14 +119,6 @@ def _codes(packing: Packing) -> dict[bytes, int]:
     codes = {word: place for place, word in enumerate(packing.words, 1)}
     codes.setdefault(NULL, 0)
     return codes
-
-
-def _lexicon(path: str, words: dict[bytes, int], given: dict[bytes, int]) -> LexicalProbabilities:
-    """Read a lexical table as offsets by given word, words and probabilities."""
-    word, condition, probability = read_lexical_table(path, words, given)
-    order = np.lexsort((word, condition))
-    offsets = np.searchsorted(condition[order], np.arange(len(given) + 2))
-    return offsets.astype(np.int64), word[order], probability[order]
 
 
 class OrientationCounts(NamedTuple):

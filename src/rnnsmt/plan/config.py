@@ -18,7 +18,7 @@ from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
 from rnnsmt.plan.corpora import EMBEDDED, code_mistake, corpora, corpora_listed, file_mistakes, is_in_domain
 from rnnsmt.plan.features import BY_NAME, CSLM, LIST_NETWORKS, NNJM, features_of, known_features, named_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
-from rnnsmt.stages import CHAPTERS
+from rnnsmt.stages import PACKAGES
 
 AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("phrases", "smoothing"): ("none", "kneser-ney"),
@@ -49,7 +49,7 @@ MAX_FILE_NAME = 255
 """Maximum length of a file name in bytes, as most file systems have it."""
 
 RESERVED = frozenset(
-    [*CHAPTERS, "augmented", "downloads", "figures", "logs", "model", "provenance", "report", "systems", "unpacked"]
+    [*PACKAGES, "augmented", "downloads", "figures", "logs", "model", "provenance", "report", "systems", "unpacked"]
 )
 """Names of directories of the results, which a scorer cannot have."""
 
@@ -252,6 +252,8 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
         yield "proposals.source_length: must not exceed phrases.max_length"
+    if config["seq2seq"]["unknown"] == "position" and config["seq2seq"]["subwords"] != "none":
+        yield "seq2seq.unknown: position is for words; set seq2seq.subwords to none"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
         yield f"lm.prune: {wrong}"
     yield from _check_lms(config)
@@ -266,7 +268,7 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     folder = config["data_dir"]
     external = config["alignment"]["external"]
     if external is not None and Path(external).is_dir():
-        yield f"alignment.external: {external} is a directory, a file is needed"
+        yield f"alignment.external: {external} is a directory, not a file"
     if folder is not None and not Path(folder).is_dir():
         yield f"data_dir: {folder} is not a directory (relative paths begin at {Path.cwd()}, the directory of the run)"
     else:
@@ -278,11 +280,11 @@ def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
     roles = {entry["name"]: entry["role"] for entry in config["corpora"]}
     training = [name for name, role in roles.items() if role in ("bitext", "mono")]
     if config["lm"]["interpolate"] and not config["lm"]["models"]:
-        yield "lm.interpolate: needs further models in lm.models"
+        yield "lm.interpolate: requires additional models in lm.models"
     for model, names in config["lm"]["models"].items():
         for name in names:
             if name not in training:
-                what = f"a corpus of role {roles[name]} is for tuning and tests" if name in roles else "no such corpus"
+                what = f"role {roles[name]} is not for training text" if name in roles else "no such corpus"
                 yield f"lm.models.{model}: {name}: {what}; {_hint(name, training)}"
 
 
@@ -290,26 +292,26 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
     """Check that Moses can do what ``engine`` assigns to it."""
     parts = parts_of_moses(config)
     if parts and config["moses_home"] is None:
-        yield "moses_home: not set; engine needs the directory of a Moses installation (docs/moses.md)"
+        yield "moses_home: not set; engine: moses requires the directory of a Moses installation (docs/moses.md)"
     if "alignment" in parts and "model4" in config["alignment"]["aligners"] and config["text"]["max_length"] > 100:
         yield "text.max_length: MGIZA and GIZA++ truncate sentences of more than 100 words; set it to 100 or less"
     if {"training", "tuning", "decoding"} & set(parts) and not config["text"]["escape"]:
-        yield "text.escape: Moses treats | as the separator of factors; set it to true"
+        yield "text.escape: Moses interprets | as the factor separator; set it to true"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
-        yield "alignment.aligners: Moses has no hmm; use model4 (MGIZA or GIZA++) or fast_align"
+        yield "alignment.aligners: Moses has no aligner hmm; use model4 (MGIZA or GIZA++) or fast_align"
     refused = [name for name in config["compare"] if CSLM.name in features_of(config, name)]
     if refused and moses_searches(config):
         yield (
             f"engine: Moses does not support the {CSLM.label} of {', '.join(refused)}; use rnnsmt for tuning and "
-            "decoding, remove these systems from compare, or rescore Moses' n-best lists (docs/moses.md)"
+            "decoding, remove these systems from compare, or rescore n-best lists of Moses (docs/moses.md)"
         )
     if moses_has_joint_model(config):
         if config["nnjm"]["unknown"] == "word":
-            yield "nnjm.unknown: Moses gives all words outside the shortlist the probability of UNK; set it to class"
+            yield "nnjm.unknown: Moses supports only class; set it to class"
         if config["nnjm"]["settings"].get("self_normalised", 1) == 0:
-            yield "nnjm.settings: self_normalised: Moses does not normalise scores; set it to 0.1 or leave it out"
+            yield "nnjm.settings: self_normalised: Moses does not normalise scores; set it to 0.1 or omit it"
     if "training" in parts:
-        needs_origins = "needs the sentences that a pair was extracted from, which Moses does not record"
+        needs_origins = "requires the sentences that each phrase pair was extracted from, which Moses does not record"
         if config["rnn"]["leave_out"]:
             yield f"rnn.leave_out: {needs_origins}; set it to 0"
         used = {name for system in config["compare"] for name in features_of(config, system)}
@@ -323,7 +325,7 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
     known = list(known_features(config))
     for name in config["scorers"]:
         if name in BY_NAME or name in RESERVED or name == "baseline":
-            yield f"scorers.{name}: the name is used by the workflow itself; choose another name"
+            yield f"scorers.{name}: this name is reserved; choose another name"
     for name, system in config["systems"].items():
         if set(system) == {"features"}:
             yield from _check_features(config, name, system["features"], known)
@@ -343,12 +345,18 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str], know
     features = set(added)
     if "proposals" in features:
         if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
-            remedy = "use them with rnn, or with rnn and cslm"
-            yield f"systems.{name}: proposals are scored by rnn only; {remedy}"
+            remedy = "use it with rnn, or with rnn and cslm"
+            yield (
+                f"systems.{name}: the feature proposals (generated phrase pairs) cannot be combined with these "
+                f"features; {remedy}"
+            )
         if config["rnn"]["leave_out"] and name in config["compare"]:
-            yield f"systems.{name}: proposals need a single network; set rnn: {{leave_out: 0}}"
+            yield f"systems.{name}: the feature proposals requires a single network; set rnn: {{leave_out: 0}}"
         if config["rnn"]["settings"].get("direction", "direct") != "direct":
-            yield f"systems.{name}: proposals need p(target | source); remove rnn.settings.direction"
+            yield (
+                f"systems.{name}: the feature proposals requires a network of p(target | source); remove "
+                "rnn.settings.direction"
+            )
     said = named_features(name)
     if said is not None and set(said) != features:
         adds = " and ".join(added) or "nothing"
@@ -360,7 +368,7 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str], know
 def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
     """Check a system of LSTMs: its network exists, and the system that it rescores has n-best lists."""
     if "features" in system or "network" not in system:
-        yield f"systems.{name}: needs either features or a network of seq2seq.networks"
+        yield f"systems.{name}: requires either features, or a network of seq2seq.networks"
         return
     networks, network = config["seq2seq"]["networks"], system["network"]
     if network in LIST_NETWORKS:
@@ -370,11 +378,14 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
     other = system.get("rescores")
     if other is None:
         if "weight" in system:
-            yield f"systems.{name}: weight is for LSTMs that rescore another system; add rescores or remove weight"
+            yield f"systems.{name}: weight is only for systems with rescores; add rescores or remove weight"
         if named_features(name) is not None or "+" in name:
-            yield f"systems.{name}: consists of LSTMs alone, which contradicts its name; choose another name"
+            yield (
+                f"systems.{name}: the name suggests a phrase-based system, but the system has only LSTMs; choose "
+                "another name"
+            )
     elif "beam" in system:
-        yield f"systems.{name}: beam is for LSTMs that translate alone; remove it from a system with rescores"
+        yield f"systems.{name}: beam cannot be combined with rescores; remove it"
     elif "features" not in config["systems"].get(other, {}):
         phrase_based = [system for system, about in config["systems"].items() if "features" in about]
         yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"
@@ -386,7 +397,10 @@ def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[s
     """Check a system whose lists are rescored by a CSLM or joint models: its weights are tuned, no network is twice."""
     network = system["network"]
     if "rescores" not in system:
-        yield f"systems.{name}: {network} does not translate alone; add rescores, or use features: [{network}]"
+        yield (
+            f"systems.{name}: {network} cannot translate without a phrase-based system; add rescores, or use "
+            f"features: [{network}]"
+        )
         return
     if system.get("weight") != "tuned" or "ensemble" in system:
         yield f"systems.{name}: rescoring with {network} requires weight: tuned and no ensemble"
@@ -441,40 +455,46 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
         if "file" in entry:
             yield from _check_both_sides(where, entry)
         elif "target" not in entry:
-            yield f"{where}: target missing; name the file of each side, or one file with both sides (file)"
+            yield f"{where}: target is missing; specify source and target, or file (one file with both)"
         elif role != "mono" and "source" not in entry:
-            yield f"{where}: source missing; a corpus of role {role} needs both sides"
+            yield f"{where}: source is missing, which is required for role {role}"
         if role == "mono" and "source" in entry:
-            yield f"{where}: a corpus of role mono has a target side only; remove source"
+            yield f"{where}: source is not allowed for role mono; remove it"
         yield from _check_keys_of_role(where, entry)
         if role == "test" and entry.get("in_domain"):
-            yield f"{where}: in_domain would select training text by means of the test text; remove it"
+            yield (
+                f"{where}: in_domain is not allowed for role test, because training text must not be selected by "
+                "its similarity to test text; remove it"
+            )
         if role == "test" and entry["name"] == "dev":
-            yield "corpora: the name dev is reserved for the joined dev text; choose another name for the test corpus"
+            yield (
+                "corpora: the name dev is reserved for the concatenated dev text; choose another name for the test "
+                "corpus"
+            )
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
-            yield f"corpora: at least one corpus of role {role} is needed"
+            yield f"corpora: at least one corpus of role {role} is required"
 
 
 def _check_keys_of_role(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
     """Check the keys of an entry of ``corpora`` that only training text, or only translated text, can have."""
     role = entry["role"]
     if role in ("dev", "test") and "keep" in entry:
-        yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
+        yield f"{where}: keep is allowed for training text only; remove it from a corpus of role {role}"
     if role not in ("dev", "test") and "reference" in entry:
-        yield f"{where}: reference is for text that is translated; remove it from a corpus of role {role}"
+        yield f"{where}: reference is allowed for roles dev and test only; remove it from a corpus of role {role}"
     if "reference" in entry.get("download", {}) and "reference" not in entry:
-        yield f"{where}: download.reference needs reference, the name of the file"
+        yield f"{where}: download.reference requires the key reference with the file name"
 
 
 def _check_both_sides(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
     """Check an entry of ``corpora`` whose ``file`` contains both sides."""
     if entry["role"] == "mono":
-        yield f"{where}: file is for text with both sides; name the file of a corpus of role mono with target"
+        yield f"{where}: file is not allowed for role mono; use target"
     if given := [side for side in ("source", "target") if side in entry]:
-        yield f"{where}: file contains both sides; remove {' and '.join(given)}, or file"
+        yield f"{where}: file cannot be combined with {' and '.join(given)}; remove one of them"
     if given := [side for side in ("source", "target") if side in entry.get("download", {})]:
-        yield f"{where}: download.{given[0]} needs {given[0]}; with file, write download: {{file: ...}}"
+        yield f"{where}: download.{given[0]} requires {given[0]}; with file, use download: {{file: ...}}"
     if "columns" in entry and entry["columns"][0] == entry["columns"][1]:
         yield f"{where}: columns: source and target are the same column"
 
@@ -498,7 +518,10 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
     for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
         pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
         if isinstance(config["selection"][kind], Mapping) and all(pool) and not all(keep == "all" for keep in pool):
-            yield f"selection.{kind}: every corpus has its own keep; use a fraction, or remove a keep"
+            yield (
+                f"selection.{kind}: has no effect, because every corpus has keep; use a fraction, or remove keep "
+                "from a corpus"
+            )
         if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
             continue
         if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):
@@ -513,7 +536,7 @@ def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
         if joint in tests or joint == "dev":
             yield f"evaluation.joint.{joint}: is already the name of a test set"
         if len(set(parts)) < max(len(parts), 2):
-            yield f"evaluation.joint.{joint}: two or more different test sets are needed"
+            yield f"evaluation.joint.{joint}: two or more different test sets are required"
         for part in parts:
             if part not in tests:
                 yield f"evaluation.joint.{joint}: {part} is not a test corpus; there are {', '.join(tests)}"

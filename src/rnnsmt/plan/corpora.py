@@ -183,7 +183,7 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
         where = f"corpora[{number}] ({corpus.name})"
         for _, path in input_files(corpus):
             if Path(path).is_dir():
-                yield f"{where}: {path} is a directory, a file is needed"
+                yield f"{where}: {path} is a directory, not a file"
             elif Path(path).is_file() and not Path(path).stat().st_size:
                 yield f"{where}: {path} is empty"
         if corpus.source is not None and corpus.file is None and _same_file(corpus.source, corpus.target):

@@ -26,7 +26,7 @@ class SystemFeature:
         scatter: name of the scattergather process of these shards.
         network: name of the network that computes the feature, or empty. Two systems with features of the same network
             share it: run r of both has the same training.
-        chapter: chapter whose command trains this network: the section of its ``preset`` in the configuration. Empty
+        package: package whose command trains this network: the section of its ``preset`` in the configuration. Empty
             if another feature has the network.
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network.
@@ -44,7 +44,7 @@ class SystemFeature:
     scores: str = ""
     scatter: str = ""
     network: str = ""
-    chapter: str = ""
+    package: str = ""
     title: str = ""
     in_search: bool = False
     ini_settings: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class SystemFeature:
     @property
     def is_scorer(self) -> bool:
         """Return whether its network scores phrase pairs and is trained by ``rnn train``, with ``rnn.leave_out``."""
-        return self.chapter == "rnn"
+        return self.package == "rnn"
 
 
 SCORES = "results/{name}/network{{network}}/scores/{{scatteritem}}.npy"
@@ -73,7 +73,7 @@ RNN = SystemFeature(
     scores=SCORES.format(name="rnn"),
     scatter="rnn_score",
     network="rnn",
-    chapter="rnn",
+    package="rnn",
     title="RNN Encoder–Decoder",
     paper_place=1,
 )
@@ -83,7 +83,7 @@ CSLM = SystemFeature(
     "CSLM",
     weight=0.25,
     network="cslm",
-    chapter="cslm",
+    package="cslm",
     title="CSLM",
     in_search=True,
     ini_settings=("unknown",),
@@ -96,7 +96,7 @@ NNJM = SystemFeature(
     "NNJM",
     weight=0.25,
     network="nnjm",
-    chapter="nnjm",
+    package="nnjm",
     title="NNJM",
     in_search=True,
     ini_settings=("unknown",),

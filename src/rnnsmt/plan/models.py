@@ -73,7 +73,7 @@ class Systems:
         self.tuned_on_lists = [name for name in self.rescored if systems[name].get("weight") == "tuned"]
         self.compared = [name for name in config["compare"] if name in self.phrase_based]
         used = {name for system in config["compare"] for name in self.features(system)}
-        trained = [feature for name, feature in self.known.items() if name in used and feature.chapter]
+        trained = [feature for name, feature in self.known.items() if name in used and feature.package]
         networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
         on_lists = [network for name in config["compare"] for network in self.list_networks(name)]
         self.networks = list(dict.fromkeys([*networks, *on_lists]))
@@ -200,7 +200,7 @@ class Systems:
                     options.append(f"--nplm {path}")
                     continue
                 options.append(f"--{name} {path}")
-                settings = self.config[feature.chapter]
+                settings = self.config[feature.package]
                 options += [f"--{name}-{setting} {settings[setting]}" for setting in feature.ini_settings]
         return " ".join(options)
 

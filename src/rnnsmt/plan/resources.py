@@ -56,7 +56,7 @@ class Power(NamedTuple):
 class ByPreset(NamedTuple):
     """Memory in MB that depends on the preset of a network and not on the size of its text."""
 
-    chapter: str
+    package: str
     demo: int
     small: int
     paper: int
@@ -200,7 +200,8 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "cslm_prepare": JobNeeds(Line(150), Line(15, 0.05)),
         "cslm_train": JobNeeds(ByPreset("cslm", 600, 2800, 8000), None),
         "cslm_perplexity": JobNeeds(Line(600, 10), Line(60)),
-        "cslm_rescore": JobNeeds(ByPreset("cslm", 600, 1600, 4000), None),
+        "cslm_rescore": JobNeeds(
+            Line(4000, 10) if config["cslm"]["unknown_in_lists"] == "lm" else ByPreset("cslm", 600, 1600, 4000), None),
         # nnjm
         "nnjm_prepare": JobNeeds(Line(300, 2), Line(15, 0.05)),
         "nnjm_train": JobNeeds(ByPreset("nnjm", 700, 1500, 8000), None),
@@ -250,7 +251,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
 def needed_memory(needs: JobNeeds, config: Mapping[str, Any], mb: Callable[[], float]) -> float:
     """Return the memory in MB of a job with ``mb()`` MB of input, which is called only if the memory depends on it."""
     if isinstance(needs.memory, ByPreset):
-        return float(getattr(needs.memory, config[needs.memory.chapter]["preset"]))
+        return float(getattr(needs.memory, config[needs.memory.package]["preset"]))
     return min(needs.memory.at(mb() if needs.memory.slope else 0.0), needs.most)
 
 

@@ -13,8 +13,8 @@ def init_options(parser: argparse.ArgumentParser) -> None:
         "--moses-table",
         type=Path,
         metavar="FILE",
-        help="phrase table in text form, or moses.ini: write a script that adds a column to it, with the files of "
-        "--bitext and --dev",
+        help="plain-text phrase table, or moses.ini; write a script that adds the RNN score to it, using the files "
+        "of --bitext and --dev",
     )
     for name, text in (("bitext", "training text"), ("dev", "text for tuning"), ("test", "text for evaluation")):
         parser.add_argument(
@@ -22,14 +22,14 @@ def init_options(parser: argparse.ArgumentParser) -> None:
             nargs="+",
             metavar="FILE",
             action="append",
-            help=f"parallel {text}: source and target file, or one file with both sides; may be repeated",
+            help=f"parallel {text}: source and target file, or one file with both languages; may be repeated",
         )
     parser.add_argument(
         "--mono",
         nargs=1,
         metavar="TARGET",
         action="append",
-        help="file of target-side text for the LMs; may be repeated",
+        help="target-language text for the language models; may be repeated",
     )
     parser.add_argument(
         "--languages",
@@ -46,14 +46,14 @@ def init_options(parser: argparse.ArgumentParser) -> None:
 
 
 def init(args: argparse.Namespace) -> None:
-    """Set up a directory for a run: write config.yaml and a Snakemake profile.
+    """Create a run directory with config.yaml and a Snakemake profile.
 
-    Without --demo and without files, config.yaml has placeholders for the names of the files. Every pair of files has
-    one segment per line. A file with both sides is a zip archive of OPUS, a TMX, a TSV, or the prefix of two files.
-    Existing files are not overwritten.
+    Without --demo and without files, config.yaml contains placeholders for the file names. Text files have one segment
+    per line. A file with both languages is a zip archive of OPUS, a TMX file, a TSV file, or the common prefix of two
+    files. Existing files are not overwritten.
 
-    The workflow trains its own tables. For an existing Moses model (--moses-table), DIR/add-column.sh is written
-    instead, a script that calls `rnnsmt moses add-column`.
+    The workflow trains its own phrase tables. For an existing Moses model (--moses-table), the command writes the
+    script DIR/add-column.sh instead, which calls `rnnsmt moses add-column`.
 
     Example:
 

@@ -58,8 +58,8 @@ def command_line(arguments: Sequence[str]) -> list[str]:
         config = Path(options.directory, CONFIG)
         if not config.is_file():
             raise InputError(
-                f"{config}: no such file; set up a directory with `rnnsmt init DIR` and call `rnnsmt run` there, "
-                "or add --directory DIR or --configfile FILE"
+                f"{config}: no such file; create a run directory with `rnnsmt init DIR` and call `rnnsmt run` in it, "
+                "or use --directory DIR or --configfile FILE"
             )
         added.append(f"--configfile={config}")  # as one word, which takes no target that follows
     profile = Path(options.directory, PROFILE).parent

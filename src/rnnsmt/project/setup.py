@@ -169,7 +169,9 @@ def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) 
     pair = next((corpus.files for corpus in corpora if len(corpus.files) == 2), ())
     source, target = [*map(language_of, pair), None, None][:2]
     if source is None or target is None or source == target:
-        raise InputError("the names of the files do not say their languages; add --languages SOURCE TARGET, e.g. en de")
+        raise InputError(
+            "cannot determine the languages from the file names; add --languages SOURCE TARGET, e.g. en de"
+        )
     return source, target
 
 
@@ -226,7 +228,9 @@ def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[Co
     given = [CorpusFiles(role, tuple(files)) for role in ROLES for files in options.get(role) or []]
     for corpus in given:
         if len(corpus.files) > 2:
-            raise InputError(f"--{corpus.role}: {len(corpus.files)} files; give one file with both sides, or two files")
+            raise InputError(
+                f"--{corpus.role}: {len(corpus.files)} files; specify one file with both languages, or two files"
+            )
     return given
 
 
@@ -243,9 +247,11 @@ def column_script(table: Path, corpora: Sequence[CorpusFiles]) -> str:
     files: dict[str, tuple[str, ...]] = {}
     for corpus in corpora:
         if corpus.role not in ("bitext", "dev"):
-            raise InputError(f"--moses-table: a column is made from --bitext and --dev; remove --{corpus.role}")
+            raise InputError(f"--moses-table uses only --bitext and --dev; remove --{corpus.role}")
         if corpus.role in files or len(corpus.files) != 2:
-            raise InputError(f"--{corpus.role}: with --moses-table, give the source and the target file, once")
+            raise InputError(
+                f"--{corpus.role}: with --moses-table, exactly one source file and one target file are required"
+            )
         _check_files(corpus, ())
         files[corpus.role] = corpus.files
     is_ini = ".ini" in table.suffixes
@@ -288,7 +294,7 @@ def set_up(args: argparse.Namespace) -> list[str]:
     if args.moses_table is not None:
         return _set_up_column(args, corpora)
     if args.demo and (corpora or args.languages):
-        raise InputError("--demo: the embedded corpus needs neither files nor --languages")
+        raise InputError("--demo cannot be combined with files or --languages")
     directory, pipeline = Path(args.directory), pipeline_directory()
     _check_absent(directory / CONFIG, directory / PROFILE)
     has_networks = find_spec("torch") is not None
@@ -313,7 +319,7 @@ def set_up(args: argparse.Namespace) -> list[str]:
 def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> list[str]:
     """Write the script for a Moses model; return lines about what to do next."""
     if args.demo or args.languages or args.profile != "default":
-        raise InputError("--moses-table: remove --demo, --languages and --profile, which are settings of the workflow")
+        raise InputError("--moses-table cannot be combined with --demo, --languages or --profile")
     script = Path(args.directory) / SCRIPT
     _check_absent(script)
     text = column_script(args.moses_table, corpora)

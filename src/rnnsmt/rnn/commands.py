@@ -26,7 +26,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    """Print the sizes, the parts and the number of parameters of a network, without building it.
+    """Print the layer sizes and the number of parameters of a network, without building it.
 
     The training settings of the preset are printed as well. torch is not needed.
 
@@ -52,13 +52,13 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         help="vocabulary size of each side, not counting EOS: N - 2 words, UNK and id 0",
     )
     parser.add_argument(
-        "--max-length", type=positive, default=50, help="maximum phrase length in words; longer phrases cause an error"
+        "--max-length", type=positive, default=50, help="maximum phrase length in words; longer phrases are an error"
     )
     parser.add_argument(
         "--origins",
         metavar="FILE",
-        help="folds of the sentence pairs that each phrase pair was extracted from (file of `phrases score "
-        "--output-origins`); without it, no phrase pairs are held out",
+        help="file of `phrases score --output-origins`: the folds of the sentences that each phrase pair was "
+        "extracted from; without it, no phrase pairs are held out by sentence",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -66,13 +66,14 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert a phrase table into memory-mapped arrays of word ids, with the vocabularies of the training corpus.
 
-    Every line of the phrase table becomes a pair, in the order of the table. A pair that occurs twice is an error; the
-    counts of the table are ignored. The vocabulary of a side consists of the most frequent words of that side of the
-    corpus; all other words are mapped to UNK.
+    The pairs have the order of the phrase table. A duplicate pair is an error; the counts of the table are ignored. The
+    vocabulary of a side consists of the most frequent words of that side of the corpus; all other words are mapped to
+    UNK.
 
-    --origins adds, for every pair, the folds of the sentences that it was extracted from and its extraction count. The
-    pairs that occur only in sentences of the first of 100 folds are then held out: `rnn train` does not train on them
-    and evaluates the network on them. `rnn train --weighting counts` and `rnn train --leave-out` need --origins.
+    --origins adds, for every pair, the cross-validation folds of the sentences that it was extracted from, and its
+    extraction count. The pairs that were extracted only from sentences of the first of 100 folds are then held out:
+    `rnn train` does not train on them and evaluates the network on them. `rnn train --weighting counts` and `rnn train
+    --leave-out` require --origins.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -100,8 +101,8 @@ def train_options(parser: argparse.ArgumentParser) -> None:
         "--leave-out",
         type=part,
         metavar="K/N",
-        help="exclude from training the pairs that occur only in part K of N of the sentences, so that `rnn score` "
-        "scores them with a network that has not seen them; needs `rnn prepare --origins`",
+        help="cross-validation: exclude phrase pairs that were extracted only from sentences of the K-th of N parts, "
+        "so that `rnn score` scores them with a network that was not trained on them; requires `rnn prepare --origins`",
     )
     add_training(parser)
 
@@ -152,8 +153,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     the sharding: each differs by less than 1e-4 from the score of the pair computed alone. Matrix products are computed
     in full float32 precision.
 
-    The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
-    have not seen in training (`rnn train --leave-out`) is scored by these networks only.
+    The score of an ensemble is the logarithm of the mean probability of its networks. A pair that was excluded from the
+    training of some of the networks (`rnn train --leave-out`) is scored by these networks only.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -174,9 +175,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     bounds = bounds_of_part(args.shard, len(pairs))
     networks = [load_model_of(pairs, path, setup) for path in args.model]
     if len({own.direction for _, own, _ in networks}) > 1:
-        raise InputError(
-            "--model: the networks were trained with different --direction; give networks of one direction"
-        )
+        raise InputError("--model: the networks were trained with different --direction; use networks of one direction")
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
     threads = batches_at_once(setup.device, args.threads, len(networks))
@@ -185,8 +184,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     parts = {tuple(own) for own in left_out if own}
     if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
         say(
-            "warning: the networks given with --model do not cover all --leave-out parts; phrase pairs of the "
-            "missing parts are scored by networks that were trained on these pairs"
+            "warning: the networks given with --model do not cover all parts of --leave-out; phrase pairs of the "
+            "missing parts are scored by networks that were trained on them"
         )
     total, unseen = 0.0, 0
     with growing_array(args.output, np.float32) as out:
@@ -200,20 +199,24 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 def shortlist_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: numbers of words (.npy)")
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="output file: number of words outside the shortlist for every phrase pair (.npy)",
+    )
 
 
 def shortlist(args: argparse.Namespace) -> dict[str, object]:
     """Count the target words of every phrase pair that are not in the shortlist, the word penalty (WP) of the paper.
 
-    This is not the WordPenalty of Moses, which counts all words. The output is an array (.npy) with one number n per
-    line of the phrase table, in the order of the table; `phrases augment` adds it to the table as a column e^n, whose
-    logarithm is n, so that the counts of the phrases of a translation add up to its number of words outside the
-    shortlist. Only the directory of `rnn prepare` is needed, no trained network.
+    This is not the WordPenalty of Moses, which counts all words. The output is an array (.npy) with one count n per
+    line of the phrase table, in the order of the table. `phrases augment` adds the score e^n to the table. The decoder
+    takes the logarithm, so that the feature value of a translation is its number of words outside the shortlist. No
+    trained network is needed, only the directory of `rnn prepare`.
 
-    The decoder copies a source word that is not in the phrase table to the output, with 0 in every column. Such a word
-    is not counted, although it is not in the shortlist. The number of these words is the same for every translation of
-    a sentence; counting them would add a constant and would not change any ranking.
+    Source words that are not in the phrase table are copied to the output by the decoder and are not counted. Their
+    number is the same in every translation of a sentence, so that counting them would not change any ranking.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -234,8 +237,8 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
             touched += int(np.count_nonzero(counts))
     if not words:
         say(
-            "every target word of the phrase table is in the shortlist: the feature is 0 for all entries and has no "
-            "effect"
+            "all target words of the phrase table are in the shortlist, so that the feature is 0 for all entries and "
+            "has no effect"
         )
     return {"pairs": out.length, "pairs with such words": touched, "words outside the shortlist": words}
 
@@ -272,8 +275,8 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     r"""Sample targets of source phrases from the network, word by word (Table 3 of the paper).
 
     --draws targets are sampled for every source phrase; samples that exceed --max-length are discarded. The distinct
-    targets of a phrase are counted and sorted by log p(target | source), and the --top best of them are written, one
-    per line: ``line number from 0 ||| target ||| log p ||| number of samples``.
+    targets of a phrase are counted and sorted by log p(target | source). The --top best targets are written, one per
+    line: ``line number from 0 ||| target ||| log p ||| number of samples``.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -323,7 +326,7 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate phrases with the network alone, by beam search for the target with the highest log p(target | source).
+    r"""Translate phrases with the network, by beam search for the target with the highest log p(target | source).
 
     The output has one target per line. With --nbest N it has the N best targets of every phrase instead, one per line:
     ``line number from 0 ||| target ||| log p``.
@@ -366,11 +369,9 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
 def propose_options(parser: argparse.ArgumentParser) -> None:
     _add_network(parser)
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to be translated")
     parser.add_argument(
-        "--input", nargs="+", required=True, metavar="FILE", help="tokenised texts that are to be translated"
-    )
-    parser.add_argument(
-        "--phrase-table", required=True, metavar="FILE", help="phrase table, complete or filtered for the input"
+        "--phrase-table", required=True, metavar="FILE", help="phrase table, unfiltered or filtered for the input"
     )
     parser.add_argument(
         "--lex-e2f", required=True, metavar="FILE", help="lexical table lex.e2f: p(source word | target word)"
@@ -382,7 +383,7 @@ def propose_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="output file: phrase table of the phrase pairs that the network proposes",
+        help="output file: phrase table with the generated phrase pairs",
     )
     parser.add_argument(
         "--source-length", type=positive, default=3, metavar="N", help="maximum length of a source phrase in words"
@@ -395,14 +396,14 @@ def propose_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="also propose targets of source phrases extracted at most N times",
+        help="also generate targets for source phrases that were extracted at most N times",
     )
     parser.add_argument(
         "--targets",
         type=int,
         default=0,
         metavar="N",
-        help="also propose targets of source phrases with at most N targets in the table",
+        help="also generate targets for source phrases with at most N targets in the phrase table",
     )
     parser.add_argument(
         "--beam", type=positive, default=10, metavar="N", help="beam size: number of partial hypotheses per phrase"
@@ -412,24 +413,24 @@ def propose_options(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=5,
         metavar="N",
-        help="maximum number of proposals per source phrase, at most the beam size",
+        help="maximum number of generated targets per source phrase, at most the beam size",
     )
     add_device(parser)
 
 
 def propose(args: argparse.Namespace) -> dict[str, object]:
-    r"""Propose targets of source phrases that are missing from the phrase table (section 5 of the paper).
+    r"""Generate targets for source phrases that are missing from the phrase table (section 5 of the paper).
 
-    Targets are proposed for the phrases of the input that are missing from the table, or that are rare in it
-    (--extractions, --targets), if all of their words are in the source vocabulary of the network. For each of these
-    phrases, beam search finds the targets with the highest p(target | source). Pairs that are already in the table, and
-    targets that contain UNK, are discarded.
+    Targets are generated for the phrases of the input that are missing from the table, or rare in it (--extractions,
+    --targets), if all their words are in the source vocabulary of the network. For each of these phrases, beam search
+    finds the targets with the highest p(target | source). Pairs that are already in the table, and targets that contain
+    UNK, are discarded.
 
-    The output is a phrase table, sorted like those of Moses. It has five scores, as a phrase table to which `phrases
-    augment` has added the score of this network: p(f|e) and lex(f|e) are both the lexical weight of the source phrase
-    given the target phrase, for the best word alignment; lex(e|f) is the lexical weight in the other direction; p(e|f)
-    and the fifth score are both the probability given by the network. `phrases fill-up` adds the proposals to such a
-    table. A network trained with --direction inverse proposes targets for the opposite translation direction.
+    The output is a phrase table, sorted like those of Moses, with five scores: the four of Moses and the score of the
+    network. p(f|e) and lex(f|e) are both the lexical weight of the source phrase given the target phrase, for the best
+    word alignment; lex(e|f) is the lexical weight in the other direction; p(e|f) and the fifth score are both the
+    probability under the network. `phrases fill-up` adds these phrase pairs to a phrase table with the same five
+    scores. A network trained with --direction inverse generates targets for the opposite translation direction.
 
     Example, in the directory of a run of the embedded corpus:
 

@@ -1,11 +1,11 @@
-"""Generation of target phrases by ancestral sampling and beam search, and proposals for the phrase table.
+"""Generation of target phrases by ancestral sampling and beam search, and of phrase pairs for the phrase table.
 
 Id 0 ("no word") is never generated; UNK is treated as a word. Targets that have not ended after ``max_length`` words
 are dropped; ``max_length`` is at most ``RnnSizes.longest``.
 
-Proposals are target phrases generated for source phrases that are missing or rare in the phrase table. The paper leaves
-this to future work (section 5). A proposed pair has no counts and no alignment. Its five scores are those of a table
-with the column of the network:
+Targets are generated for source phrases that are missing or rare in the phrase table. The paper leaves this to future
+work (section 5). A generated pair has no counts and no alignment. Its five scores are those of a table with the column
+of the network:
 
     p(f|e)  lex(f|e), which is also used to smooth phrase probabilities (Foster, Kuhn and Johnson 2006)
     lex     the lexical weight of the best alignment, in both directions
@@ -44,12 +44,12 @@ def read_phrases(path: str | Path, vocabulary: Vocabulary, longest: int) -> list
     for number, line in enumerate(read_lines(path), 1):
         words = line.split()
         if not words:
-            raise InputError(f"{path}, line {number}: is empty; give one source phrase per line")
+            raise InputError(f"{path}, line {number}: is empty; each line must be a source phrase")
         if len(words) > longest:
             raise InputError(f"{path}, line {number}: has {len(words)} words; the network accepts at most {longest}")
         phrases.append(vocabulary.ids(words, eos=True))
     if not phrases:
-        raise InputError(f"{path}: contains no lines; give one source phrase per line")
+        raise InputError(f"{path}: contains no lines; each line must be a source phrase")
     return phrases
 
 
@@ -262,7 +262,7 @@ def propose_targets(
     Args:
         model: the network.
         vocabularies: of the source and of the target.
-        phrases: the source phrases, with their known targets, which are not proposed.
+        phrases: the source phrases, with their known targets, which are not generated again.
         beam: number of open prefixes.
         max_length: maximum number of words of a target.
         nbest: maximum number of targets of a source phrase.
@@ -292,7 +292,7 @@ def propose_targets(
 
 
 def score_proposals(proposals: list[PhraseEntry], lex_e2f: str, lex_f2e: str) -> None:
-    """Replace p(target | source), the only score of every proposal, by five scores.
+    """Replace p(target | source), the only score of every generated pair, by five scores.
 
     Raises:
         InputError: see ``read_lexical_table``.

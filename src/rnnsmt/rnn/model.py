@@ -420,7 +420,7 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
     """
     if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
         raise InputError(
-            f"{pairs.directory}: has a phrase of {longest} words, this {sizes.variant} network accepts at most "
+            f"{pairs.directory}: has a phrase of {longest} words, but this {sizes.variant} network accepts at most "
             f"{sizes.longest}; train it with --max-length {longest}, or extract shorter phrases"
         )
 
@@ -432,9 +432,7 @@ def refuse_blind(path: str | Path, pairs: Pairs) -> None:
         InputError: the network has this direction; the message names it.
     """
     if pairs.direction == "target":
-        raise InputError(
-            f"{path}: was trained with --direction target and ignores source phrases; give another network"
-        )
+        raise InputError(f"{path}: was trained with --direction target and ignores source phrases; use another network")
 
 
 def load_model_of(

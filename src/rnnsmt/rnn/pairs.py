@@ -1,6 +1,6 @@
 """Phrase pairs as ids on disk, a directory of ``rnnsmt.networks.data``; pair i is line i (from 0) of the table.
 
-The JSON file is ``pairs.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``. If the origins of the
+The JSON file is ``pairs.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``. If the folds of the
 pairs are known, there are also:
 
 * ``held_out.npy``: int64, ascending, the indices of the pairs that only occur in sentences of the first fold.
@@ -66,7 +66,7 @@ class Pairs:
         """SHA-256 of the vocabularies and all pairs."""
         self.vocabularies = tuple(Vocabulary.read(self.directory / f"vocab.{side}.txt") for side in SIDES)
         self.held_out: Index = np.zeros(0, np.int64)
-        """Indices of the pairs that only occur in held-out sentences; empty if the origins are not known."""
+        """Indices of the pairs that occur only in held-out sentences; empty if the folds are not known."""
         self.direction = "direct"
         """Direction, one of ``rnnsmt.rnn.settings.DIRECTIONS``: which side is read and which is predicted."""
 
@@ -122,7 +122,7 @@ class Pairs:
         """Return how often each pair was extracted, int32 [pairs].
 
         Raises:
-            InputError: the origins of the pairs are not known.
+            InputError: the folds of the pairs are not known.
         """
         return self._of_origins(COUNTS, np.int32)
 
@@ -132,10 +132,12 @@ class Pairs:
         The folds of the sentences (``rnnsmt.phrases.aligned_text``) are divided into ``parts`` nearly equal parts.
 
         Raises:
-            InputError: the origins of the pairs are not known, or ``parts`` is below 2 or above the number of folds.
+            InputError: the folds of the pairs are not known, or ``parts`` is below 2 or above the number of folds.
         """
         if not 2 <= parts <= FOLDS:
-            raise InputError(f"--leave-out {part}/{parts}: give 2 to {FOLDS} parts, the sentences are in {FOLDS} folds")
+            raise InputError(
+                f"--leave-out {part}/{parts}: the number of parts must be from 2 to {FOLDS}, the number of folds"
+            )
         first, last = (self._of_origins(name, np.uint8)[begin:end] for name in (FIRST_FOLD, LAST_FOLD))
         least, above = bounds_of_part((part, parts), FOLDS)
         return np.asarray((first >= least) & (last < above))
@@ -144,10 +146,12 @@ class Pairs:
         """Memory-map one of the arrays [pairs] that ``prepare_pairs`` writes.
 
         Raises:
-            InputError: the origins of the pairs are not known, or the array has another length.
+            InputError: the folds of the pairs are not known, or the array has another length.
         """
         if "held-out pairs" not in self.stats:
-            raise InputError(f"{self.directory}: the origins of the pairs are missing; run rnn prepare with --origins")
+            raise InputError(
+                f"{self.directory}: the folds of the phrase pairs are missing; run rnn prepare with --origins"
+            )
         found = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
         if len(found) != len(self):
             raise InputError(f"{self.directory}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")
@@ -175,7 +179,7 @@ def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.in
         yield np.add.reduceat(unknown, offsets[:-1] - offsets[0], dtype=np.int64)
 
 
-TABLE_AGAIN = "create the table and its origins again"
+TABLE_AGAIN = "create the phrase table and --output-origins again"
 
 
 def prepare_pairs(
@@ -196,11 +200,11 @@ def prepare_pairs(
         output_dir: the directory.
         size: size of a vocabulary, EOS not counted.
         max_length: maximum number of words of a phrase.
-        origins: the file of ``phrases score`` with the origins of the pairs of the table; None: not known.
+        origins: the file of ``phrases score --output-origins`` with the folds of the pairs; None: not known.
 
     Raises:
         InputError: the table is empty or malformed, has a phrase of more than ``max_length`` words or has a pair twice;
-            the corpus has no words; the origins are those of another table.
+            the corpus has no words; the folds are those of another table.
     """
     check_size(size)
     directory = Path(output_dir)
@@ -229,7 +233,7 @@ def _write_origins(origins: str, directory: Path, stats: dict[str, object]) -> d
     """Write held-out pairs, folds and counts; return the number of held-out pairs and the new fingerprint.
 
     Raises:
-        InputError: the origins are those of another table.
+        InputError: the folds are those of another table.
     """
     found = read_array(origins, np.int32, 2, TABLE_AGAIN)
     if found.shape != (stats["pairs"], 3):
@@ -299,13 +303,11 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
             name = SIDES[0] if sides[0][1][long[0]] - 1 > max_length else SIDES[1]
             length = int(sides[SIDES.index(name)][1][long[0]]) - 1
             raise InputError(
-                f"{table}, line {number + int(long[0]) + 1}: the {name} phrase has {length} words, the limit is "
-                f"{max_length}; give --max-length {length} or extract shorter phrases"
+                f"{table}, line {number + int(long[0]) + 1}: the {name} phrase has {length} words, but the limit is "
+                f"{max_length}; use --max-length {length}, or extract shorter phrases"
             )
         if twice >= 0:
-            raise InputError(
-                f"{table}, line {number + twice + 1}: this pair occurs twice in the table; create the table again"
-            )
+            raise InputError(f"{table}, line {number + twice + 1}: duplicate phrase pair; create the table again")
         number += lines
         yield sides
 

@@ -159,8 +159,8 @@ class RnnSettings(TrainingSettings):
     )
     weighting: str = setting(
         "distinct",
-        "occurrences of a phrase pair per epoch; distinct: one; counts: its extraction count, which needs "
-        "`rnn prepare --origins`",
+        "number of times that a phrase pair is used per epoch; distinct: once; counts: its extraction count "
+        "(requires `rnn prepare --origins`)",
         choices=WEIGHTINGS,
     )
     batching: str = setting(

@@ -88,7 +88,7 @@ class PairBatches(WindowBatches):
         self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
         if self.trained <= 0:
             raise InputError(
-                f"{pairs.directory}: no pairs are left for training; give more text, or omit --held-out and --leave-out"
+                f"{pairs.directory}: no pairs remain for training; use more text, or omit --held-out and --leave-out"
             )
         self.waiting: Index = np.zeros(0, np.int64)
         self._left = self.waiting
@@ -213,7 +213,7 @@ def unigram_likelihood(pairs: Pairs, held_out: Index, frequencies: NDArray[np.in
 class RnnTrainer(Trainer):
     """The training of a network on phrase pairs."""
 
-    chapter = "rnn"
+    package = "rnn"
     examples = "pairs"
     model: RNNEncoderDecoder
     settings: RnnSettings

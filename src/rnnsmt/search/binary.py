@@ -49,7 +49,7 @@ glibc serves an allocation from its heap if it is at most as large as the larges
 threshold of mallopt(3)), otherwise with new pages of the system. Reading text frees such blocks, mapping a file does
 not; without this block every array of a sentence would be a new mapping."""
 
-FORMAT = 2
+FORMAT = 4
 """Version of the format, to be increased if old files become unreadable: other arrays, other hash functions, or another
 meaning of the values."""
 
@@ -379,6 +379,7 @@ class _Binary:
             self._array(f"lm{number}.rows", ROW, None),
             self._array(f"lm{number}.states", STATE, None),
             self._array(f"lm{number}.unigrams", UNIGRAM, None),
+            self._array(f"lm{number}.followers", np.uint64, None),
         )
         self._check_slots(arrays.rows)
         known = len(arrays.unigrams)  # one more than there are words if <unk> was missing

@@ -45,16 +45,16 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
 def decode(args: argparse.Namespace) -> dict[str, object]:
     r"""Translate tokenised texts with the Moses model described by a moses.ini.
 
-    The decoder writes one output line for every input line; an empty line stays empty. Unknown words are copied to the
-    output, or dropped if the ini has [drop-unknown] 1. Unsupported sections of the ini that change translations in
-    Moses are an error.
+    The decoder writes one output line for every input line, including empty lines. Unknown words are copied to the
+    output, or dropped if the ini has [drop-unknown] 1. If the ini has unsupported sections that would change the
+    translations, the command exits with an error.
 
-    Several texts are translated one after the other with one model, which is loaded once. Several inis share the loaded
-    model if they differ in weights only; otherwise one model is loaded after the other.
+    The model is loaded once for all input texts. Several inis share the loaded model if they differ only in weights;
+    otherwise, the models are loaded one after another.
 
     N-best files are in Moses format with the phrase segmentation as the last field (2-5=2-8: source words 2 to 5 are
-    translated as target words 2 to 8, counted from 0). Files of --output-details have the same format with a single
-    entry per sentence, the translation in --output.
+    translated as target words 2 to 8, counted from 0). Files of --output-details have the same format, with the best
+    translation of every sentence only.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -63,13 +63,14 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
             --nbest-file try/dev.nbest
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
-        raise InputError("--nbest N (N at least 1) and --nbest-file must be given together")
+        raise InputError("--nbest N (N at least 1) and --nbest-file must be used together")
     tasks = len(args.ini) * len(args.input)
     reports, details, lists = (given or [None] * tasks for given in (args.report, args.output_details, args.nbest_file))
     if not tasks == len(args.output) == len(reports) == len(details) == len(lists):
         raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output and as many --report, "
-            f"--output-details and --nbest-file, if any, but there are {len(args.output)}, {len(reports)}, "
+            f"{len(args.ini)} --ini and {len(args.input)} --input require {tasks} --output files, and as many "
+            f"--report, --output-details and --nbest-file files or none, but there are {len(args.output)}, "
+            f"{len(reports)}, "
             f"{len(details)} and {len(lists)}"
         )
 
@@ -175,10 +176,10 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
     called model.binary and is written to the directory of the phrase table, or to --output-dir, which must then be the
     --model-dir of the decoder.
 
-    Commands whose ini names the same text files (`search decode`, `translate`, `tuning mert`) map model.binary into
-    memory instead of reading the text files. All processes on a machine share the pages of model.binary. Translations
-    and scores are identical, and no moses.ini has to be changed. The text files are still needed, because the binary
-    file is checked against them and because Moses reads them.
+    `search decode`, `translate` and `tuning mert` then memory-map model.binary instead of reading the text files that
+    the ini names. All processes on a machine share its memory pages. Translations and scores are identical, and the
+    moses.ini does not have to be changed. The text files are still needed, because the binary file is checked against
+    them and because Moses reads them.
 
     If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
 

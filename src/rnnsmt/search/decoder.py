@@ -2,7 +2,7 @@
 
 Sentences are searched independently, on several threads if requested; the results do not depend on the number of
 threads. ``SentenceSearch`` has the data that all sentences share under one set of weights. Without neural features each
-thread searches one sentence at a time, in one call of a kernel.
+thread searches some sentences in one call of a kernel, or one if n-best lists are requested.
 
 With neural features ``LockstepSearch`` drives the same kernels for many sentences, stack by stack, so that networks
 score their n-grams in common batches. The n-grams of all sentences under way are scored together after the cells of a
@@ -14,6 +14,7 @@ sentences are under way or on earlier scores.
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -34,6 +35,10 @@ from rnnsmt.search.translation_options import look_up, rank
 
 LEAST_ROOM = 40
 """Minimum capacity of a workspace, in source words."""
+
+BATCH = 32
+"""Number of sentences that one call of a kernel searches if no n-best lists are requested: passing dozens of arrays
+from Python to numba and converting the result would take a tenth of the time of a sentence."""
 
 
 class SentenceSearch:
@@ -93,7 +98,43 @@ class SentenceSearch:
         self._local = threading.local()
         self.counts = np.zeros(QUERIES + 1, np.int64)
         self._lock = threading.Lock()
-        self._strings = target_strings(self.ranked, looked_up.targets.words)
+        self._strings = target_strings(self.ranked, looked_up.targets.words) if options.nbest > 0 else None
+        self._bounds = np.cumsum([0, *map(len, looked_up.spans)])
+        self._spans = np.concatenate([np.zeros((0, looked_up.longest), np.int32), *looked_up.spans])
+        self._walls = np.zeros(0, np.int32)
+        if any(map(len, looked_up.walls)):
+            none = [np.zeros(len(spans) + 1, np.int32) for spans in looked_up.spans]
+            self._walls = np.concatenate(
+                [walls if len(walls) else zeros for walls, zeros in zip(looked_up.walls, none, strict=True)]
+            )
+
+    def batch(self, first: int) -> list[Translation]:
+        """Translate up to ``BATCH`` sentences from the index ``first`` on, without neural features and n-best lists."""
+        end = min(first + BATCH, len(self.looked_up.spans))
+        words = np.diff(self._bounds[first : end + 1])
+        work = self.work_for(int(words.max()))
+        found = Derivations(np.zeros(end - first + 1, np.int64), *np.zeros((3, int(words.sum())), np.int32))
+        kernels.search_sentences(
+            first, self._bounds, self._spans, self._walls, self.lms, self.several, self.ranked, work, self.constants,
+            found.offsets, found.options, found.starts, found.ends,
+        )  # fmt: skip
+        self._count(work)
+        best = self.realized(found, np.arange(first, end))
+        passed = np.concatenate([[0], np.cumsum(self._is_passed(found))])[found.offsets]
+        return [
+            Translation(
+                best.texts[i],
+                # not that of ``best``: the product of many rows may be rounded in another way than that of one
+                float((best.features[i : i + 1] @ self.weights)[0]),
+                best.features[i],
+                best.phrases[i],
+                NBest.none(len(self.weights)),
+                int(passed[i + 1] - passed[i]),
+            )
+            if words[i]
+            else self.nothing()
+            for i in range(end - first)
+        ]
 
     def translation(self, number: int) -> Translation:
         """Translate a sentence, given by its index, without neural features."""
@@ -136,32 +177,45 @@ class SentenceSearch:
 
     def found(self, number: int, work: Work, hypothesis: int) -> Translation:
         """Return the translation of a sentence whose search has ended, with ``hypothesis`` as the best one."""
-        with self._lock:
-            self.counts[CELLS:] += work.counts[CELLS:]
-        work.counts[CELLS:] = 0
+        self._count(work)
         derivation = best_derivation(work, hypothesis)
-        best = self.realized(derivation, number)
-        rows = self.ranked.row[derivation.options[: derivation.offsets[-1]]]
-        passed = len(self.looked_up.unknown)
         nbest = NBest.none(len(self.weights))
+        best = None
         if self.options.nbest > 0:
             words = len(self.looked_up.spans[number])
-            nbest = self.realized(self._extractor().derivations(work, words, self.options.nbest), number)
+            listed = self._extractor().derivations(work, words, self.options.nbest)
+            nbest = self.realized(listed, np.full(len(listed.offsets) - 1, number))
+            if not self._all_neural and derivation.is_first_of(listed):  # the usual case
+                best = nbest.first(self.weights)
+        if best is None:
+            best = self.realized(derivation, np.array([number]))
         return Translation(
             best.texts[0],
             float(best.scores[0]),
             best.features[0],
             best.phrases[0],
             nbest,
-            int(np.count_nonzero((rows >= self.looked_up.known) & (rows < self.looked_up.known + passed))),
+            int(np.count_nonzero(self._is_passed(derivation))),
         )
 
-    def realized(self, derivations: Derivations, number: int) -> NBest:
-        """Convert derivations of a sentence, given by its index, into translations with features and scores."""
+    def _count(self, work: Work) -> None:
+        """Add the statistics of a workspace to those of all searches."""
+        with self._lock:
+            self.counts[CELLS:] += work.counts[CELLS:]
+        work.counts[CELLS:] = 0
+
+    def _is_passed(self, derivations: Derivations) -> np.ndarray:
+        """Return whether each phrase of derivations is a source word that is passed through or dropped."""
+        rows = self.ranked.row[derivations.options[: derivations.offsets[-1]]]
+        known = self.looked_up.known
+        return np.asarray((rows >= known) & (rows < known + len(self.looked_up.unknown)))
+
+    def realized(self, derivations: Derivations, sentences: np.ndarray) -> NBest:
+        """Convert derivations of sentences ``int64`` [n], given by their indices, into translations."""
         looked_up, targets = self.looked_up, self.looked_up.targets
         used, offsets = derivations.offsets[-1], derivations.offsets
         rows = self.ranked.row[derivations.options[:used]]
-        features = self.features_of(derivations, rows, np.full(len(offsets) - 1, number))
+        features = self.features_of(derivations, rows, sentences)
         phrases = looked_up.target_of[rows]
         lengths = targets.bounds[phrases + 1] - targets.bounds[phrases]
         ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -195,6 +249,7 @@ class SentenceSearch:
         """Return the n-best extractor of the calling thread."""
         extractor: NBestExtractor | None = getattr(self._local, "extractor", None)
         if extractor is None:
+            assert self._strings is not None, "n-best lists were not requested"
             extractor = self._local.extractor = NBestExtractor(self._strings)
         return extractor
 
@@ -363,17 +418,16 @@ def decode(
 
 def translations(search: SentenceSearch) -> Iterator[Translation]:
     """Yield the translations of all sentences of a search, in order."""
-    numbers = range(len(search.looked_up.spans))
-    threads = search.options.threads
-    if not search.neural and threads <= 1:
-        yield from map(search.translation, numbers)
-        return
+    count, threads = len(search.looked_up.spans), search.options.threads
     pool = ThreadPoolExecutor(threads)
     try:
-        if not search.neural:
-            yield from pool.map(search.translation, numbers)
-        else:
+        each = map if threads <= 1 else pool.map
+        if search.neural:
             yield from LockstepSearch(search, pool).translations()
+        elif search.options.nbest > 0:
+            yield from each(search.translation, range(count))
+        else:
+            yield from chain.from_iterable(each(search.batch, range(0, count, BATCH)))
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -59,6 +59,13 @@ class NBest:
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
+    def first(self, weights: np.ndarray) -> "NBest":
+        """Return a list of the best translation alone, with its score under ``weights`` [F]."""
+        features = self.features[:1].copy()
+        words, bounds = self.words[: self.bounds[1]], self.bounds[:2]
+        segments, offsets = self.segments[: self.offsets[1]], self.offsets[:2]
+        return NBest(words, bounds, self.vocabulary, features, features @ weights, segments, offsets)
+
     @cached_property
     def texts(self) -> list[str]:
         """Return the translations as words joined by single spaces."""
@@ -108,13 +115,22 @@ class Derivations:
     starts: np.ndarray
     ends: np.ndarray
 
+    def is_first_of(self, others: "Derivations") -> bool:
+        """Return whether the only derivation here is the first of others."""
+        used = others.offsets[1] if len(others.offsets) > 1 else -1
+        return used == self.offsets[-1] and all(
+            np.array_equal(own, other[:used])
+            for own, other in ((self.options, others.options), (self.starts, others.starts), (self.ends, others.ends))
+        )
+
 
 def best_derivation(work: Work, hypothesis: int) -> Derivations:
     """Return the best derivation that ends in a hypothesis."""
     path = []
+    back = work.hypotheses["back"]
     while hypothesis > 0:
         path.append(hypothesis)
-        hypothesis = int(work.hypotheses[hypothesis]["back"])
+        hypothesis = int(back[hypothesis])
     found = work.hypotheses[path[::-1]]
     return Derivations(np.array([0, len(path)]), found["option"].copy(), found["start"].copy(), found["end"].copy())
 

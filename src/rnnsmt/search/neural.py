@@ -476,7 +476,8 @@ def _load_nnjm(name: str, path: Path, options: Mapping[str, str], network: Netwo
     scorer = JointScorer(path, network.device, network.threads, reduced=reduced, unknown_score=options["unknown"])
     if scorer.direction != "direct":
         raise InputError(
-            f"{path}: has direction {scorer.direction}, and the search needs direct; use nnjm rescore with n-best lists"
+            f"{path}: has the direction {scorer.direction}, but the search requires direct; rescore n-best lists "
+            "with nnjm rescore"
         )
     return JointFeature(name, scorer)
 

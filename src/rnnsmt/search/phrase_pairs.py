@@ -97,7 +97,7 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
 
     The set is an open-addressing table, ``uint64`` [a power of two], with 0 in free slots, at most half full.
     """
-    buffer, begins, ends = sentence_bytes(" ".join(sentences))
+    buffer, begins, ends = sentence_bytes(words_of(" ".join(sentences)))
     counts = [len(words_of(sentence)) for sentence in sentences]
     slots = np.zeros(1 << max(16, (sum(counts) * 8).bit_length()), np.uint64)
     used, start = 0, 0
@@ -183,7 +183,7 @@ def _pairs(
             line = block[position:].split(b"\n", 1)[0]
             _refuse(line, path, number, code, columns, reordering=False)
     if number == 1:
-        say(f"warning: {path}: contains no phrase pairs; all words will be untranslated, unless another table has them")
+        say(f"warning: {path}: contains no phrase pairs; all words that no other table contains remain untranslated")
     kept = None
     if affiliated is not None:
         begins, places = affiliated
@@ -195,7 +195,7 @@ def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, re
     if code == kernels.REFUSED:
         refuse_line(line, path, number, None, reordering=reordering)
     raise InputError(
-        f"{path}, line {number}: does not have the {columns} score columns that the moses.ini specifies; "
+        f"{path}, line {number}: does not have the {columns} scores that the moses.ini specifies; "
         "create the table again or correct the moses.ini"
     )
 

@@ -36,7 +36,7 @@ def read_sentences(path: str | Path) -> list[str]:
     sentences = []
     for number, line in enumerate(read_lines_or_stdin(path), 1):
         if "|||" in line:
-            raise InputError(f"{path}, line {number}: ||| separates fields in Moses' files; escape it first")
+            raise InputError(f"{path}, line {number}: contains |||, the field separator of Moses; escape it")
         for character in line:
             if character < " " or "\x7f" <= character <= "\x9f":
                 raise InputError(
@@ -83,12 +83,12 @@ def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | No
     )
 
 
-def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a sentence as bytes with single spaces, and for each word its first byte and its end (``int64``)."""
-    words = [word.encode("utf-8") for word in words_of(sentence)]
-    lengths = np.array([len(word) for word in words], np.int64)
+def sentence_bytes(words: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return words as bytes with single spaces between, and for each word its first byte and its end (``int64``)."""
+    encoded = [word.encode("utf-8") for word in words]
+    lengths = np.array([len(word) for word in encoded], np.int64)
     ends = np.cumsum(lengths + 1) - 1
-    return np.frombuffer(b" ".join(words) or b" ", np.uint8), ends - lengths, ends
+    return np.frombuffer(b" ".join(encoded) or b" ", np.uint8), ends - lengths, ends
 
 
 LOG_FLOOR = -100.0
@@ -142,7 +142,7 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
             opened.append((name, len(words), attributes))
         if tag.startswith("/") or tag.endswith("/"):
             if not opened or opened[-1][0] != name:
-                raise InputError(f"{where}: </{name}> closes a tag that is not open; correct the XML")
+                raise InputError(f"{where}: </{name}> has no opening tag; correct the XML")
             _, first, attributes = opened.pop()
             first, end = _span(attributes.get("span"), first, len(words), where)
             if name == "wall":
@@ -171,9 +171,9 @@ def _name_and_attributes(tag: str, where: str) -> tuple[str, dict[str, str]]:
     inside = tag.strip("/").strip()
     name, _, rest = inside.partition(" ")
     if not name:
-        raise InputError(f"{where}: a tag without a name; correct the XML, or escape < as &lt;")
+        raise InputError(f"{where}: tag without a name; correct the XML, or escape < as &lt;")
     if name in _ELSEWHERE:
-        raise InputError(f"{where}: <{name}> is not supported; only translations and <wall/> are")
+        raise InputError(f"{where}: <{name}> is not supported; the supported tags are translations and <wall/>")
     if _ATTRIBUTE.sub("", rest).strip():
         raise InputError(f'{where}: attributes of <{name}> that are not of the form name="value": {rest[:60]}')
     return name, dict(_ATTRIBUTE.findall(rest))
@@ -194,7 +194,7 @@ def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list
     if text is None:
         return []
     if first == end:
-        raise InputError(f'{where}: translation="{text[:30]}" covers no word; put the tag around words, or give span=')
+        raise InputError(f'{where}: translation="{text[:30]}" covers no word; put the tag around words, or add span=')
     targets, probabilities = text.split("||"), attributes.get("prob", "").split("||")
     if probabilities == [""]:
         probabilities = ["1"] * len(targets)

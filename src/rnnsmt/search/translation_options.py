@@ -1,6 +1,7 @@
 """Translation options: phrase pairs for all spans of sentences, including unknown words, ranked under weights."""
 
 import re
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -30,21 +31,20 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     marked = model.without_marks(sentences)
     longest = max([model.longest, *(one.last - one.first + 1 for mark in marked for one in mark.translations)])
     known = len(model.table.sources)
-    unknown: dict[str, int] = {}
-    spans, walls = [], []
-    for sentence, translations, behind in marked:
-        buffer, begins, ends = sentence_bytes(sentence)
-        table = np.empty((len(begins), longest), np.int32)
-        table_kernels.find_spans(model.table.sources.table, buffer, begins, ends, longest, table)
-        if model.xml_input == "exclusive":
-            for one in translations:
+    words = [words_of(mark.text) for mark in marked]
+    bounds = np.cumsum([0, *map(len, words)])
+    every = np.empty((bounds[-1], longest), np.int32)
+    flat = list(chain.from_iterable(words))
+    table_kernels.find_spans(model.table.sources.table, *sentence_bytes(flat), bounds, every)
+    spans = [every[begin:end] for begin, end in pairwise(bounds.tolist())]
+    if model.xml_input == "exclusive":
+        for table, mark in zip(spans, marked, strict=True):
+            for one in mark.translations:
                 _forget(table, one.first, one.last)
-        missing = np.flatnonzero(table[:, 0] < 0)
-        words = words_of(sentence) if len(missing) else []
-        for i in missing:
-            table[i, 0] = known + unknown.setdefault(words[i], len(unknown))
-        spans.append(table)
-        walls.append(walls_before(behind, len(begins)))
+    unknown: dict[str, int] = {}
+    for place in np.flatnonzero(every[:, 0] < 0).tolist():
+        every[place, 0] = known + unknown.setdefault(flat[place], len(unknown))
+    walls = [walls_before(mark.walls, len(table)) for mark, table in zip(marked, spans, strict=True)]
     given = _give(spans, [mark.translations for mark in marked], known, known + len(unknown))
     options = _with_further_pairs(model, spans, walls, list(unknown), given)
     texts = [mark.text for mark in marked]
@@ -201,11 +201,13 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
     """Return reordering scores ``float64`` [rows, 8] of rows of the table, 0 for row -1, and their forward classes."""
     scores, of_table = model.reordering_scores, row_of >= 0
     reordering = np.zeros((len(row_of), len(scores)))
-    found = model.reordering.log_scores[model.reordering.row_of[row_of[of_table]]]
-    reordering[of_table] = np.where(scores >= 0, found[:, scores], 0.0)
-    classes = np.unique(reordering[of_table, 4:], axis=0, return_inverse=True)[1].reshape(-1)
+    # many pairs share their scores: sort the rows of these, not of all pairs
+    shared, place = np.unique(model.reordering.row_of[row_of[of_table]], return_inverse=True)
+    found = np.where(scores >= 0, model.reordering.log_scores[shared][:, scores], 0.0)
+    reordering[of_table] = found[place]
+    classes = np.unique(found[:, 4:], axis=0, return_inverse=True)[1].reshape(-1)
     forward_class = np.full(len(row_of), classes.max(initial=-1) + 1, np.int32)
-    forward_class[of_table] = classes
+    forward_class[of_table] = classes[place]
     return reordering, forward_class
 
 
@@ -280,7 +282,7 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
     # index -1 of a missing score reads the last weight; np.where discards it
     reordering = looked_up.reordering[order] * np.where(places >= 0, weights[places], 0.0)
     backward, forward = reordering[:, :4], reordering[:, 4:]
-    guess = estimate[order][:, None] + backward
+    guess = np.ascontiguousarray((estimate[order][:, None] + backward).T)
     reach = guess.copy()
     suffix_maxima(starts.astype(np.int64), reach)
     targets = looked_up.targets
@@ -289,7 +291,7 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
         order.astype(np.int32),
         looked_up.target_of[order],
         estimate[order],
-        static[order][:, None] + backward,
+        np.ascontiguousarray((static[order][:, None] + backward).T),
         guess,
         reach,
         np.ascontiguousarray(forward),

@@ -52,16 +52,16 @@ def models_options(parser: argparse.ArgumentParser) -> None:
         "--in-domain", nargs="+", required=True, metavar="FILE", help="tokenised in-domain text, such as the dev set"
     )
     parser.add_argument(
-        "--pool", nargs="+", required=True, metavar="FILE", help="tokenised general text, from which lines are selected"
+        "--pool", nargs="+", required=True, metavar="FILE", help="tokenised text from which lines are selected"
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
-    parser.add_argument("--seed", type=int, required=True, help="random seed of the samples of the pool")
+    parser.add_argument("--seed", type=int, required=True, help="random seed of the samples from the pool")
     parser.add_argument("--order", type=order_between(*KENLM_ORDERS), default=5, help="n-gram order of all models")
     parser.add_argument(
         "--min-count",
         type=positive,
         default=2,
-        help="minimum count of a vocabulary word in the in-domain training text",
+        help="vocabulary: words that occur at least N times in the in-domain training text",
     )
     parser.add_argument(
         "--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines, K at least 2"
@@ -76,17 +76,17 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     training lines of the general model), DIR/general2.arpa.gz, DIR/held-out.gz and DIR/models.json (settings and
     counts).
 
-    The in-domain text is divided into blocks of up to 50 consecutive lines, and every --hold-out-th block is held out;
-    whole blocks are held out because neighbouring lines come from the same document. The in-domain model is trained on
-    the rest. `selection select` measures perplexity on the held-out lines. The split depends only on the number of
-    lines: the two sides of a parallel corpus are split at the same lines.
+    The in-domain text is divided into blocks of up to 50 consecutive lines, and every K-th block (--hold-out) is held
+    out. Whole blocks are held out because neighbouring lines come from the same document. The in-domain model is
+    trained on the rest. `selection select` measures perplexity on the held-out lines. The split depends only on the
+    number of lines: the two sides of a parallel corpus are split at the same lines.
 
     The general model is trained on lines drawn at random from the pool until they have as many words as the in-domain
     training text. A model assigns high probability to its own training lines, so that these would never be selected.
-    These lines are therefore scored with a second general model, trained on a second sample of the same size that
-    contains no line of the first. The vocabulary of all models is the same: the words with a count of at least
-    --min-count in the in-domain training text. All other words are mapped to ``<unk>``, so that rare words favour none
-    of the models.
+    Therefore, these lines are scored with a second general model, which is trained on another sample of the same size
+    without the lines of the first sample. The vocabulary of all models is the same: the words with a count of at least
+    --min-count in the in-domain training text. All other words are mapped to ``<unk>``, so that rare words do not
+    favour any model.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -105,10 +105,15 @@ def models(args: argparse.Namespace) -> dict[str, object]:
 def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", required=True, metavar="FILE", help="tokenised text, one sentence per line")
     parser.add_argument(
-        "--models", required=True, metavar="DIR", help="directory written by `selection models` for this language"
+        "--models",
+        required=True,
+        metavar="DIR",
+        help="directory written by `selection models` for the language of --text",
     )
-    parser.add_argument("--text2", metavar="FILE", help="other side of a parallel corpus; needs --models2")
-    parser.add_argument("--models2", metavar="DIR", help="directory written by `selection models` for its language")
+    parser.add_argument("--text2", metavar="FILE", help="other side of a parallel corpus; requires --models2")
+    parser.add_argument(
+        "--models2", metavar="DIR", help="directory written by `selection models` for the language of --text2"
+    )
     parser.add_argument(
         "--output",
         required=True,
@@ -137,9 +142,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.selection.models import CrossEntropyDifference, SideModels
 
     if (args.text2 is None) != (args.models2 is None):
-        raise InputError(
-            "--text2 and --models2 must be given together: both for a parallel corpus, neither for monolingual text"
-        )
+        raise InputError("--text2 and --models2 must be used together")
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
     folders = [args.models] if args.text2 is None else [args.models, args.models2]
     scorer = CrossEntropyDifference([SideModels.load(Path(folder)) for folder in folders])
@@ -164,7 +167,8 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=_corpus,
         metavar="NAME=SCORES=TEXT1[=TEXT2]",
-        help="name, score file of `selection score` (- for none), and one text or two parallel texts of each corpus",
+        help="for each corpus, its name, its score file written by `selection score` (- if it has none), and one "
+        "text or two parallel texts",
     )
     parser.add_argument(
         "--keep",
@@ -172,8 +176,8 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_keep,
         metavar="NAME=all|FRACTION",
-        help="keep all of a corpus, or a fraction of it; its lines are then not ranked together with those of the "
-        "other corpora",
+        help="keep all lines of corpus NAME, or a fraction of them; this corpus is then not ranked together with the "
+        "others",
     )
     amount = parser.add_mutually_exclusive_group(required=True)
     amount.add_argument(
@@ -186,7 +190,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         "--words",
         type=positive,
         metavar="N",
-        help="keep the best lines up to a total of N words, counted in the last text of each corpus",
+        help="keep the best lines up to a total of N words (in the last text of each corpus)",
     )
     parser.add_argument(
         "--held-out",
@@ -224,17 +228,17 @@ def select_options(parser: argparse.ArgumentParser) -> None:
 def select(args: argparse.Namespace) -> dict[str, object]:
     r"""Select the lines with the lowest scores, in their original order.
 
-    All corpora without a --keep are ranked together. Either a fraction of their lines is kept (--fraction), or the best
-    lines up to a total of --words words, counted in the last text (the target side of a parallel corpus). ``--keep
-    NAME=all`` keeps all lines of a corpus, whose score file may then be given as ``-``; ``--keep NAME=0.5`` keeps half
-    of its lines by its own ranking.
+    All corpora that --keep does not name are ranked together. Either a fraction of their lines is kept (--fraction), or
+    the best lines up to a total of --words words, counted in the last text (the target side of a parallel corpus).
+    ``--keep NAME=all`` keeps all lines of a corpus, whose score file may then be given as ``-``; ``--keep NAME=0.5``
+    keeps the half of its lines with the best scores.
 
     With ``--fraction auto`` a language model is estimated on the kept lines for each of --fractions, and the fraction
-    with the lowest perplexity on the --held-out text is chosen. Corpora with a --keep are ignored here. Perplexity is
-    measured on the last text of each corpus (the target side of a parallel corpus). The held-out text must therefore be
-    in this language, and must not be part of the training text of the in-domain model: use DIR/held-out.gz of
-    `selection models`. All models of the curve have the same vocabulary (the words with a count of at least two in all
-    ranked corpora), so that their perplexities are comparable.
+    with the lowest perplexity on the --held-out text is chosen. Corpora named by --keep are not used for this choice.
+    Perplexity is measured on the last text of each corpus (the target side of a parallel corpus). The held-out text
+    must therefore be in this language, and must not be part of the training text of the in-domain model: use
+    DIR/held-out.gz of `selection models`. All these models have the same vocabulary (the words with a count of at least
+    two in all ranked corpora), so that their perplexities are comparable.
 
     Identical lines (or line pairs) have the same score; --unique keeps at most the first of them in each corpus.
 
@@ -258,11 +262,13 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     is_auto = args.fraction == "auto"
     if is_auto and not args.held_out:
         raise InputError(
-            "--fraction auto needs --held-out: in-domain text that the in-domain models were not trained on"
+            "--fraction auto requires --held-out, in-domain text that the in-domain models were not trained on"
         )
     held_out = list(chain.from_iterable(map(read_lines, args.held_out or [])))
     if args.held_out and not any(line.strip() for line in held_out):
-        raise InputError(f"{', '.join(args.held_out)}: no words; the perplexity curve needs held-out text")
+        raise InputError(
+            f"{', '.join(args.held_out)}: contains no words; held-out text is required for the perplexity curve"
+        )
 
     folder = Path(args.output_dir)
     ranked = [read_corpus(corpus, args.unique) for corpus in corpora]

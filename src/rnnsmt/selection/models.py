@@ -69,7 +69,7 @@ def train_models(
         _write_scratch(text, training)
         words = sum(count_words(text))
         if not words:
-            raise InputError(f"{', '.join(in_domain)}: no words in the training part; give more in-domain text")
+            raise InputError(f"{', '.join(in_domain)}: the training part contains no words; use more in-domain text")
         vocabulary = frequent_words([text], min_count)
         samples = sample_lines(pool, words, seed)
         _write_scratch(work / "general", samples.first)
@@ -112,7 +112,7 @@ def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[st
         raise InputError("--hold-out must be at least 2")
     if len(lines) < 2 * every:
         raise InputError(
-            f"{name}: {len(lines)} lines of in-domain text; with --hold-out {every} at least {2 * every} are needed"
+            f"{name}: {len(lines)} lines of in-domain text; with --hold-out {every} at least {2 * every} are required"
         )
     block = min(BLOCK_LINES, len(lines) // (2 * every))
     parts: tuple[list[str], list[str]] = ([], [])
@@ -157,8 +157,8 @@ def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
     total = np.cumsum(lengths[order], dtype=np.int64)
     if len(total) < 2 or not total[-1]:
         raise InputError(
-            f"{', '.join(map(str, paths))}: {np.count_nonzero(lengths)} of {len(total)} lines contain words, which "
-            f"are too few for data selection"
+            f"{', '.join(map(str, paths))}: {np.count_nonzero(lengths)} of {len(total)} lines contain words, but "
+            "data selection requires more"
         )
     words = min(words, int(total[-1]) // 2)
     ends = np.searchsorted(total, [words, 2 * words]) + 1

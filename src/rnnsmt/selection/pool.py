@@ -58,15 +58,15 @@ def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) 
     wanted = dict(keep)
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"--corpus {name}: given twice; every corpus needs a name of its own")
+            raise InputError(f"--corpus {name}: used twice; every corpus needs a different name")
     for name in wanted:
         if name not in names:
-            raise InputError(f"--keep {name}: there is no such corpus; there are {', '.join(names)}")
+            raise InputError(f"--keep {name}: no such corpus; the corpora are {', '.join(names)}")
     if len({len(corpus.texts) for corpus in corpora}) > 1:
-        raise InputError("--corpus: bitexts and monolingual texts cannot be selected together")
+        raise InputError("--corpus: parallel and monolingual corpora cannot be combined")
     for corpus in corpora:
         if corpus.scores is None and wanted.get(corpus.name) != 1.0:
-            raise InputError(f"--corpus {corpus.name}: scores can be - only with --keep {corpus.name}=all")
+            raise InputError(f"--corpus {corpus.name}: the score file - requires --keep {corpus.name}=all")
     return [replace(corpus, keep=wanted.get(corpus.name)) for corpus in corpora]
 
 
@@ -253,7 +253,7 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
     """
     together = [item for item in corpora if item.corpus.keep is None]
     if not together:
-        raise InputError("--words: every corpus has its own --keep; omit --words or one --keep")
+        raise InputError("--words has no effect, because every corpus has --keep; omit --words, or --keep of a corpus")
     scores = np.concatenate([item.scores for item in together])
     lengths = np.fromiter(
         (len(line.split()) for item in together for line in read_byte_lines(item.corpus.texts[-1])), int
@@ -264,9 +264,7 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
     total = np.cumsum(lengths[order])
     number = int(np.searchsorted(total, words, "right"))
     if not number:
-        raise InputError(
-            f"--words {words}: the highest-ranked line alone has {total[0]} words; give at least {total[0]}"
-        )
+        raise InputError(f"--words {words}: the best line has {total[0]} words; use at least {total[0]}")
     if total[-1] < words:
         say(f"--words {words:,}: the corpora have {total[-1]:,} words in total; all lines are kept")
     return number / len(order)

@@ -8,7 +8,7 @@ from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.seq2seq.settings import PRESETS, SUBWORDS
+from rnnsmt.seq2seq.settings import NEED_LEXICON, PRESETS, REPLACEMENTS, SUBWORDS
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -47,12 +47,12 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
             f"--{side}-classes",
             type=positive,
             default=number,
-            help=f"number of {side} classes: id 0, UNK, the words, and EOS",
+            help=f"number of {side} classes, including id 0, UNK and EOS",
         )
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    """Print the sizes, the layers and the number of parameters of a network, without building it.
+    """Print the layer sizes and the number of parameters of a network, without building it.
 
     The training settings of the preset are printed as well. torch is not needed.
 
@@ -85,6 +85,12 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         default=80,
         help="maximum sentence length in words; longer sentence pairs are discarded",
     )
+    parser.add_argument(
+        "--alignment",
+        nargs="+",
+        metavar="FILE",
+        help="word alignment of every --source file in Pharaoh format; unknown target words get position tokens",
+    )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
@@ -95,9 +101,14 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     an empty side, or a side longer than --max-length, are discarded.
 
     With --subwords the units are subwords: byte pair encoding (Sennrich, Haddow and Birch 2016) or a unigram language
-    model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018). With subwords, hardly any word is unknown.
-    The sentencepiece models are stored in the output directory and later in the model file: all other commands read and
-    write tokenised text.
+    model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018). With subwords, very few words are unknown.
+    The sentencepiece models are stored in the output directory and in the model file, so that all other commands read
+    and write tokenised text.
+
+    With --alignment an unknown target word that is aligned with a source word at most 7 positions away is mapped to a
+    token of this distance (PosUnk of Luong et al. 2015) instead of UNK. The target vocabulary has these 15 tokens in
+    addition. A network that is trained on such sentences says in its translations which source word an unknown word
+    stands for, see `seq2seq translate --unknown position`.
 
     Examples, in the directory of a run of the embedded corpus:
 
@@ -105,11 +116,16 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --source-vocab-size 1500 --target-vocab-size 1500 --output-dir try/sentences
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --source-vocab-size 1000 --target-vocab-size 1000 --subwords bpe --output-dir try/subwords
+        rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz \
+            --source-vocab-size 300 --target-vocab-size 300 --output-dir try/positions
     """
     from rnnsmt.seq2seq.sentences import prepare_sentences
 
     sizes = args.source_vocab_size, args.target_vocab_size
-    return prepare_sentences(args.source, args.target, args.output_dir, sizes, args.max_length, args.subwords)
+    return prepare_sentences(
+        args.source, args.target, args.output_dir, sizes, args.max_length, args.subwords, args.alignment
+    )
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
@@ -148,41 +164,47 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         nargs="+",
         metavar="FILE",
-        help="output files: translations of every --input by the first --model, then by the second, and so on",
+        help="output files: the translations of all --input by the first --model, then those by the second, and so on",
     )
-    parser.add_argument("--report", nargs="+", metavar="FILE", help="output files: statistics of every --output (JSON)")
+    parser.add_argument(
+        "--report", nargs="+", metavar="FILE", help="output files: statistics, one file for each --output (JSON)"
+    )
     parser.add_argument(
         "--beam", type=positive, default=12, help="beam size: number of partial hypotheses per sentence"
     )
     parser.add_argument(
         "--unknown",
-        choices=("keep", "copy", "lexicon"),
+        choices=REPLACEMENTS,
         default="keep",
         help="replacement of unknown words of the translation; keep: <unk>; copy: unknown words of the source; "
-        "lexicon: translations from --lexicon",
+        "lexicon: translations from --lexicon; position: the same, for the source words whose positions the network "
+        "predicts",
     )
     parser.add_argument(
         "--lexicon",
         metavar="FILE",
-        help="lexical table p(target word | source word) for --unknown lexicon, lex.f2e of `phrases lexical`",
+        help="lexical table p(target word | source word) for --unknown lexicon and position, lex.f2e of "
+        "`phrases lexical`",
     )
-    parser.add_argument("--batch", type=positive, default=64, metavar="N", help="number of sentences in a batch")
+    parser.add_argument("--batch", type=positive, default=64, metavar="N", help="batch size in sentences")
     _add_ensembles(parser)
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate texts with the network alone, or with an ensemble that averages the probabilities of its networks.
+    r"""Translate texts with a network, or with an ensemble that averages the probabilities of its networks.
 
-    The method is left-to-right beam search. A completed hypothesis is removed from the beam, which becomes narrower by
-    one; the output is the hypothesis with the highest probability, not normalised by length. If --model is repeated,
-    every model translates all texts, as needed for several runs of a system. If the same model is given twice, it
-    translates the texts only once.
+    The method is left-to-right beam search. When a hypothesis is completed, it is removed from the beam and the beam
+    size is reduced by one. The output is the hypothesis with the highest probability, not normalised by length. If
+    --model is repeated, every model (or ensemble) translates all texts. If the same model is given twice, its
+    translations are computed once.
 
     With --unknown copy the n-th unknown word of a translation is replaced by the n-th source word that is not in the
     source vocabulary. With --unknown lexicon it is replaced by the most probable translation, according to the lexical
     table of a word alignment, of a source word that has no translation among the known words of the hypothesis. Source
     words outside the source vocabulary are preferred, then those whose most probable translation is outside the target
-    vocabulary. Source words that are not in the table are copied.
+    vocabulary. Source words that are not in the table are copied. With --unknown position, the source word is the one
+    whose position the network predicts (position tokens); the network must be trained on sentences that were prepared
+    with --alignment. Unknown words without a position token are deleted.
 
     Examples, in the directory of a run of the embedded corpus:
 
@@ -191,35 +213,41 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
             --output try/dev.filled --beam 4 --unknown lexicon --lexicon results/model/lex.f2e
     """
-    if (args.unknown == "lexicon") != (args.lexicon is not None):
-        raise InputError("--lexicon and --unknown lexicon must be given together; give both or neither")
+    if (args.unknown in NEED_LEXICON) != (args.lexicon is not None):
+        raise InputError(f"--lexicon and --unknown {' or '.join(NEED_LEXICON)} must be used together")
     need_torch()
 
     tasks = list(product(map(tuple, args.model), args.input))
     reports = args.report or [None] * len(tasks)
     if not len(tasks) == len(args.output) == len(reports):
         raise InputError(
-            f"{len(args.model)} --model and {len(args.input)} --input need {len(tasks)} --output and as many --report, "
-            f"if any, but there are {len(args.output)} and {len(reports)}"
+            f"{len(args.model)} --model and {len(args.input)} --input require {len(tasks)} --output files, and as "
+            f"many --report files or none, but there are {len(args.output)} and {len(reports)}"
         )
 
     from rnnsmt.base.io import write_lines
     from rnnsmt.networks.data import split
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.search.source_text import read_sentences
-    from rnnsmt.seq2seq.decoding import Fill, LexicalTranslations, copy, keep, translate_all
+    from rnnsmt.seq2seq.decoding import Fill, LexicalTranslations, PointedTranslations, copy, keep, translate_all
     from rnnsmt.seq2seq.model import load_ensemble
 
     setup = set_up_device(args.device, args.threads)
     texts = {path: [split(line) for line in read_sentences(path)] for path in args.input}
     fill: Fill = copy if args.unknown == "copy" else keep
     if args.lexicon is not None:
-        fill = LexicalTranslations.read(
+        lexicon = LexicalTranslations.read(
             args.lexicon, {word for text in texts.values() for words in text for word in words}
         )
+        fill = lexicon if args.unknown == "lexicon" else PointedTranslations(lexicon)
     found = {}
     for models in dict.fromkeys(map(tuple, args.model)):
         ensemble = load_ensemble(list(models), setup.device)
+        if args.unknown == "position" and len(ensemble[0].target.unknown) == 1:
+            raise InputError(
+                f"{models[0]}: has no position tokens for --unknown position; prepare the sentences with --alignment "
+                "and train it again"
+            )
         for path in args.input:
             found[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, fill)
     for task, output, report in zip(tasks, args.output, reports, strict=True):
@@ -283,11 +311,11 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     The feature ``LSTM0= x`` (see --feature) is appended to the features of every hypothesis; x is ln p of the whole
     translation, including EOS. The total score of a hypothesis is not changed: `tuning optimise` determines the weight
-    of the feature (1 gives the unweighted mean of the paper), and `tuning rerank` selects the best hypotheses with it.
-    `moses add-feature` writes the moses.ini for both commands.
+    of the feature (weight 1 corresponds to the unweighted mean of the paper), and `tuning rerank` selects the best
+    hypotheses with it. `moses add-feature` writes the moses.ini for both commands.
 
-    --model is given once for all n-best lists, or once for each. Every source sentence is encoded once, and common
-    prefixes of its translations are computed once, also across n-best lists.
+    One --model is used for all n-best lists, or one for each list. Every source sentence and every common prefix of its
+    translations is computed once, also across n-best lists.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -295,12 +323,12 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
             --source results/corpus/joined/truecased/dev.en.gz --output try/dev.lstm.nbest
     """
     if not args.feature.isidentifier():
-        raise InputError(f"--feature {args.feature}: must be a name like LSTM0")
+        raise InputError(f"--feature {args.feature}: must be a name such as LSTM0")
     number = len(args.nbest)
     if len(args.output) != number:
-        raise InputError(f"{number} --nbest but {len(args.output)} --output; give the same number of each")
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; the numbers of files must be equal")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
-        raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
+        raise InputError(f"--source and --model: specify one, or one for each of the {number} lists")
     need_torch()
 
     from rnnsmt.networks.devices import set_up_device

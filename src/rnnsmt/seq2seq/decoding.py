@@ -3,9 +3,9 @@
 Further below: the replacement of the unknown words of a translation by ``<unk>``, words of the source, or lexical
 translations. A network on words knows the frequent ones only; it reads and writes UNK for every other word, without
 telling which source word an UNK stands for. ``copy`` matches unknown words by their order; ``LexicalTranslations`` also
-uses the lexical table of a word alignment, in the spirit of Luong, Sutskever, Le, Vinyals and Zaremba (2015), whose
-network was trained to point at the source word. A translation is given as its words, with None for an unknown word
-(``Units.words``).
+uses the lexical table of a word alignment. A network that was trained with position tokens (Luong, Sutskever, Le,
+Vinyals and Zaremba 2015) says which source word it is, for ``PointedTranslations``. A translation is given as its
+words, where an unknown word is None, or the distance of its position token (``Units.words``).
 """
 
 import math
@@ -28,7 +28,10 @@ BEAM = 12
 """Default beam size, as in Sutskever et al. (2014)."""
 
 
-Fill = Callable[[TrainedSeq2Seq, Sequence[str | None], Sequence[str]], list[str]]
+Word = str | int | None
+"""A word of a translation; an unknown word is None, or the distance of its position token."""
+
+Fill = Callable[[TrainedSeq2Seq, Sequence[Word], Sequence[str]], list[str]]
 """Function (network, words of its translation, words of the source) -> words of the final translation."""
 
 EXPLAINS = 0.1
@@ -200,12 +203,12 @@ def translate_all(
     }
 
 
-def keep(one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
+def keep(one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
     """Write ``<unk>`` for every unknown word."""
-    return [SECOND if word is None else word for word in words]
+    return [word if isinstance(word, str) else SECOND for word in words]
 
 
-def copy(one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
+def copy(one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
     """Replace the n-th unknown word of the translation by the n-th source word that is unknown to the network.
 
     Unknown words without a counterpart are dropped.
@@ -213,10 +216,10 @@ def copy(one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]
     return _in_order(words, (word for word in source if not one.source.knows(word)))
 
 
-def _in_order(words: Sequence[str | None], unknown: Iterable[str]) -> list[str]:
+def _in_order(words: Sequence[Word], unknown: Iterable[str]) -> list[str]:
     """Replace the unknown words by those of ``unknown``, in order; drop unknown words without a replacement."""
     following = iter(unknown)
-    filled = (next(following, None) if word is None else word for word in words)
+    filled = (word if isinstance(word, str) else next(following, None) for word in words)
     return [word for word in filled if word is not None]
 
 
@@ -258,20 +261,20 @@ class LexicalTranslations:
             if (word := wanted.get(source)) is not None:
                 table.setdefault(word, {})[target.decode("utf-8", "replace")] = p
         if wanted and not table:
-            say(f"warning: {path}: contains no word of the texts; is this the table p(target | source), lex.f2e?")
+            say(f"warning: {path}: contains no word of the input; is this the table p(target | source), lex.f2e?")
         return cls(table)
 
     def translation(self, word: str) -> str:
         """Return the best translation of a word, or the word itself if the table has none."""
         return self._best.get(word, word)
 
-    def __call__(self, one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
+    def __call__(self, one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
         """Replace the unknown words of a translation, see the class."""
-        number = list(words).count(None)
+        number = sum(not isinstance(word, str) for word in words)
         chosen = self._candidates(one, words, source)[:number] if number else []
         return _in_order(words, (self.translation(source[i]) for i in sorted(chosen)))
 
-    def _candidates(self, one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[int]:
+    def _candidates(self, one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[int]:
         """Return the positions of the source words that unknown words may stand for, the best first."""
         explained = self._explained(words, source)
         ranked = []  # (group, position)
@@ -284,7 +287,7 @@ class LexicalTranslations:
                 ranked.append((2 if one.target.knows(self.translation(word)) else 1, i))
         return [i for _, i in sorted(ranked)]
 
-    def _explained(self, words: Sequence[str | None], source: Sequence[str]) -> set[int]:
+    def _explained(self, words: Sequence[Word], source: Sequence[str]) -> set[int]:
         """Return the positions of the source words that are translated by known words of the translation."""
         pairs = []
         for i, x in enumerate(source):
@@ -292,7 +295,7 @@ class LexicalTranslations:
             least = EXPLAINS * row[self._best[x]] if row else 0.0
             for j, y in enumerate(words):
                 # the distance of i / len(source) and j / len(words), in integers
-                if y is not None and row.get(y, 0.0) >= least and y in row:
+                if isinstance(y, str) and row.get(y, 0.0) >= least and y in row:
                     pairs.append((-row[y], abs(i * len(words) - j * len(source)), i, j))
         sources: set[int] = set()
         targets: set[int] = set()
@@ -301,3 +304,26 @@ class LexicalTranslations:
                 sources.add(i)
                 targets.add(j)
         return sources
+
+
+class PointedTranslations:
+    """Replacement of unknown words by the translation of the source words that their position tokens point at.
+
+    The unknown word j with the distance d stands for source word i = j - d (Luong et al. 2015, section 3): it becomes
+    the best translation of that word in a lexical table, or the source word itself if the table lacks it. An unknown
+    word without a position token, or whose position is outside the source, is dropped.
+    """
+
+    def __init__(self, lexicon: LexicalTranslations) -> None:
+        """Take the table."""
+        self._lexicon = lexicon
+
+    def __call__(self, one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
+        """Replace the unknown words of a translation, see the class."""
+        found = []
+        for j, word in enumerate(words):
+            if isinstance(word, str):
+                found.append(word)
+            elif word is not None and 0 <= j - word < len(source):
+                found.append(self._lexicon.translation(source[j - word]))
+        return found

@@ -34,7 +34,7 @@ from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read
 from rnnsmt.networks.softmax import LOG2E, ExactSoftmax, power_of_2
 from rnnsmt.seq2seq.sentences import as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
-from rnnsmt.seq2seq.units import KINDS, Units
+from rnnsmt.seq2seq.units import KINDS, PositionedWords, Units, kinds_of
 
 
 class State(NamedTuple):
@@ -167,6 +167,8 @@ def save_model(
     """Write a network, atomically. subwords: the kind of the units, one of ``KINDS``. meta: plain values."""
     words = {name: side.vocabulary.words[2:-1] for name, side in zip(("source", "target"), units, strict=True)}
     content: dict[str, Any] = {"words": words, "source order": source_order}
+    if isinstance(units[1], PositionedWords):
+        content["positions"] = True
     if subwords != "none":
         # as tensors of bytes, which load_file reads without running code
         models = [torch.frombuffer(bytearray(side.model()), dtype=torch.uint8) for side in units]
@@ -182,10 +184,11 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
     """
     model, content = read_model(path, FORMAT, lambda sizes: Seq2Seq(Seq2SeqSizes(**sizes), seed=None), device)
     with corrupt_as_input_error(path, FORMAT.remedy):
-        kind = KINDS[content.get("subwords", "none")]
+        kinds = kinds_of(content.get("subwords", "none"), content.get("positions", False) is True)
         models = {name: part.cpu().numpy().tobytes() for name, part in content.get("subword models", {}).items()}
         source, target = (
-            kind.load(Vocabulary(content["words"][name]), models.get(name, b"")) for name in ("source", "target")
+            KINDS[kind].load(Vocabulary(content["words"][name]), models.get(name, b""))
+            for name, kind in zip(("source", "target"), kinds, strict=True)
         )
         trained = TrainedSeq2Seq(model, source, target, str(content["source order"]), content["meta"])
     if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
@@ -205,7 +208,8 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
     for path, other in zip(paths[1:], ensemble[1:], strict=True):
         if (other.source.hash(), other.target.hash()) != (first.source.hash(), first.target.hash()):
             raise InputError(
-                f"{path}: has other vocabularies than {paths[0]}; train both networks on the same sentences"
+                f"{path}: its vocabularies differ from those of {paths[0]}; train both networks on the same "
+                "directory of `seq2seq prepare`"
             )
     return ensemble
 

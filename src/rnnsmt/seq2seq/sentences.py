@@ -4,12 +4,15 @@ The JSON file is ``sentences.json``, the vocabularies ``vocab.source.txt`` and `
 are also ``sentencepiece.source.model`` and ``sentencepiece.target.model``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, repeat
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.align.pharaoh import distinct, read_links_of
 from rnnsmt.base.io import InputError, read_parallel
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import (
@@ -23,11 +26,15 @@ from rnnsmt.networks.data import (
     write_about,
     write_id_directory,
 )
-from rnnsmt.seq2seq.units import KINDS, make_units, read_units, write_units
+from rnnsmt.seq2seq.settings import SUBWORDS
+from rnnsmt.seq2seq.units import PositionedWords, kinds_of, make_units, read_units, write_units
 
 SIDES = ("source", "target")
 
 FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-1", "pairs", SIDES, "run seq2seq prepare again")
+
+NOT_ALIGNED: Mapping[int, int] = {}
+"""Alignment of a sentence pair without links, or of a text without alignment."""
 
 BLOCK = 10_000
 """Number of pairs that are written at a time."""
@@ -47,11 +54,16 @@ class SentencePairs:
         """SHA-256 of the units and all pairs."""
         self.subwords = directory.stats.get("subwords", "none")
         """Kind of the units, one of ``SUBWORDS``."""
-        if not isinstance(self.subwords, str) or self.subwords not in KINDS:
+        self.positions = directory.stats.get("positions", False) is True
+        """Whether unknown target words have position tokens."""
+        if not isinstance(self.subwords, str) or self.subwords not in SUBWORDS:
             raise InputError(
                 f"{self.directory / FORMAT.json}: unknown value of subwords: {self.subwords}; {FORMAT.remedy}"
             )
-        source, target = (read_units(self.directory, side, self.subwords, FORMAT.remedy) for side in SIDES)
+        kinds = kinds_of(self.subwords, self.positions)
+        source, target = (
+            read_units(self.directory, side, kind, FORMAT.remedy) for side, kind in zip(SIDES, kinds, strict=True)
+        )
         self.units = source, target
 
     @classmethod
@@ -78,10 +90,12 @@ def prepare_sentences(
     sizes: tuple[int, int],
     max_length: int,
     subwords: str = "none",
+    alignments: Sequence[str] | None = None,
 ) -> dict[str, object]:
     """Write the directory of a bitext; return the statistics of the stage.
 
-    Pairs with an empty side or with a side of more than ``max_length`` words are left out and counted.
+    Pairs with an empty side or with a side of more than ``max_length`` words are left out and counted. With an
+    alignment, unknown target words get position tokens, see ``PositionedWords``.
 
     Args:
         sources, targets: the files of each side.
@@ -89,12 +103,22 @@ def prepare_sentences(
         sizes: number of ids of each side without EOS.
         max_length: maximum number of words of a sentence, whatever the units.
         subwords: the kind of the units, see ``make_units``; they are learnt from the whole text of a side.
+        alignments: files in Pharaoh format, the n-th one of the n-th files of the bitext.
 
     Raises:
-        InputError: the numbers of files or of lines differ, or no pair is left; see also ``make_units``.
+        InputError: the numbers of files or of lines differ, a link points behind the end of a sentence, the alignment
+            is for subwords, or no pair is left; see also ``make_units``.
     """
     if len(sources) != len(targets):
-        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give the same number of each")
+        raise InputError(
+            f"{len(sources)} --source but {len(targets)} --target files; the numbers of files must be equal"
+        )
+    if alignments is not None and len(alignments) != len(sources):
+        raise InputError(
+            f"{len(alignments)} --alignment but {len(sources)} --source files; the numbers of files must be equal"
+        )
+    if alignments is not None and subwords != "none":
+        raise InputError(f"--alignment cannot be combined with --subwords {subwords}")
     directory = Path(output_dir)
     units = []
     stats: dict[str, object] = {}
@@ -103,19 +127,29 @@ def prepare_sentences(
         counts = count_words(list(paths), f"on the {name} side")
         units.append(make_units(subwords, paths, counts, size))
         known = sum(number for word, number in counts.items() if units[-1].knows(word))
+        if name == "target" and alignments is not None:
+            units[-1] = PositionedWords.of(units[-1].vocabulary)
         stats |= {f"{name} classes": len(units[-1]), f"{name} coverage": round(known / counts.total(), 6)}
-    counted, left_out = [0, 0], {"empty": 0, "too long": 0}
+    counted, left_out, positioned = [0, 0], {"empty": 0, "too long": 0}, 0
     with write_id_directory(directory, FORMAT) as writer:
-        for block in _blocks(zip(sources, targets, strict=True), max_length, left_out):
+        for block in _blocks(list(zip(sources, targets, strict=True)), alignments, max_length, left_out):
             for side, of_side in enumerate(units):
-                counted[side] += sum(len(pair[side]) for pair in block)
-                ids = [of_side.ids(pair[side], eos=True) for pair in block]
+                texts = [(pair.source, pair.target)[side] for pair in block]
+                counted[side] += sum(map(len, texts))
+                if isinstance(of_side, PositionedWords):
+                    ids = [of_side.aligned_ids(pair.target, pair.aligned) for pair in block]
+                    positioned += int(np.isin(np.concatenate(ids), of_side.unknown[1:]).sum())
+                else:
+                    ids = [of_side.ids(text, eos=True) for text in texts]
                 writer.append(side, np.concatenate(ids), np.array([len(sentence) for sentence in ids]))
         if not writer.sequences:
-            raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; give --max-length")
+            raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; increase --max-length")
     left = {f"pairs left out, {reason}": number for reason, number in left_out.items()}
     stats = {"pairs": writer.sequences, **left, **stats}
     about: dict[str, object] = {"format": FORMAT.version, "subwords": subwords}
+    if alignments is not None:
+        about["positions"] = True
+        stats["target units with a position token"] = positioned
     for side, (name, of_side) in enumerate(zip(SIDES, units, strict=True)):
         stats |= {f"{name} words": counted[side], f"{name} units": writer.ids(side)}
         stats[f"{name} unknown units"] = writer.unknown[side]
@@ -126,14 +160,24 @@ def prepare_sentences(
     return stats
 
 
+class _Pair(NamedTuple):
+    """The words of a sentence pair, and ``aligned``: target position -> source position."""
+
+    source: list[str]
+    target: list[str]
+    aligned: Mapping[int, int]
+
+
 def _blocks(
-    files: Iterator[tuple[str, str]], max_length: int, left_out: dict[str, int]
-) -> Iterator[list[tuple[list[str], list[str]]]]:
-    """Yield the words of the kept sentence pairs, ``BLOCK`` at a time; count the others in ``left_out`` by reason."""
-    block: list[tuple[list[str], list[str]]] = []
-    for paths in files:
+    files: Sequence[tuple[str, str]], alignments: Sequence[str] | None, max_length: int, left_out: dict[str, int]
+) -> Iterator[list[_Pair]]:
+    """Yield the kept sentence pairs, ``BLOCK`` at a time; count the others in ``left_out`` by reason."""
+    block: list[_Pair] = []
+    for number, paths in enumerate(files):
         meter = Meter(f"reading {Path(paths[0]).name}", unit="pairs")
-        for lines in read_parallel(*paths):
+        aligned = repeat(NOT_ALIGNED) if alignments is None else aligned_positions(alignments[number], *paths)
+        # the alignment last: it reports a different number of lines at its end
+        for lines, positions in zip(read_parallel(*paths), aligned, strict=alignments is not None):
             source, target = (split(line) for line in lines)
             meter.add(1)
             if not source or not target:
@@ -141,12 +185,28 @@ def _blocks(
             elif max(len(source), len(target)) > max_length:
                 left_out["too long"] += 1
             else:
-                block.append((source, target))
+                block.append(_Pair(source, target, positions))
             if len(block) == BLOCK:
                 yield block
                 block = []
     if block:
         yield block
+
+
+def aligned_positions(alignment: str, source: str, target: str) -> Iterator[Mapping[int, int]]:
+    """Yield for every sentence pair: target position -> source position, for the target words with a link.
+
+    Of several source words it is the middle one, or the left one of two middle words, as in the joint model.
+
+    Raises:
+        InputError: see ``read_links_of``.
+    """
+    for links in map(distinct, read_links_of(alignment, source, target)):
+        for begin, end in pairwise(links.offsets.tolist()):
+            linked: dict[int, list[int]] = {}
+            for i, j in zip(links.source[begin:end].tolist(), links.target[begin:end].tolist(), strict=True):
+                linked.setdefault(j, []).append(i)
+            yield {j: found[(len(found) - 1) // 2] for j, found in linked.items()}
 
 
 def padded(sequences: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:

@@ -61,6 +61,12 @@ SOURCE_ORDERS = ("reversed", "forward")
 SUBWORDS = ("none", "bpe", "unigram")
 """Kinds of units, see ``rnnsmt.seq2seq.units``; none: words."""
 
+REPLACEMENTS = ("keep", "copy", "lexicon", "position")
+"""Replacements of the unknown words of a translation, see ``rnnsmt.seq2seq.decoding``."""
+
+NEED_LEXICON = ("lexicon", "position")
+"""Those that look up translations in a lexical table."""
+
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(TrainingSettings):
@@ -102,7 +108,7 @@ class Seq2SeqSettings(TrainingSettings):
         """Check the settings as in the base class, and that there are held-out pairs if ``keep`` is ``best``."""
         super().check()
         if self.keep == "best" and not self.held_out:
-            raise InputError("--keep best: needs held-out pairs; give --held-out")
+            raise InputError("--keep best: requires held-out pairs; set --held-out")
 
     def sizes(self, *vocabularies: int) -> Seq2SeqSizes:
         """Return the sizes of the network for these numbers of classes, of source and target."""

@@ -54,7 +54,7 @@ class SentenceBatches(WindowBatches):
         super().__init__(len(pairs) - len(held_out), seed)
         self.pairs, self.batch = pairs, batch
         if self.size <= 0:
-            raise InputError(f"{pairs.directory}: no pairs are left for training; give more text, or --held-out 0")
+            raise InputError(f"{pairs.directory}: no pairs remain for training; use more text, or --held-out 0")
         kept = np.ones(len(pairs), bool)
         kept[held_out] = False
         self._kept = np.flatnonzero(kept)
@@ -77,7 +77,7 @@ ROWS = 64
 class Seq2SeqTrainer(Trainer):
     """The training of a network on sentence pairs."""
 
-    chapter = "seq2seq"
+    package = "seq2seq"
     examples = "pairs"
     model: Seq2Seq
     settings: Seq2SeqSettings

@@ -7,6 +7,9 @@ Subwords are those of sentencepiece (Kudo and Richardson 2018): byte pair encodi
 a unigram language model (Kudo 2018). The first piece of a word begins with ``BEGIN``, no piece crosses a word boundary,
 and there is no Unicode normalisation, so that concatenated pieces give the tokenised words. A word is always split into
 its most probable pieces; no segmentations are sampled.
+
+Target words may have position tokens in addition, each of which stands for an unknown word and its source position
+(``PositionedWords``).
 """
 
 import io
@@ -30,6 +33,9 @@ BEGIN = "\u2581"
 
 CACHE = 1 << 18
 """Number of words whose pieces are cached."""
+
+REACH = 7
+"""Largest distance of a position token (Luong et al. 2015, section 3.3)."""
 
 SENTENCES = 1_000_000
 """Maximum number of lines for the training of the unigram model, evenly spread over the text."""
@@ -63,9 +69,17 @@ class Units(ABC):
     def parts(self, word: str) -> Sequence[str]:
         """Split a word into units, some of which may be outside the vocabulary."""
 
+    @property
+    def unknown(self) -> NDArray[np.int64]:
+        """Return the ids, int64, ascending, that an unknown word can have: UNK and all position tokens."""
+        return np.array([UNK])
+
     @abstractmethod
-    def words(self, ids: Iterable[int]) -> list[str | None]:
-        """Join the units of ids, given without EOS, to words; None for a word with an UNK in it."""
+    def words(self, ids: Iterable[int]) -> list[str | int | None]:
+        """Join the units of ids, given without EOS, to words.
+
+        An unknown word, i.e. one with an UNK in it, is None, or the distance of its position token.
+        """
 
     @abstractmethod
     def hash(self) -> str:
@@ -91,7 +105,7 @@ class Words(Units):
     def parts(self, word: str) -> Sequence[str]:
         return (word,)
 
-    def words(self, ids: Iterable[int]) -> list[str | None]:
+    def words(self, ids: Iterable[int]) -> list[str | int | None]:
         return [None if i == UNK else self.vocabulary.words[i] for i in ids]
 
     def hash(self) -> str:
@@ -103,6 +117,54 @@ class Words(Units):
     @classmethod
     def load(cls, vocabulary: Vocabulary, model: bytes) -> "Words":
         return cls(vocabulary)
+
+
+class PositionedWords(Words):
+    """Target words as units, and position tokens for unknown words (Luong et al. 2015, section 3.3, PosUnk).
+
+    An unknown target word j, from 0, that is aligned with source word i is read and written as the token of the
+    distance d = j - i, if -``REACH`` <= d <= ``REACH``, otherwise, and if it is not aligned, as UNK, which the paper
+    calls the null token. The tokens are the last units before EOS, in ascending order of d.
+    """
+
+    TOKENS = tuple(f"<unk> {d:+d}" for d in range(-REACH, REACH + 1))
+    """Names of the tokens in the vocabulary; they contain a space, so that no word is spelt alike."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Take a vocabulary that ends in the tokens.
+
+        Raises:
+            ValueError: it does not.
+        """
+        super().__init__(vocabulary)
+        if tuple(vocabulary.words[-len(self.TOKENS) - 1 : -1]) != self.TOKENS:
+            raise ValueError("the vocabulary does not end in position tokens")
+        self._zero = self.eos - REACH - 1
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> "PositionedWords":
+        """Add the tokens to a vocabulary of words."""
+        return cls(Vocabulary([*vocabulary.words[2:-1], *cls.TOKENS]))
+
+    @property
+    def unknown(self) -> NDArray[np.int64]:
+        return np.array([UNK, *range(self._zero - REACH, self._zero + REACH + 1)])
+
+    def aligned_ids(self, words: Iterable[str], aligned: Mapping[int, int]) -> NDArray[np.int32]:
+        """Return the ids of a target sentence with EOS. aligned: target position -> source position, both from 0."""
+        ids = self.ids(words, eos=True)
+        for j in np.flatnonzero(ids == UNK).tolist():
+            if j in aligned and abs(j - aligned[j]) <= REACH:
+                ids[j] = self._zero + j - aligned[j]
+        return ids
+
+    def words(self, ids: Iterable[int]) -> list[str | int | None]:
+        words, zero = self.vocabulary.words, self._zero
+        return [None if i == UNK else i - zero if abs(i - zero) <= REACH else words[i] for i in ids]
+
+    def hash(self) -> str:
+        # other than that of a network of words, whatever words it has
+        return sha256(b"positions " + self.vocabulary.hash().encode()).hexdigest()
 
 
 class Subwords(Units):
@@ -136,7 +198,7 @@ class Subwords(Units):
     def parts(self, word: str) -> Sequence[str]:
         return self._pieces(word)
 
-    def words(self, ids: Iterable[int]) -> list[str | None]:
+    def words(self, ids: Iterable[int]) -> list[str | int | None]:
         found: list[list[str]] = []
         unknown: set[int] = set()
         for i in ids:
@@ -164,8 +226,16 @@ class Subwords(Units):
         return found
 
 
-KINDS: dict[str, type[Units]] = {kind: Words if kind == "none" else Subwords for kind in SUBWORDS}
-"""Class of the units by the value of ``--subwords``."""
+KINDS: dict[str, type[Units]] = {
+    **{kind: Words if kind == "none" else Subwords for kind in SUBWORDS},
+    "positions": PositionedWords,
+}
+"""Class of the units by the value of ``--subwords``, and that of target words with position tokens."""
+
+
+def kinds_of(subwords: str, positions: bool) -> tuple[str, str]:
+    """Return the kind of the units of source and target, keys of ``KINDS``."""
+    return subwords, "positions" if positions else subwords
 
 
 def make_units(kind: str, paths: Sequence[str], counts: Mapping[str, int], size: int) -> Units:
@@ -277,10 +347,12 @@ def read_units(folder: Path, side: str, kind: str, remedy: str) -> Units:
     Raises:
         InputError: a file is missing or damaged; the message ends in ``remedy``.
     """
-    vocabulary, path = Vocabulary.read(folder / f"vocab.{side}.txt"), _model_path(folder, side)
-    if KINDS[kind] is Words:
-        return Words(vocabulary)
+    path = folder / f"vocab.{side}.txt"
+    vocabulary = Vocabulary.read(path)
     try:
+        if issubclass(KINDS[kind], Words):
+            return KINDS[kind].load(vocabulary, b"")
+        path = _model_path(folder, side)
         return KINDS[kind].load(vocabulary, path.read_bytes())
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({type(error).__name__}); {remedy}") from None

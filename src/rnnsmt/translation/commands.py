@@ -34,17 +34,18 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--source-lang", required=True, metavar="L", help="source language, two-letter code")
     add("--target-lang", required=True, metavar="L", help="target language, two-letter code")
     add("--no-normalize", action="store_true", help="do not normalise punctuation")
-    add("--no-tokenize", action="store_true", help="do not tokenise; the input is tokenised already")
+    add("--no-tokenize", action="store_true", help="do not tokenise (the input is already tokenised)")
     add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by Moses entities")
     add("--lowercase", action="store_true", help="lower-case the input")
     add("--truecaser", metavar="FILE", help="truecasing model of the source language; if not given, keep the case")
     add("--rnn", nargs="+", default=[], metavar="FILE",
-        help="RNN Encoder-Decoder that scored the phrase table; one, or one for each --output-dir")  # fmt: skip
-    add("--vocabulary", nargs=2, metavar=("SOURCE", "TARGET"), help="vocabularies of the RNN Encoder-Decoder")
+        help="model file of the RNN Encoder-Decoder that scored the phrase table; one, or one for each "
+        "--output-dir")  # fmt: skip
+    add("--vocabulary", nargs=2, metavar=("SOURCE", "TARGET"), help="vocabulary files of the RNN Encoder-Decoder")
     add("--columns", nargs="*", default=[], metavar="NAME",
-        help="names of the additional score columns of the phrase table, from the fifth on")  # fmt: skip
+        help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--filtered", action="store_true",
-        help="the tables are restricted to the dev and test sets; `translate` logs a warning")  # fmt: skip
+        help="the phrase tables are filtered for the dev and test sets; `translate` logs a warning")  # fmt: skip
     add("--pop-limit", type=positive, default=1000, metavar="N", help="maximum number of hypotheses scored per stack")
     add("--stack", type=positive, default=1000, metavar="N", help="maximum number of hypotheses kept per stack")
     add("--cslm-cells", type=positive, default=100, metavar="N",
@@ -72,7 +73,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.translation.system import Description, relative
 
     if len(args.rnn) not in (0, 1, len(args.output_dir)) or bool(args.rnn) != bool(args.vocabulary):
-        raise InputError("--rnn: give one network or one for each --output-dir, and --vocabulary with it")
+        raise InputError("--rnn: specify one network, or one for each --output-dir, together with --vocabulary")
     examples = [] if args.examples is None else choose_examples(read_texts(args.examples))
     for number, folder in enumerate(args.output_dir):
         network = [args.rnn[number % len(args.rnn)], *args.vocabulary] if args.rnn else []
@@ -134,8 +135,9 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     """Translate raw text with a tuned system: preprocess, decode and postprocess.
 
     The preprocessing (normalisation, tokenisation, truecasing) is that of the corpora of the system; translations are
-    detruecased and detokenised. A file is read completely, and only the table entries that it needs are loaded. From a
-    pipe, every line is translated as soon as it arrives. On a terminal, the program shows a prompt; Ctrl-D exits.
+    detruecased and detokenised. A file is read completely before translation, and only the table entries for its
+    phrases are loaded. Lines from a pipe are translated as soon as they arrive. On a terminal, the program shows a
+    prompt; Ctrl-D exits.
 
     --serve PORT keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST /translate
     with {"text": "..."} as application/json, or requests of clients of LibreTranslate. SIGTERM and Ctrl-C stop the
@@ -148,7 +150,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt translate --system results/systems/cslm_rnn/run1 --serve 8000
     """
     if args.explain and args.nbest:
-        raise InputError("--explain and --nbest: give only one of them")
+        raise InputError("--explain and --nbest cannot be combined")
     plain = args.input == args.output == STANDARD_STREAM
     if args.serve is not None and (not plain or args.explain or args.nbest):
         raise InputError(
@@ -257,11 +259,11 @@ def pack_options(parser: argparse.ArgumentParser) -> None:
         help="directory `results` of its run; writes MODEL_CARD.md into the archive, from table1.json and "
         "provenance.json; if not given, MODEL_CARD.md of --system is packed, if there is one")  # fmt: skip
     add("--licence", metavar="TEXT", help="licence of the system, for MODEL_CARD.md; required with --results")
-    add("--output", required=True, metavar="FILE", help="output file: archive, .tar.gz, .tgz or .tar")
+    add("--output", required=True, metavar="FILE", help="output file: archive (.tar.gz, .tgz or .tar)")
 
 
 def pack(args: argparse.Namespace) -> dict[str, object]:
-    r"""Pack a tuned system and all files that it needs into one archive, for use on another machine.
+    r"""Pack a tuned system with all its files into one archive, for use on another machine.
 
     NAME.tar.gz contains a directory NAME. `rnnsmt translate --system` takes the archive, or the directory after `tar xf
     NAME.tar.gz`. With --results, the archive has a model card: data, licence, figures, limits. Moses itself can use the
@@ -278,9 +280,7 @@ def pack(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.translation.packing import pack_system
 
     if (args.results is None) != (not args.licence):
-        raise InputError(
-            "--results and --licence: give both, or neither; a model card states the licence of the system"
-        )
+        raise InputError("--results and --licence must be used together; a model card states the licence of the system")
     folder = Path(args.system)
     card = None if args.results is None else model_card(folder, Path(args.results), args.licence)
     return pack_system(folder, Path(args.output), card)

@@ -55,7 +55,7 @@ def pack_system(folder: Path, output: Path, card: str | None = None) -> dict[str
     ending = next((ending for ending in (*GZIP, PLAIN) if output.name.endswith(ending)), "")
     name = output.name.removesuffix(ending)
     if not ending or name in ("", ".", ".."):
-        raise InputError(f"--output {output}: give a name that ends in {', '.join(GZIP)} or {PLAIN}")
+        raise InputError(f"--output {output}: the name must end in {', '.join(GZIP)} or {PLAIN}")
     about, ini = Description.read(folder), read_ini(folder)
     files: dict[str, Path] = {}
 
@@ -67,7 +67,7 @@ def pack_system(folder: Path, output: Path, card: str | None = None) -> dict[str
             raise InputError(f"{folder}: the system has two files with the name {called}; rename one")
         check(path)
         if path.is_symlink():
-            say(f"{path} is a link to {path.resolve()}, whose content is packed")
+            say(f"{path} is a link; packing the content of {path.resolve()}")
         files[called] = path
         return called
 

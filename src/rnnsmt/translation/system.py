@@ -100,11 +100,13 @@ class Description:
         path = Path(folder) / FILE
         if not path.is_file():
             raise InputError(
-                f"{folder}: has no {FILE}; give the directory of a tuned system, results/systems/NAME/run1"
+                f"{folder}: contains no {FILE}; use the directory of a tuned system, results/systems/NAME/run1"
             )
         content = read_json(path)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-            raise InputError(f"{path}: written by another version; run the workflow again, or pack the system again")
+            raise InputError(
+                f"{path}: was written by a different version; run the workflow again, or pack the system again"
+            )
         kinds: dict[str, Any] = {one.name: type(one.default) for one in fields(cls) if one.default is not MISSING}
         kinds |= {"name": str, "source": str, "target": str, "truecaser": (str, NoneType)}
         kinds |= dict.fromkeys(("rnn", "columns", "examples"), list)
@@ -167,7 +169,10 @@ def check_sums(folder: Path) -> None:
         digest, _, name = line.partition("  ")
         # the list may come from anybody: no file outside the directory
         if len(digest) != hashlib.sha256().digest_size * 2 or not name or Path(name).name != name or "\0" in name:
-            raise InputError(f"{folder / SUMS}, line {number}: not of the form SHA-256, two spaces, name; unpack again")
+            raise InputError(
+                f"{folder / SUMS}, line {number}: expected SHA-256, two spaces and a file name; unpack "
+                "the archive again"
+            )
         path = folder / name
         if not is_regular_file(path):
             raise InputError(f"{path}: is missing; unpack the archive again")
@@ -303,8 +308,8 @@ class System:
         self.ini = read_ini(self.folder)
         if about.filtered:
             say(
-                f"warning: {about.name} has proposals for the phrases of its dev and test sets only, and many words "
-                "of other text remain untranslated; use a system without proposals for other text"
+                f"warning: {about.name} contains phrase pairs for its dev and test sets only, and many words of "
+                "other text remain untranslated; use a system without the feature proposals for other text"
             )
         self.words, self.unknown = 0, 0
         sentences = None if texts is None else self.prepare(texts)
@@ -553,7 +558,7 @@ class System:
             if [one.hash() for one in vocabularies] != [
                 meta.get(f"{side} vocabulary") for side in ("source", "target")
             ]:
-                raise InputError(f"{path}: was trained with other vocabularies than {files[0]} and {files[1]}")
+                raise InputError(f"{path}: its vocabularies differ from {files[0]} and {files[1]}")
             self._network = model.eval(), vocabularies
         return self._network
 

@@ -28,11 +28,11 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--state-dir", required=True, nargs="+", metavar="DIR",
         help="checkpoint directory of each run, used to resume an interrupted run")  # fmt: skip
     add("--nested-ini", action="append", nargs="+", default=[], metavar="FILE",
-        help="for each run, the tuned moses.ini of a nested model, i.e. one with a subset of the features of --ini; "
-        "the development set is also decoded with its weights; repeat the option for further models")  # fmt: skip
+        help="tuned moses.ini of a model with a subset of the features of --ini, one file per run; the development "
+        "set is also decoded with its weights; may be repeated")  # fmt: skip
     add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
-        help="columns of the phrase table, from 0, that contain the scores of the nested phrase table; once for each "
-        "--nested-ini; if not given, the first columns")  # fmt: skip
+        help="indices, from 0, of the phrase table scores that the model of --nested-ini has; once for each "
+        "--nested-ini (default: the first scores)")  # fmt: skip
     add("--model-dir", nargs="+", metavar="DIR",
         help="directory searched first for the model files, by base name, e.g. filtered tables; one, or one for "
         "each run")  # fmt: skip
@@ -59,25 +59,25 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     The optimiser is minimum error rate training (MERT, Och 2003) or, with --optimiser, batch MIRA (Cherry and Foster
     2012) or PRO (Hopkins and May 2011); all three work in the same loop on the same n-best lists.
 
-    The model is loaded once. Every iteration but the first optimises the weights on the n-best lists of all previous
-    iterations; every iteration then decodes the development set, adds its n-best lists, and saves a checkpoint. Outputs
-    are the ini with the weights of the iteration with the highest BLEU of the decoded development set, and the history
-    of all iterations (JSON).
+    Every iteration optimises the weights on the n-best lists of all previous iterations (except the first, which uses
+    the initial weights), decodes the development set, adds the new n-best lists, and saves a checkpoint. Outputs are
+    the ini with the weights of the iteration with the highest BLEU of the decoded development set, and the history of
+    all iterations (JSON).
 
-    A run that was interrupted resumes from --state-dir and ends with the same weights (with a CSLM, on the same kind of
-    processor only: because of rounding differences, a hypothesis of an earlier list may be treated as new). If the next
-    iteration would exceed --time-limit, the exit status is 75; run the same command again to resume.
+    An interrupted run resumes from --state-dir and ends with the same weights (with a CSLM, only on the same processor
+    model, because rounding differs between processors). If the next iteration would exceed --time-limit, the exit
+    status is 75; run the same command again to resume.
 
     --nested-ini gives the tuned weights of models with a subset of the features. After the last iteration, the
     development set is decoded with these weights and weight 0 for the other features. If their BLEU is higher than that
     of every iteration, the development set is also decoded with weights on the line between both weight vectors. The
     weights with the highest BLEU are written, so that an additional feature does not reduce BLEU on the development set
-    (except that the search with a CSLM of weight 0 differs slightly from the search without it).
+    (with a CSLM, slight differences are possible, because a search with weight 0 differs from a search without CSLM).
 
-    Several seeds are several runs, one after the other, with one --output-ini, --output-history and --state-dir each.
-    Each run gives the same result as when it is run alone; runs with the same --ini share the model, the first decoding
-    and the cached scores of a CSLM. With one --ini for each run the models may differ, e.g. in the training of a
-    network.
+    With several seeds, the runs are executed one after another, with one --output-ini, --output-history and --state-dir
+    each. Each run gives the same result as a separate call. Runs with the same --ini share the model, the first
+    decoding and the cached scores of a CSLM. With one --ini per run, the runs can use different models, e.g. several
+    trainings of a network.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -143,9 +143,9 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     r"""Optimise weights for corpus BLEU on given n-best lists, once and without decoding.
 
     Inputs are n-best lists of a development set in Moses format, possibly with additional features (`cslm rescore`),
-    and an ini with exactly their features and the initial weights. The command corresponds to one iteration of `tuning
-    mert` without decoding. Use the new weights to select hypotheses from n-best lists (`tuning rerank`); a search with
-    them may find hypotheses that are in no list. If the initial weights have a higher BLEU on the lists, they are kept.
+    and an ini with the same features and the initial weights. The command corresponds to one iteration of `tuning mert`
+    without decoding. The new weights are for the selection of hypotheses from n-best lists (`tuning rerank`), not for
+    decoding. If the initial weights have a higher BLEU on the lists, they are kept.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -212,8 +212,9 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
     reports = args.report or [None] * len(tasks)
     if not len(tasks) == len(args.nbest) == len(args.output) == len(reports):
         raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input need {len(tasks)} --nbest, as many --output and "
-            f"--report, if any, but there are {len(args.nbest)}, {len(args.output)} and {len(reports)}"
+            f"{len(args.ini)} --ini and {len(args.input)} --input require {len(tasks)} --nbest files, as many "
+            f"--output files, and as many --report files or none, but there are {len(args.nbest)}, "
+            f"{len(args.output)} and {len(reports)}"
         )
     sums = {"sentences": 0, "not the first of their list": 0}
     for (path, text), nbest, output, report in zip(tasks, args.nbest, args.output, reports, strict=True):

@@ -290,12 +290,18 @@ def line_bleu(total, before, after, corners, order, statistics, bleu):
         bleu: float64 ``[corners + 1]``, written: ``bleu[e]`` is the value left of corner ``order[e]``.
     """
     running = total.copy()
+    value = bleu_of_statistics(running)
     for e in range(corners):
-        bleu[e] = bleu_of_statistics(running)
         old, new = before[order[e]], after[order[e]]
+        bleu[e] = value
+        changed = False
         for j in range(9):
-            running[j] += statistics[new, j] - statistics[old, j]
-    bleu[corners] = bleu_of_statistics(running)
+            change = statistics[new, j] - statistics[old, j]
+            running[j] += change
+            changed |= change != 0
+        if changed:
+            value = bleu_of_statistics(running)
+    bleu[corners] = value
 
 
 @kernel()

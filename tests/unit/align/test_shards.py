@@ -129,11 +129,11 @@ def test_files_that_do_not_belong_together(text, capsys):
     assert count(folder, 1, "1-of-2") == 0
     shutil.copy(folder / "counts.1.1-of-2.npz", folder / "counts.0.1-of-2.npz")
     capsys.readouterr()
-    assert "counts.0.1-of-2.npz: does not belong to iteration 1 of this alignment" in refused(estimate(folder, 0))
+    assert "counts.0.1-of-2.npz: was not written in iteration 1 of this alignment" in refused(estimate(folder, 0))
     shutil.copy(other / "parameters.0.npz", folder)
-    assert "parameters.0.npz: belongs to another alignment" in refused(count(folder, 0, "1-of-2"))
+    assert "parameters.0.npz: was written for a different alignment" in refused(count(folder, 0, "1-of-2"))
     shutil.copy(folder / "corpus.npz", folder / "parameters.0.npz")
-    assert "parameters.0.npz: was written by another step of the alignment" in refused(count(folder, 0, "1-of-2"))
+    assert "parameters.0.npz: was written by a different alignment step" in refused(count(folder, 0, "1-of-2"))
     (folder / "part.2-of-2.npz").write_bytes((folder / "part.2-of-2.npz").read_bytes()[:-30])
     assert "part.2-of-2.npz: damaged" in refused(count(folder, 1, "2-of-2"))
     assert "part.3-of-2.npz: no such file" in refused(count(folder, 1, "3-of-2"))
@@ -146,7 +146,7 @@ def test_nothing_is_counted_after_the_last_pass(text, capsys):
         assert estimate(folder, done) == 0
     capsys.readouterr()
     assert count(folder, 5, "1-of-1") == 2
-    assert "parameters.5.npz: parameters of the last iteration" in capsys.readouterr().err
+    assert "parameters.5.npz: contains the parameters of the last iteration" in capsys.readouterr().err
 
 
 def test_files_may_have_any_name(tmp_path):

@@ -119,7 +119,7 @@ def test_state_of_another_job_and_damaged_state(tmp_path, capsys):
     assert subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 75
     capsys.readouterr()
     assert words(tmp_path, *text(51), *state) == 2
-    assert "written with other settings; changed: source text, target text" in capsys.readouterr().err
+    assert "saved with different settings; changed: source text, target text" in capsys.readouterr().err
     assert words(tmp_path, *text(50), "--aligner", "hmm", *state) == 2
     assert "--aligner (was model4, is hmm)" in capsys.readouterr().err
     saved = tmp_path / "state/passes.npz"
@@ -133,8 +133,8 @@ def test_state_of_another_job_and_damaged_state(tmp_path, capsys):
     [
         (b"a\nb\n", b"x\n", "need the same number of lines"),
         (b"", b"", "is empty"),
-        (b"\n\n", b"x\ny\n", "has words on both sides"),
-        (b"a\n\n", b"\ny\n", "has words on both sides"),
+        (b"\n\n", b"x\ny\n", "words on both sides"),
+        (b"a\n\n", b"\ny\n", "words on both sides"),
         (b"a \xff\n", b"x\n", "line 1: not UTF-8"),
         (b"a\n", b"x " * 10_001 + b"\n", "line 1: 10,001 words in one sentence"),
     ],
@@ -151,7 +151,7 @@ def test_more_words_than_a_count_can_hold(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(bitext, "MAX_WORDS", 3)
     assert words(tmp_path, b"a b\nc\n", b"x\ny\n") == 0
     assert words(tmp_path, b"a b\nc\n", b"x y\nx y\n") == 2
-    assert "t: 4 words, more than 3; align the corpus in parts" in capsys.readouterr().err
+    assert "t: 4 words, more than 3; align the corpus in several parts" in capsys.readouterr().err
 
 
 def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):

@@ -94,7 +94,7 @@ def test_the_stage(toy: Path, tmp_path, capsys):
     assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in (tmp_path / "z.svg").read_text()
     assert main([*common, "--of", "words", "--sample", "5"]) == 0
-    assert "warning: 5 words are too few for a plot" in capsys.readouterr().err
+    assert "warning: 5 words are too few to plot" in capsys.readouterr().err
     assert main([*common[:-6], "--output", f"{tmp_path}/m.gif", *pictures, "--of", "words"]) == 2
 
 

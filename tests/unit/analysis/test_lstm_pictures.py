@@ -58,8 +58,11 @@ def test_ranks_and_groups() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (["--system", "one"], "--system one: give each name once, followed by the outputs of its runs"),
-        (["--system", "a", "{0}/right", "--system", "a", "{0}/right"], "--system a: give each name once"),
+        (
+            ["--system", "one"],
+            "--system one: duplicate name; specify each system once, followed by the outputs of all its runs",
+        ),
+        (["--system", "a", "{0}/right", "--system", "a", "{0}/right"], "--system a: duplicate name"),
         (["--system", "a", "{0}/source", "--reference", "{0}/text"], "{0}/"),
         (["--system", "a", "{0}/right", "--output", "{0}/p.pdf"], ".png or .svg"),
     ],
@@ -82,7 +85,11 @@ def test_principal_components_are_those_of_the_covariance() -> None:
 
 def test_groups_of_sentences() -> None:
     assert read_groups(["a b", " c ", "d", "", "", "e", "f", "g", ""], "x") == [["a b", "c", "d"], ["e", "f", "g"]]
-    for lines, said in ((["", " "], "no sentence"), (["a", "a", "b"], "twice"), (["a", "b"], "fewer than 3")):
+    for lines, said in (
+        (["", " "], "no sentences"),
+        (["a", "a", "b"], "duplicate sentence"),
+        (["a", "b"], "fewer than 3"),
+    ):
         with pytest.raises(InputError, match=said):
             read_groups(lines, "x")
 

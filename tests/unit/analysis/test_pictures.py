@@ -97,14 +97,14 @@ def test_a_sample_depends_on_its_seed(folder):
     ("figure", "change", "sentence"),
     [
         ("rnn", {"--history": "not.json"}, "not.json: no such file"),
-        ("rnn", {"--output": "a.pdf"}, "the format must be .png or .svg"),
+        ("rnn", {"--output": "a.pdf"}, "the suffix must be .png or .svg"),
         ("rnn", {"rnn.json": "{}"}, "no learning curve"),
         ("rnn", {"rnn.json": '{"curve": [{"epoch": 1}]}'}, "neither perplexities nor log probabilities"),
         ("mert", {"--history": "mert.json"}, "write SYSTEM=FILE"),
-        ("mert", {"mert.json": '{"iterations": []}'}, "no iterations"),
+        ("mert", {"mert.json": '{"iterations": []}'}, "no tuning iterations"),
         ("scatter", {"--scores": "1.npy"}, "2 scores, but"),
         ("scatter", {"--seed": "-1"}, "must be at least 0"),
-        ("scatter", {"table.txt": "a ||| b ||| 1 1\n" * 4}, "the direct probability is the third"),
+        ("scatter", {"table.txt": "a ||| b ||| 1 1\n" * 4}, "but the direct probability p(e|f) is the third score"),
         ("scatter", {"table.txt": "a ||| b ||| 1 1 nan 1\n" * 4}, "'nan' is not a score"),
     ],
 )

@@ -264,7 +264,7 @@ def test_provenance_of_a_cell():
 def test_refusals(folder, capsys):
     (folder / "mert.svg").write_text("no picture")
     assert write(folder, "--figures", f"{folder}/mert.svg") == 2
-    assert "not an SVG file; plot it again" in capsys.readouterr().err
+    assert "not an SVG file; create it again" in capsys.readouterr().err
     (folder / "t.json").write_text("{")
     assert write(folder) == 2
     assert not (folder / "page.html").exists()

@@ -22,7 +22,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter, track
 from rnnsmt.base.resuming import StateFolder
 from rnnsmt.cli import main
-from rnnsmt.stages import CHAPTERS, STAGES
+from rnnsmt.stages import PACKAGES, STAGES
 
 LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",))), max_size=20)
 
@@ -97,7 +97,7 @@ def test_damaged_files(tmp_path, name, kind):
     damaged(path, kind)
     if kind == "no gz":
         path.write_bytes(b"plain text\n")
-    message = "damaged, or not compressed at all" if kind == "no gz" else "damaged after line"
+    message = "damaged or not compressed" if kind == "no gz" else "damaged after line"
     with pytest.raises(io.InputError, match=message):
         list(io.read_lines(path))
 
@@ -121,7 +121,7 @@ def test_a_zip_archive_is_no_text(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.txt", "w") as archive:
         archive.writestr("inside.txt", "text\n")
     for read in (io.read_lines, io.read_line_blocks):
-        with pytest.raises(io.InputError, match=r"a\.txt: is a zip archive; unpack it"):
+        with pytest.raises(io.InputError, match=r"a\.txt: is a zip archive; extract the text file"):
             list(read(tmp_path / "a.txt"))
 
 
@@ -164,7 +164,7 @@ def test_unequal_line_counts(tmp_path):
 
 def test_json_errors_name_the_file(tmp_path):
     (tmp_path / "a.json").write_text('{"x": ')
-    with pytest.raises(io.InputError, match=r"a\.json, line 1: not JSON"):
+    with pytest.raises(io.InputError, match=r"a\.json, line 1: not valid JSON"):
         io.read_json(tmp_path / "a.json")
 
 
@@ -211,8 +211,8 @@ def test_unknown_commands_are_answered_with_known_ones(capsys, words, hint):
     assert hint in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_every_chapter_has_stages():
-    assert CHAPTERS.keys() == STAGES.keys()
+def test_every_package_has_commands():
+    assert PACKAGES.keys() == STAGES.keys()
 
 
 def test_help_without_a_stage(capsys):
@@ -361,7 +361,7 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     assert (tmp_path / "state.json").exists()
     changed.clear_finished("state.json")
     assert not list(tmp_path.iterdir())
-    assert "in this directory had other settings; starting over; changed: epochs" in capsys.readouterr().err
+    assert "in this directory had different settings; starting again; changed: epochs" in capsys.readouterr().err
 
 
 def test_what_a_killed_process_left_in_a_state_folder_goes(tmp_path):
@@ -382,7 +382,7 @@ def test_too_little_memory_is_a_sentence(tmp_path, capsys, monkeypatch, error):
 
     monkeypatch.setattr("rnnsmt.corpus.commands.join", fail)
     assert main(["corpus", "join", "--input", "in", "--output", str(tmp_path / "out")]) == 2
-    assert "join: error: not enough memory; use a machine with more" in capsys.readouterr().err
+    assert "join: error: out of memory; use a machine with more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -477,7 +477,7 @@ def test_output_to_a_closed_stream_fails_with_a_sentence(words):
 
 def test_a_closed_standard_input_is_a_sentence(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(InputError, match="standard input is closed; name an input file"):
+    with pytest.raises(InputError, match="standard input is closed; specify an input file"):
         list(io.read_lines_or_stdin("-"))
 
 
@@ -489,6 +489,6 @@ def test_a_full_terminal_is_a_sentence(monkeypatch, unbuffered):
         error = process.communicate()[1]
     assert process.returncode == 2
     assert error == (
-        "rnnsmt rnn describe: error: a file could not be written (No space left on device); free disk space and run it "
-        "again\n"
+        "rnnsmt rnn describe: error: a file cannot be written (No space left on device); free disk space and run the "
+        "same command again\n"
     )

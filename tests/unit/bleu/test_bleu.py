@@ -193,7 +193,7 @@ def test_stage_refuses_bad_text(texts, tmp_path, capsys, name, content, said):
 def test_stage_refuses_empty_files(texts, tmp_path, capsys):
     for name in ("hypothesis", "reference"):
         Path(texts[name]).write_bytes(b"")
-    refused(command(texts, tmp_path / "score.json"), tmp_path / "score.json", capsys, "has no lines")
+    refused(command(texts, tmp_path / "score.json"), tmp_path / "score.json", capsys, "contains no lines")
 
 
 def test_stage_refuses_detokenised_text_of_another_length(texts, tmp_path, capsys):
@@ -207,9 +207,9 @@ def test_stage_refuses_detokenised_text_of_another_length(texts, tmp_path, capsy
     ("more", "said"),
     [
         (["--run", "0"], "must be at least 1"),
-        (["--system", "base line"], "a name consists of"),
-        (["--test-set", "../test"], "a name consists of"),
-        (["--detok-hypothesis", "x"], "must be given together"),
+        (["--system", "base line"], "a name may contain only"),
+        (["--test-set", "../test"], "a name may contain only"),
+        (["--detok-hypothesis", "x"], "must be used together"),
         (["--decode-report", "missing.json"], "no such file"),
     ],
 )

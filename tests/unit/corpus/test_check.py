@@ -85,8 +85,8 @@ def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.Captu
     assert (test["figures"]["source_in_training"], test["figures"]["source_near_training"]) == (10, 5)
     assert (test["figures"]["target_in_training"], test["figures"]["in_dev"]) == (0, 2)
     assert test["warnings"] == [
-        "10 of 130 source sentences are also in the training text, and 5 have a near-duplicate there; they are easier "
-        "to translate than new text",
+        "10 of 130 source sentences are also in the training text, and 5 have a near-duplicate there, which makes "
+        "scores too high",
         "2 of its sentences are also in dev",
     ]
 
@@ -138,7 +138,7 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
         main(["corpus", "check", *options])
     assert stopped.value.code == 3
     said = capsys.readouterr()
-    assert "later: not checked, because the workflow downloads this file" in said.err
+    assert "later: not checked, because the file has not been downloaded yet" in said.err
     lines = said.out.splitlines()
     assert lines[0] == "mine (bitext): 1,500 lines, 14.0 and 14.0 words per line"
     assert lines[1] == "more (mono): 1,500 lines, 14.0 words per line"
@@ -156,8 +156,8 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--corpus", "a=train=b=c"], "--corpus a=train=b=c: must be NAME=ROLE=SOURCE=TARGET"),
         (["--corpus", "a=mono=b=c"], "--corpus a=mono=b=c: must be"),
         (["--config", "none.yaml"], "none.yaml: no such file"),
-        (["--config", "list.yaml"], "list.yaml: has no list of corpora"),
-        (["--config", "entry.yaml"], "entry.yaml: corpora is not a list of corpora with name, role and files"),
+        (["--config", "list.yaml"], "list.yaml: contains no list of corpora"),
+        (["--config", "entry.yaml"], "entry.yaml: corpora must be a list of entries with name, role and files"),
         (["--config", "broken.yaml"], "broken.yaml, line 2: not valid YAML"),
         (["--corpus", "a=dev=b=c", "--source-lang", "english"], "source language: english is not a language code"),
     ],
@@ -185,3 +185,22 @@ def test_the_first_seconds_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPat
     Path("results/corpus/tokenized").mkdir(parents=True)
     Path("results/corpus/tokenized/mine.report.json").touch()
     assert list(first_warnings(listed, ("en", "fr"))) == []
+
+
+def test_a_shifted_side(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the training text from line 601 on; the workflow reads the first 2,000 lines only."""
+    rng = random.Random(4)
+    lines = [(text("en", 1, seed)[0], text("fr", 1, seed)[0], rng.randint(3, 14)) for seed in range(1500)]
+    for lang in ("en", "fr"):
+        cut = [" ".join(line[lang == "fr"].split()[: line[2]]) for line in lines]
+        (corpora / f"train.{lang}").write_text("".join(f"{line}\n" for line in cut))
+    assert check(corpora, capsys)[0]["warnings"] == []
+    target = (corpora / "train.fr").read_text().splitlines()
+    (corpora / "train.fr").write_text("".join(f"{line}\n" for line in [*target[:600], *target[601:], target[0]]))
+    (warning,) = check(corpora, capsys)[0]["warnings"]
+    assert "to 1,500 of the source fit the target better one line further up" in warning
+    files = {"source": str(corpora / "train.en"), "target": str(corpora / "train.fr")}
+    config = {"corpora": [{"name": "train", "role": "bitext", **files}], "data_dir": None}
+    listed = corpora_listed(config | {"languages": {"source": "en", "target": "fr"}})
+    (warning,) = first_warnings(listed, ("en", "fr"))
+    assert "train.fr: lines 60" in warning

@@ -231,7 +231,7 @@ def test_a_full_disk(server: str, tmp_path: Path) -> None:
     words = ["corpus", "fetch", "--url", f"{server}/ranges/tagged", "--sha256", "none", "--output", str(tmp_path / "f")]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"{tmp_path}/f: could not be written (File too large); the downloaded part is kept in" in done.stderr
+    assert f"{tmp_path}/f: cannot be written (File too large); the incomplete download is kept in" in done.stderr
     assert (tmp_path / "f.part").read_bytes() == CONTENT[:4096]
     assert main(words) == 0
     assert (tmp_path / "f").read_bytes() == CONTENT
@@ -277,5 +277,5 @@ def test_refused(
 @pytest.mark.parametrize("url", ["no url", "file:///no/such/file", "http://127.0.0.1:9/x", "gopher://x/y", "http://"])
 def test_bad_addresses(tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str) -> None:
     assert fetch(tmp_path / "f", url, "none") == 2
-    assert "could not be fetched" in capsys.readouterr().err
+    assert "cannot be downloaded" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -323,7 +323,7 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("target shorter", {"s": b"a\nb\n", "t": b"a\n"}, [], "same number of lines"),
     ("target empty", {"s": b"a\nb\n", "t": b""}, [], "t has 0 lines"),
     ("both empty", {"s": b"", "t": b""}, [], "empty"),
-    ("nothing left", {"s": b"\n\xff\n", "t": b"a\nb\n"}, [], "none of 2 lines is left after cleaning (empty: 1, not"),
+    ("nothing left", {"s": b"\n\xff\n", "t": b"a\nb\n"}, [], "none of 2 lines remains after cleaning (empty: 1, not"),
     ("missing", {"s": b"a\n"}, [], "t: no such file"),
     ("truncated gz", {"s.gz": gzip.compress(b"abc\n" * 5000)[:40], "t": b"b\n"}, [], "damaged"),
     ("no gz", {"s.gz": b"abc\n", "t": b"b\n"}, [], "damaged"),
@@ -347,8 +347,8 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ),
     ("a tar archive", {"s": tar(), "t": b"a\n"}, [], "s: is a tar archive"),
     ("a packed tar archive", {"s.gz": gzip.compress(tar()), "t": b"a\n"}, [], "s.gz: is a tar archive"),
-    ("a zip archive", {"s": b"PK\x03\x04" + bytes(50), "t": b"a\n"}, [], "s: is a zip archive; unpack it"),
-    ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: contains the source and other sides in one file"),
+    ("a zip archive", {"s": b"PK\x03\x04" + bytes(50), "t": b"a\n"}, [], "s: is a zip archive; extract the text file"),
+    ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: contains source and references in one file"),
     ("language", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "english"], "--source-lang english"),
 ]
 
@@ -379,7 +379,7 @@ def test_another_encoding_is_refused(
     """Neither rejected nor repaired line by line, whichever side it is."""
     assert work.pair("The sea in summer\n" * 40, b"La mer\n" * (40 - bad) + LATIN * bad, *options) == 2
     (line,) = capsys.readouterr().err.strip().split("\n")
-    share = f"t.fr: {bad} of 40 lines ({100 * bad // 40} %) are not UTF-8, the first is line {41 - bad}; "
+    share = f"t.fr: {bad} of 40 lines ({100 * bad // 40} %) are not valid UTF-8 (first: line {41 - bad}); "
     assert share in line
     assert "iconv -f ISO-8859-1 -t UTF-8" in line
     assert work.nothing_written("s.en", "t.fr")
@@ -426,8 +426,8 @@ def test_what_is_suspicious_in_a_test_set_is_said(work: Workplace, capsys: pytes
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ("\n" * 30, [], "0 of 30 lines have words, at least 1 are needed"),
-        ("a\n" + "\n" * 29, ["--min-lines", "2"], "1 of 30 lines have words, at least 2 are needed"),
+        ("\n" * 30, [], "0 of 30 lines contain words, but at least 1 are required"),
+        ("a\n" + "\n" * 29, ["--min-lines", "2"], "1 of 30 lines contain words, but at least 2 are required"),
     ],
 )
 def test_blank_sets_are_refused(
@@ -467,7 +467,7 @@ def test_a_file_that_is_replaced_meanwhile_is_refused(
 
     monkeypatch.setattr(InputFile, "check_unchanged", replaced)
     assert work.run(source, None) == 2
-    assert "s: changed while it was read" in capsys.readouterr().err
+    assert "s: was modified while it was read" in capsys.readouterr().err
     assert work.nothing_written("s")
 
 
@@ -484,10 +484,10 @@ def test_an_endless_test_line_is_refused(
     ("words", "message"),
     [
         ([], "no input"),
-        (["--source", "a"], "--source and --output-source must be given together"),
-        (["--output-target", "a"], "--target and --output-target must be given together"),
-        (["--source", "a", "--output-source", "a"], "give every output a different name"),
-        (["--source", "a", "--output-source", "r.json"], "give every output a different name"),
+        (["--source", "a"], "--source and --output-source must be used together"),
+        (["--output-target", "a"], "--target and --output-target must be used together"),
+        (["--source", "a", "--output-source", "a"], "every output needs a different name"),
+        (["--source", "a", "--output-source", "r.json"], "every output needs a different name"),
         (["--source", "a", "--output-source", "b", "--target", "c", "--output-target", "b"], "a different name"),
     ],
 )

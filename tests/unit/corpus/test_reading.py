@@ -108,7 +108,7 @@ def test_segments_of_unusual_markup(tmp_path: Path) -> None:
 )
 def test_the_line_of_an_unclosed_segment(tmp_path: Path, content: bytes, line: int) -> None:
     (tmp_path / "a").write_bytes(content)
-    with pytest.raises(InputError, match=f"line {line}: a <seg> without its </seg>"):
+    with pytest.raises(InputError, match=f"line {line}: <seg> without </seg>"):
         list(read_segments(tmp_path / "a"))
 
 
@@ -116,7 +116,7 @@ def test_the_line_of_an_unclosed_segment(tmp_path: Path, content: bytes, line: i
 def test_one_file_with_several_sides_is_refused(tmp_path: Path, side: bytes) -> None:
     start = b'<dataset id="x"><doc origlang="en"><src lang="en"><seg>a</seg></src>'
     (tmp_path / "a").write_bytes(start + b"<" + side + b' lang="fr"><seg>b</seg>')
-    with pytest.raises(InputError, match="contains the source and other sides in one file"):
+    with pytest.raises(InputError, match="contains source and references in one file"):
         list(read_segments(tmp_path / "a"))
     (tmp_path / "b").write_bytes(start)
     assert list(read_segments(tmp_path / "b")) == [b"a"]
@@ -136,7 +136,7 @@ def test_a_small_file_does_not_unpack_to_a_huge_one(
         (tmp_path / "t").write_bytes(pack(content))
         for read in (io.read_line_blocks, io.read_byte_lines, read_segments):
             if is_refused:
-                with pytest.raises(InputError, match="t: unpacks to more than 100 times its size; if this is intended"):
+                with pytest.raises(InputError, match="t: expands to more than 100 times its size; if this is intended"):
                     list(read(tmp_path / "t"))
             else:
                 assert sum(map(len, read(tmp_path / "t"))) >= len(content) - content.count(b"\n")

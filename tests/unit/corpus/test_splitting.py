@@ -135,12 +135,12 @@ def test_pairs_of_one_file(tmp_path: Path) -> None:
     [
         (
             ["--dev", "5000"],
-            "pairs can be dev or test pairs (both sentences occur once and have 3 to 80 words), 5,040 are",
+            "pairs can be dev or test pairs (both sentences occur once and have 3 to 80 words), but 5,040 are",
         ),
         (["--min-words", "30"], "0 of 722 pairs can be dev or test pairs"),
         (["--similarity", "0"], "--similarity 0.0: must be above 0 and at most 1"),
-        (["--bitext", "x"], "give --source and --target, or --bitext with both sides"),
-        (["--target-lang", "en"], "source and target are the same language, en"),
+        (["--bitext", "x"], "--source and --target, or --bitext, is required"),
+        (["--target-lang", "en"], "source and target have the same language, en"),
     ],
 )
 def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:
@@ -155,4 +155,4 @@ def test_variants_of_one_sentence_are_no_test_set(tmp_path: Path, capsys: pytest
         lines = [f"this is one sentence of a long list, with the only word {word} in it\n" for word in WORDS]
         (tmp_path / f"all.{lang}").write_text("".join(lines))
     assert split(tmp_path) == 2
-    assert "only 1 of the pairs drawn are not similar to each other, 30 dev and 40 test" in capsys.readouterr().err
+    assert "only 1 of the pairs drawn are not similar to each other, but 30 dev and 40 test" in capsys.readouterr().err

@@ -104,7 +104,7 @@ def test_several_inputs(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("", "the truecasing model is empty"),
-        ("the (1/1) The\n", 'line 1: not "word (count/total) ..."'),
+        ("the (1/1) The\n", 'line 1: expected "word (count/total) ..."'),
         ("the (1/1)\nthe x\n", "line 2"),
         ("the (one)\n", "line 1"),
         ("\n", "line 1"),
@@ -126,5 +126,5 @@ def test_nothing_to_learn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (
         main(["corpus", "train-truecaser", "--input", str(tmp_path / "t"), "--output-model", str(tmp_path / "m")]) == 2
     )
-    assert "no line has a second word" in capsys.readouterr().err
+    assert "every line has at most one word" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()

@@ -15,8 +15,8 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import load_model, save_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
-from rnnsmt.cslm.text_scores import event_scores, ngram_scores  # noqa: E402
-from rnnsmt.lm.automaton import load_automaton  # noqa: E402
+from rnnsmt.cslm.text_scores import BackOff, _Shortlist, event_scores, ngram_scores  # noqa: E402
+from rnnsmt.lm.automaton import load_automaton, query  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM  # noqa: E402
@@ -256,6 +256,65 @@ def test_rescore(files, twin, tmp_path):
     assert not (tmp_path / "twice").exists()
 
 
+# words outside the shortlist scored by the n-gram model
+
+
+def test_rescore_with_back_off(files, twin, tmp_path, capfd):
+    """ln p by hand, from the twin of the network and the probabilities of the ARPA file."""
+    (tmp_path / "lm").write_text(ARPA)
+    lines = ["le chat dort", "le chien voit le zut", "", "la nowhere et"]
+    (tmp_path / "in").write_text("".join(f"{i} ||| {line} ||| LM0= -1 ||| -1\n" for i, line in enumerate(lines)))
+    command = ["cslm", "rescore", "--nbest", tmp_path / "in", "--lm", tmp_path / "lm", "--output", tmp_path / "out"]
+    listed = {"le", "chat", "dort", "</s>"}  # known to both
+    expected = []
+    for line in lines:
+        total, before, history = 0.0, "<s>", [0, 0, 0]
+        for word in [*line.split(), "</s>"]:
+            if word in (*WORDS, "</s>"):
+                unit = VOCABULARY.eos if word == "</s>" else VOCABULARY.index[word]
+                mass = sum(10 ** bigram(before, other) for other in listed)
+                rest = 1 - math.exp(twin.log_probability(history, UNK)) - math.exp(twin.log_probability(history, 0))
+                total += math.log(mass) + twin.log_probability(history, unit) - math.log(rest)
+            else:
+                unit = UNK
+                total += bigram(before, word) * math.log(10)
+            before, history = word, [*history[1:], unit]
+        expected.append(total)
+    for model in ("exact.pt", "bare.pt"):
+        assert main([str(part) for part in [*command, "--model", files / model]]) == 0
+        found = [line.split("CSLM0= ")[1].split()[0] for line in (tmp_path / "out").read_text().splitlines()]
+        assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
+    for option in (["--unknown", "word"], ["--normalize", "no"]):
+        assert main([str(part) for part in [*command, "--model", files / "exact.pt", *option]]) == 2
+        refused(capfd, "rescore", "--lm cannot be combined with --unknown")
+
+
+def test_back_off_sums_to_one(files, multi30k_tok, tmp_path):
+    """Over all words of shortlist and n-gram model, after histories known and unknown to them."""
+    with lzma.open(multi30k_tok / "val.fr.xz", "rt") as file:
+        text = file.read().splitlines()[:300]
+    (tmp_path / "train").write_text("\n".join(text) + "\n")
+    lm = tmp_path / "lm.arpa"
+    assert main(["lm", "estimate", "--input", str(tmp_path / "train"), "--order", "4", "--output", str(lm)]) == 0
+    automaton = load_automaton(lm)
+    words = sorted({word for line in text for word in line.split()})
+    shortlist = [word for word, _ in Counter(word for line in text for word in line.split()).most_common(40)]
+    model = random_model(CslmSizes(len(shortlist) + 3, 4, 6, 12, 8))
+    save_model(tmp_path / "m.pt", model, Vocabulary(shortlist), False, 0, {})
+    scorer = NGramScorer(tmp_path / "m.pt", normalize=True)
+    back_off = BackOff(automaton, shortlist)
+    # the sums of all states, one by one
+    inside = _Shortlist(automaton, shortlist).inside
+    for state in range(0, len(back_off.log_masses), 29):
+        total = sum(math.exp(query(automaton.arrays, state, word)[0]) for word in inside)
+        assert back_off.log_masses[state] == pytest.approx(math.log(total), abs=1e-6)
+    for history in ([], text[0].split()[:3], text[7].split()[:5], ["nowhere"], [*text[3].split()[:2], "nowhere"]):
+        of_words = back_off.ngram_scores(scorer, [[*history, word] for word in [*words, "<unk>"]])
+        of_end = back_off.ngram_scores(scorer, [history])
+        total = np.exp(of_words.reshape(len(words) + 1, -1)[:, len(history)]).sum() + np.exp(of_end[-1])
+        assert total == pytest.approx(1, abs=1e-5)
+
+
 # perplexity
 
 ARPA = """\\data\\
@@ -424,9 +483,9 @@ def test_bad_models(files, tmp_path, stage, capfd):
     ("text", "said"),
     [
         ("", "is empty"),
-        ("le chat\n", "line 1: is not of the form `number ||| text"),
-        ("0 ||| le ||| LM0= 1 ||| 1\nx ||| le ||| LM0= 1 ||| 1\n", "line 2: is not of the form `number ||| text"),
-        ("0 ||| le ||| LM0= 1\n", "line 1: is not of the form `number ||| text"),
+        ("le chat\n", "line 1: expected `number ||| text"),
+        ("0 ||| le ||| LM0= 1 ||| 1\nx ||| le ||| LM0= 1 ||| 1\n", "line 2: expected `number ||| text"),
+        ("0 ||| le ||| LM0= 1\n", "line 1: expected `number ||| text"),
         ("0 ||| le ||| CSLM0= 1 ||| 1\n", "line 1: already has the feature CSLM0"),
     ],
 )
@@ -470,5 +529,5 @@ def test_network_whose_scores_are_no_numbers(tmp_path, reduced):
         weights.data.fill_(3e30)
     save_model(tmp_path / "m.pt", model, VOCABULARY, False, 0, {})
     scorer = NGramScorer(tmp_path / "m.pt", device="cpu", reduced=reduced)
-    with pytest.raises(InputError, match=r"m\.pt: the network produces NaN or infinite scores"):
+    with pytest.raises(InputError, match=r"m\.pt: the network computes NaN or infinite scores"):
         scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))

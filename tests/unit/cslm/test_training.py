@@ -525,7 +525,7 @@ def test_other_settings_are_refused(folder, tmp_path, capfd):
 def test_a_finished_training_gives_way_to_other_settings(folder, tmp_path, capfd):
     assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
     assert main(command_line(folder, tmp_path, "--epochs", "2")) == 0
-    assert "starting over; changed: epochs (was 1, is 2)" in capfd.readouterr().err
+    assert "starting again; changed: epochs (was 1, is 2)" in capfd.readouterr().err
     assert len(json.loads((tmp_path / "h.json").read_text())["curve"]) == 2
 
 
@@ -559,7 +559,7 @@ def test_impossible_options(folder, tmp_path, capfd, options):
 def test_not_a_number(folder, tmp_path, capfd):
     options = ["--epochs", "30", "--learning-rate", "1e38", "--save-every", "0", "--clip", "1e38"]
     assert main(command_line(folder, tmp_path, *options)) == 2
-    refused(capfd, "train", "not a number", "lower --learning-rate", "checkpoint is kept")
+    refused(capfd, "train", "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.pt").exists()
     state = tmp_path / "state" / "state.pt"
     if state.exists():

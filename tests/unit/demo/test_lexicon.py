@@ -57,22 +57,26 @@ NOUN, ADJECTIVE, VERB = (
         (
             "nouns",
             NOUN.replace("\tmen", ""),
-            "4 fields; write 5, separated by tabs: domain, class, english, plural, french",
+            "4 fields instead of 5, separated by tabs: domain, class, english, plural, french",
         ),
-        ("nouns", NOUN.replace("common", "law"), "domain 'law' is unknown; write one of common, harbour, general"),
-        ("nouns", NOUN.replace("\tP", "\tX"), "class 'X' is unknown; write one of P, G, V, O, L, A, E, T"),
-        ("nouns", NOUN.replace("man", ""), "english is empty; fill it in"),
-        ("nouns", NOUN.replace("homme m", "homme"), "'homme' is no French noun; write 'noun m', 'noun f/plural' or"),
-        ("nouns", NOUN + "; ", "french 'homme m; ' has superfluous blanks; take them out"),
-        ("nouns", NOUN + ";", "an empty translation in 'homme m;'; write 'first; second'"),
-        ("nouns", NOUN + " @sg", "'homme m @sg' is no French noun"),
-        ("nouns", NOUN + " @pl", "every French noun has @; one must be usual without it"),
-        ("adjectives", ADJECTIVE.replace("*", "PX"), "classes 'PX' has 'X'; write letters of PGVOLAET"),
-        ("verbs", VERB.replace("voir", "vu"), "'vu' is no French infinitive; write one in -er, -ir or -re first"),
-        ("verbs", VERB.replace("PG\tP", "PG\tIP"), "objects 'IP' has 'I'; write letters of PGVOLAET"),
-        ("phrases", "common\tgreeting\thello\tbonjour", "use 'greeting' is unknown; write one of adverb, opening"),
-        ("names", "ship\tmiddle\tba da", "part 'middle' of ship; write first, middle, last in this order"),
-        ("names", "boat\tfirst\tba da", "kind 'boat' is unknown; write one of feminine, masculine, surname"),
+        ("nouns", NOUN.replace("common", "law"), "domain 'law' is unknown; must be one of common, harbour, general"),
+        ("nouns", NOUN.replace("\tP", "\tX"), "class 'X' is unknown; must be one of P, G, V, O, L, A, E, T"),
+        ("nouns", NOUN.replace("man", ""), "english must not be empty"),
+        (
+            "nouns",
+            NOUN.replace("homme m", "homme"),
+            "'homme' is not a valid noun entry; write 'noun m', 'noun f/plural' or",
+        ),
+        ("nouns", NOUN + "; ", "french 'homme m; ' has superfluous blanks; remove them"),
+        ("nouns", NOUN + ";", "empty translation in 'homme m;'; separate translations by '; '"),
+        ("nouns", NOUN + " @sg", "'homme m @sg' is not a valid noun entry"),
+        ("nouns", NOUN + " @pl", "every French noun has @; at least one must be without @"),
+        ("adjectives", ADJECTIVE.replace("*", "PX"), "classes 'PX' contains 'X'; only the letters PGVOLAET"),
+        ("verbs", VERB.replace("voir", "vu"), "'vu' is not an infinitive; the entry must begin with an infinitive"),
+        ("verbs", VERB.replace("PG\tP", "PG\tIP"), "objects 'IP' contains 'I'; only the letters PGVOLAET"),
+        ("phrases", "common\tgreeting\thello\tbonjour", "use 'greeting' is unknown; must be one of adverb, opening"),
+        ("names", "ship\tmiddle\tba da", "part 'middle' of ship; the parts must be first, middle, last in this order"),
+        ("names", "boat\tfirst\tba da", "kind 'boat' is unknown; must be one of feminine, masculine, surname"),
         ("irregular_verbs", "aller\tvais vas va\t\tir\tallé", "present and subjunctive need six forms"),
     ],
 )
@@ -98,9 +102,12 @@ def test_a_bad_line_is_reported(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", ": no header; write ending, present, subjunctive, future, participle, separated by tabs"),
-        (b"# a comment\nending\tpresent\n", ", line 2: the header is 'ending\\tpresent'; write ending, present, sub"),
-        (b"\xe9\n", ", line 1: not UTF-8 at byte 0; convert it first"),
+        (b"", ": no header; must be ending, present, subjunctive, future, participle, separated by tabs"),
+        (
+            b"# a comment\nending\tpresent\n",
+            ", line 2: invalid header 'ending\\tpresent'; must be ending, present, sub",
+        ),
+        (b"\xe9\n", ", line 1: not UTF-8 at byte 0; convert"),
     ],
 )
 def test_a_bad_table_is_reported(tmp_path: Path, content: bytes, said: str) -> None:
@@ -121,5 +128,5 @@ def test_a_bad_table_ends_the_command(
     monkeypatch.setattr(tables.read_table, "__defaults__", (tmp_path / "lexicon",))
     entries.harbour_domain.cache_clear()
     assert main(["demo", "make", "--output-dir", str(tmp_path / "out"), "--scale", "0.01"]) == 2
-    assert "nouns.tsv, line 1: the header is 'domain'; write domain, class" in capsys.readouterr().err
+    assert "nouns.tsv, line 1: invalid header 'domain'; must be domain, class" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

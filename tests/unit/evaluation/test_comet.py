@@ -71,7 +71,7 @@ def test_a_model_that_cannot_be_loaded(tmp_path, comet, capsys):
     (tmp_path / "bad.ckpt").touch()
     with pytest.raises(AssertionError):
         run(tmp_path, model=f"{tmp_path}/bad.ckpt")
-    assert "COMET cannot load this model ('no such key" in capsys.readouterr().err
+    assert "COMET cannot load the model ('no such key" in capsys.readouterr().err
 
 
 def test_without_the_package(tmp_path, monkeypatch, capsys):

@@ -102,7 +102,7 @@ def test_counts_are_those_of_the_table(tmp_path):
     wanted = [("a", "x"), ("a", "x y"), ("a", "z"), ("b", "x")]
     assert pair_counts(table, wanted) == {("a", "x"): 2.0, ("a", "x y"): 0.0, ("a", "z"): 0.0}
     table.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 y |||\n")
-    with pytest.raises(InputError, match="line 1: a count is not a number"):
+    with pytest.raises(InputError, match="line 1: non-numeric count"):
         pair_counts(table, wanted)
 
 
@@ -181,7 +181,7 @@ def test_without_details_texts_of_any_system_do(folder):
         (lambda folder, words: words[:-2], None),
         (lambda folder, words: [word for word in words if word not in ("--source", f"{folder}/in.txt")], "--source"),
         (lambda folder, words: [w.replace("other.details", "ref.txt") for w in words], "is this an n-best list"),
-        (lambda folder, words: [w.replace("in.txt", "ref.txt") for w in words], "the phrases differ"),
+        (lambda folder, words: [w.replace("in.txt", "ref.txt") for w in words], "the phrases do not match"),
         (lambda folder, words: [*words, "--model-dir", f"{folder}/none"], "no such directory"),
     ],
 )  # fmt: skip
@@ -195,7 +195,7 @@ def test_details_of_another_model_are_refused(folder, capsys):
     for name in ("other.details", "other.out"):
         (folder / name).write_text((folder / name).read_text().replace("d", "e"))
     assert main(command(folder, *details(folder))) == 2
-    assert "the model has no phrases for sentence" in capsys.readouterr().err
+    assert "the model cannot translate sentence" in capsys.readouterr().err
 
 
 def test_interchanged_details_are_refused(folder, capsys):
@@ -203,7 +203,7 @@ def test_interchanged_details_are_refused(folder, capsys):
     place = words.index("--details")
     words[place + 1 : place + 3] = words[place + 2 : place : -1]
     assert main(words) == 2
-    assert "has another translation than the output; give the details file" in capsys.readouterr().err
+    assert "the translation differs from that in the output; use the details file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,6 @@ def test_command(tmp_path, capsys):
     capsys.readouterr()
     (tmp_path / "short").write_text("a\n")
     assert main(["evaluation", "oracle", *files, "--reference", f"{tmp_path}/short", *outputs]) == 2
-    assert "has sentence 2, but the references have 1, from 0 on" in capsys.readouterr().err
+    assert "has sentence 2, but the references have only 1" in capsys.readouterr().err
     assert main(["evaluation", "oracle", *files, f"{tmp_path}/short", *outputs]) == 2
     assert "short: has 1 lines, but " in capsys.readouterr().err

@@ -114,9 +114,9 @@ def test_score_files_made_by_hand_have_no_run(results):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--network", "rnn"], "write NAME=MODEL=HISTORY"),
+        (["--network", "rnn"], "must be NAME=MODEL=HISTORY"),
         (["--inputs", "not/there.fr"], "not/there.fr: no such file"),
-        (["--joint", "both"], "write NAME=A+B"),
+        (["--joint", "both"], "must be NAME=A+B"),
     ],
 )
 def test_refusals(results, capsys, options, sentence):

@@ -171,7 +171,7 @@ def test_features_that_the_paper_does_not_know(tmp_path):
 @pytest.mark.parametrize("features", ["rnn", "=rnn", "rnn=rnn+"])
 def test_features_that_nobody_knows(tmp_path, capsys, features):
     assert main(command(tmp_path, write(tmp_path, *ALL), "--features", features)) == 2
-    assert "write SYSTEM=A+B" in capsys.readouterr().err
+    assert "must be SYSTEM=A+B" in capsys.readouterr().err
 
 
 def test_differences_to_the_system_without_the_last_feature(tmp_path):
@@ -346,9 +346,9 @@ def test_refuses_sacrebleu_of_some_runs_only(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("joint", "said"),
     [
-        ("both", "write NAME=A+B"),
-        ("both=", "write NAME=A+B"),
-        ("=test+more", "write NAME=A+B"),
+        ("both", "must be NAME=A+B"),
+        ("both=", "must be NAME=A+B"),
+        ("=test+more", "must be NAME=A+B"),
         ("both=test", "two or more"),
         ("both=test+test", "two or more"),
         ("both=test+other", "there is no score file for the test set other"),

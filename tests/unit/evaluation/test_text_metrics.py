@@ -90,7 +90,7 @@ def test_the_table_has_them(tmp_path):
     assert described["ter_diff_baseline"] == "TER minus that of the baseline; lower is better"
     for kind in ("md", "html"):
         text = (tmp_path / "out" / f"table1.{kind}").read_text()
-        assert text.count("Other metrics") == 4
+        assert text.count("Other metrics on ") == 4
         assert all(label in text for label in ("chrF++", "TER", f"{frame.loc[('rnn', 'test')]['ter']:.2f}"))
 
 

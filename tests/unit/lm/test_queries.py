@@ -12,6 +12,7 @@ import pytest
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.lm import queries
+from rnnsmt.lm.arpa import read_arpa
 from rnnsmt.lm.queries import AutomatonQueries, KenLmQueries, Queries, load_queries, measure
 
 from ..search.twin import TARGET, arpa_text
@@ -55,6 +56,23 @@ def test_random_models(tmp_path: Path, both: Callable, seed: int) -> None:
     for _ in range(300):
         lines.append(rng.choice(BLANKS).join(rng.choices(words, k=rng.randint(0, 12))) + rng.choice(["", *BLANKS]))
     assert_same_bits(*both(path), [line.encode() for line in lines])
+
+
+def test_a_model_of_order_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """lmplz writes such models, and KenLM refuses to load them; the automaton answers."""
+    text, path = tmp_path / "text", tmp_path / "lm.arpa.gz"
+    text.write_text("a b a\nb a c\n")
+    assert main(["lm", "estimate", "--input", str(text), "--output", str(path), "--order", "1"]) == 0
+    assert "KenLM" in capsys.readouterr().err
+    with pytest.raises(OSError, match="at least a bigram"):
+        kenlm.Model(str(path))
+    model, arpa = load_queries(path), read_arpa(path)
+    assert model.order == 1
+    probs = dict(zip(arpa.words.strings(), arpa.log10_probs[0].tolist(), strict=True))
+    (score,) = model.line_scores([b"a c d"])
+    assert score == pytest.approx(sum(probs[word] for word in (b"a", b"c", b"<unk>", b"</s>")))
+    assert [unknown for _, unknown in model.word_scores([b"a c d"])] == [False, False, True, False]
+    assert main(["lm", "perplexity", "--lm", str(path), "--input", str(text), "--output", str(tmp_path / "p")]) == 0
 
 
 def test_a_model_of_order_5(moses_fixture: Path, tmp_path: Path, both: Callable) -> None:

@@ -203,7 +203,11 @@ def test_perplexity_by_hand(tmp_path: Path) -> None:
         (None, b"word\n", ["lm.arpa", "no such file"]),
         (b"", b"word\n", ["lm.arpa", "cannot load"]),
         (b"this is text\n", b"word\n", ["lm.arpa", "cannot load"]),
-        (b"\\data\\\nngram 1=4\n\n\\1-grams:\n-2\t<unk>\n", b"word\n", ["lm.arpa", "cannot load"]),
+        (
+            b"\\data\\\nngram 1=4\n\n\\1-grams:\n-2\t<unk>\n",
+            b"word\n",
+            ["lm.arpa", "1 1-grams, but the header counts 4"],
+        ),
         (b"good", b"", ["text", "no lines"]),
         (b"good", b"ok\n\xff\n", ["text", "line 2", "not UTF-8"]),
         (b"good", None, ["text", "no such file"]),

@@ -28,7 +28,7 @@ def test_all_mistakes_are_named(config):
     config["nnjm"]["settings"] = {"weight_decay": 0.1, "optimiser": "sgd"}
     config["scorers"]["mine"] = {"variant": "supplementary", "dropout": 0.2}
     lstm, joint, scorer = setting_mistakes(Systems(config))
-    assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: needs held-out pairs")
+    assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: requires held-out pairs")
     assert joint.startswith("nnjm.settings: --weight-decay 0.1: ")
     assert scorer.startswith("mine: --dropout 0.2: cannot be combined with the other settings")
 

@@ -81,7 +81,7 @@ def test_a_run_that_has_finished(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("place", "message"), [("none", "no such directory"), (".", "no run of the workflow in this directory")]
+    ("place", "message"), [("none", "no such directory"), (".", "no workflow run found in this directory")]
 )
 def test_folders_without_a_run(tmp_path, capsys, place, message):
     assert main(["status", "--directory", str(tmp_path / place)]) == 2

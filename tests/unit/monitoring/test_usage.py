@@ -62,4 +62,4 @@ def test_usage_of_a_run(tmp_path, capsys):
 
 def test_no_run(tmp_path, capsys):
     assert main(["usage", "--directory", str(tmp_path)]) == 2
-    assert "no run of the workflow in this directory" in capsys.readouterr().err
+    assert "no workflow run found in this directory" in capsys.readouterr().err

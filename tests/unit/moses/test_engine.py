@@ -62,7 +62,7 @@ def test_programs_are_found_below_the_installation_and_on_the_path(home, tmp_pat
     (tmp_path / "linked/scripts").symlink_to(home / "scripts")
     assert Installation(tmp_path / "linked").program("score") == home / "bin/score"  # where the script calls it
     (tmp_path / "with blank").mkdir()
-    with pytest.raises(InputError, match="do not support paths with blanks"):
+    with pytest.raises(InputError, match="do not support paths with spaces"):
         Installation(tmp_path / "with blank")
     with pytest.raises(InputError, match="not a directory"):
         Installation(tmp_path / "none")
@@ -89,7 +89,7 @@ def test_the_decoder_is_tried(home, tmp_path):
         InputError, match=r"LM of order 7.*compiled for 6; build a newer Moses, with --max-kenlm-order=7"
     ):
         try_decoder(old, 7)
-    with pytest.raises(InputError, match="does not run"):
+    with pytest.raises(InputError, match="cannot be run"):
         try_decoder(tmp_path / "none", 5)
     with pytest.raises(InputError, match="cannot translate a word"):
         try_decoder(script(tmp_path / "mute", "cat > /dev/null; echo b"), 5)
@@ -243,10 +243,10 @@ def test_what_moses_has_not(home, model, tmp_path, capsys):
     outputs = ["--output", f"{tmp_path}/o", "--output-details", f"{tmp_path}/d", "--report", f"{tmp_path}/r"]
     command = ["moses", "decode", "--ini", f"{model}/cslm.ini", "--input", f"{tmp_path}/text", *outputs]
     assert main([*command, "--moses-home", str(home), "--program-log", f"{tmp_path}/log"]) == 2
-    assert "has no continuous-space LM" in capsys.readouterr().err
+    assert "does not support a continuous-space LM" in capsys.readouterr().err
     (model / "cslm.ini").write_text(text.replace("CSLM", "NNJM"))
     assert main([*command, "--moses-home", str(home), "--program-log", f"{tmp_path}/log"]) == 2
-    assert "does not read NNJM; write the network for Moses with `nnjm export-nplm`" in capsys.readouterr().err
+    assert "does not support NNJM; convert the network with `nnjm export-nplm`" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -288,7 +288,7 @@ def run_again(command: list[str], folder: Path, capsys: pytest.CaptureFixture[st
     assert (folder / "history.json").read_bytes() == before
     log = (folder / "log").read_text()
     assert main([*command, "--nbest", "50"]) == 0
-    assert "in this directory had other settings; starting over; changed: nbest" in capsys.readouterr().err
+    assert "in this directory had different settings; starting again; changed: nbest" in capsys.readouterr().err
     assert "--continue" not in (folder / "log").read_text()[len(log) :]
     assert main(command) == 0
     assert (folder / "history.json").read_bytes() == before

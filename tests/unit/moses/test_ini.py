@@ -109,7 +109,7 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
         ("[stakc]\n100\n", r"\[stakc\] 100"),
         (
             "[mapping]\n0 T 0\n1 T 1\n",
-            r"\[mapping\] 0 T 0, 1 T 1: .* every phrase table is an alternative of its own; use 0 T 0$",
+            r"\[mapping\] 0 T 0, 1 T 1: .* the phrase tables are independent alternatives; use 0 T 0$",
         ),
     ],
 )
@@ -184,7 +184,7 @@ def test_weights_of_further_columns(tmp_path: Path, capsys: pytest.CaptureFixtur
     ini = MosesIni.read(tmp_path / "moses.ini")
     assert ini.weights["TranslationModel0"] == [0.2, 0.2, 0.2, 0.2, 0.2, -0.5]
     assert main([*words, "0.2"]) == 2
-    assert "1 given, but --num-features 6 leaves 2 columns" in capsys.readouterr().err
+    assert "2 scores after the fourth" in capsys.readouterr().err
 
 
 def test_further_language_models_are_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

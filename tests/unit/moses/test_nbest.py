@@ -40,13 +40,13 @@ def test_nbest_file(tmp_path):
     ("line", "said"),
     [
         ("", "is this an n-best list"),
-        ("0 ||| a ||| LM0= 1", "is not of the form .number .* score.; is this"),
-        ("x ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "is not of the form .number"),
+        ("0 ||| a ||| LM0= 1", "expected .number .* score.; is this"),
+        ("x ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "expected .number"),
         ("0 ||| a ||| LM0= -1 TM0= 1 y ||| 0", "could not convert"),
         ("0 ||| a ||| LM0= -1 TM0= 1 nan ||| 0", "not finite"),
-        ("0 ||| a ||| LM0= -1 TM0= 1 ||| 0", "other features"),
-        ("0 ||| a ||| LM0= -1 XX0= 1 2 ||| 0", "other features"),
-        ("-1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "is not of the form .number"),
+        ("0 ||| a ||| LM0= -1 TM0= 1 ||| 0", "the features differ"),
+        ("0 ||| a ||| LM0= -1 XX0= 1 2 ||| 0", "the features differ"),
+        ("-1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "expected .number"),
         ("1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "sort the list"),
     ],
 )
@@ -159,13 +159,13 @@ def test_other_segmentations_are_refused(text):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("0 ||| x y ||| LM0= -1 ||| -1", "differ from the sentence"),
-        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0", "differ from the sentence"),
-        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "differ from the sentence"),
-        ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "differ from the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1", "do not match the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0", "do not match the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "do not match the sentence"),
+        ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "do not match the sentence"),
         ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=2", "do not follow"),
         ("2 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=1", "the text has 2 lines"),
-        ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "differ from the sentence"),
+        ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "do not match the sentence"),
     ],
 )
 def test_details_of_another_text_are_refused(tmp_path, line, said):

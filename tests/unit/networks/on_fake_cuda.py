@@ -19,6 +19,7 @@ from rnnsmt.rnn.generation import beam_search, sample_targets
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
 from rnnsmt.seq2seq.translation_scores import Scorer
+from rnnsmt.seq2seq.units import Words
 
 from ..fake_cuda import CudaTensor, Device, MixedDevicesError
 from ..launches import WORDS, counts_of_update, cslm_trainer, make_pairs, make_text, pairs_of, rnn_trainer
@@ -158,7 +159,7 @@ def test_what_is_no_graph_is_launched(pairs, setup, capsys, problem):
     assert close(trainers[0].flat, trainers[1].flat)
     said = capsys.readouterr().err
     expected = {"waits": "the capture failed: ", "differs": "away from the launched one"}[problem]
-    assert said.count("CUDA graphs are not used") == said.count(expected) == 1
+    assert said.count("CUDA graphs are disabled") == said.count(expected) == 1
 
 
 @pytest.mark.parametrize("setting", [{"dropout": 0.2}, {"sampled_classes": 20}, {"variant": "supplementary"}])
@@ -242,7 +243,7 @@ def test_ngrams_of_the_search(normalize, launches):
 
 @pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
 def test_scores_of_an_lstm(setup):
-    source, target = (Vocabulary([f"w{k}" for k in range(n - 3)]) for n in (40, 70))
+    source, target = (Words(Vocabulary([f"w{k}" for k in range(n - 3)])) for n in (40, 70))
     rng = np.random.default_rng(1)
     ours = [np.array([*rng.integers(1, 39, 6), 39], np.int32) for _ in range(3)]
     theirs = [[np.array([*rng.integers(1, 69, 5), 69], np.int32) for _ in range(4)] for _ in range(3)]

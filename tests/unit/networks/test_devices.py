@@ -54,8 +54,8 @@ def test_processes_that_train_together_tell_the_others_which_gpu_they_take(taken
     held += taken
     taken.clear()
     assert devices.take_gpu(0) == 0
-    assert "GPU 0: is also used by another rnnsmt process" in capsys.readouterr().err
-    with pytest.raises(InputError, match="process 3 of this machine has no GPU that is not used by another process"):
+    assert "GPU 0: is shared with another rnnsmt process" in capsys.readouterr().err
+    with pytest.raises(InputError, match="no free GPU for process 3 on this machine"):
         devices.take_gpu(3)
     assert len(held) == 2
 
@@ -118,7 +118,7 @@ def test_auto_says_where_a_gpu_is_missing(tmp_path, monkeypatch, capsys, environ
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert str(devices.set_up_device("auto", 1)) == "the CPU, products of float32 factors"
     error = capsys.readouterr().err
-    assert error.startswith("--device auto: the CPU is used, because torch finds no GPU although") == bool(said)
+    assert error.startswith("--device auto: using the CPU, because torch finds no GPU although") == bool(said)
     assert said in error
     devices.set_up_device("cpu", 1)
     assert not capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_an_interrupted_directory_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "test-0"}, "written by another version; prepare it again"),
+        ({"format": "test-0"}, "written by a different version; prepare it again"),
         ({"pairs": 4}, "source.words.npy and source.offsets.npy are inconsistent"),
         ({"target classes": EOS}, "target.words.npy and target.offsets.npy are inconsistent"),
     ],
@@ -84,7 +84,7 @@ def test_a_damaged_number_is_refused(tmp_path: Path) -> None:
     assert open_id_directory(tmp_path, PAIRS).stats["distinct unknown words"] == 17
     path = tmp_path / "pairs.json"
     path.write_text(path.read_text().replace("17", "37"))
-    with pytest.raises(InputError, match="its values are not those that were written; prepare it again"):
+    with pytest.raises(InputError, match=r"checksum mismatch\); prepare it again"):
         open_id_directory(tmp_path, PAIRS)
 
 

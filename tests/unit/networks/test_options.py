@@ -13,9 +13,9 @@ from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.rnn.settings import PRESETS as RNN
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ
 
-CHAPTERS = {"rnn": RNN, "cslm": CSLM, "seq2seq": SEQ2SEQ}
+PACKAGES = {"rnn": RNN, "cslm": CSLM, "seq2seq": SEQ2SEQ}
 
-PRESETS = pytest.mark.parametrize(("chapter", "presets"), CHAPTERS.items(), ids=CHAPTERS)
+PRESETS = pytest.mark.parametrize(("package", "presets"), PACKAGES.items(), ids=PACKAGES)
 
 
 def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
@@ -28,7 +28,7 @@ def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 @PRESETS
-def test_every_setting_has_a_help_text(chapter: str, presets: Mapping[str, TrainingSettings]) -> None:
+def test_every_setting_has_a_help_text(package: str, presets: Mapping[str, TrainingSettings]) -> None:
     for settings in presets.values():
         assert [field.name for field in fields(settings)] == list(settings.described())  # type: ignore[arg-type]
     for name, setting in settings.described().items():
@@ -37,8 +37,8 @@ def test_every_setting_has_a_help_text(chapter: str, presets: Mapping[str, Train
 
 @PRESETS
 @pytest.mark.parametrize("stage", ["train", "describe"])
-def test_help_lists_the_value_of_every_preset(chapter, stage, presets, capsys, monkeypatch) -> None:
-    lines = help_lines(f"{chapter} {stage}", capsys, monkeypatch)
+def test_help_lists_the_value_of_every_preset(package, stage, presets, capsys, monkeypatch) -> None:
+    lines = help_lines(f"{package} {stage}", capsys, monkeypatch)
     for name, setting in presets["demo"].described().items():
         text = setting.help
         shown = lines[option(name)]

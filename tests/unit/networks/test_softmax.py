@@ -108,7 +108,7 @@ def test_sums_of_any_size(top: float) -> None:
     for order in (slice(None), slice(None, None, -1)):
         tops, totals = np.full(1, -np.inf, np.float32), np.zeros(1)
         for part in np.array_split(np.ascontiguousarray(units[:, order]), 7, axis=1):
-            add_exponentials(np.ascontiguousarray(part), tops, totals)
+            add_exponentials(part.copy(), np.zeros(part.shape[1], np.float32), tops, totals)
         expected = np.logaddexp.reduce(units.astype(np.float64), axis=1)
         assert tops + np.log(totals) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
@@ -116,10 +116,10 @@ def test_sums_of_any_size(top: float) -> None:
 def test_a_row_does_not_depend_on_the_others() -> None:
     units = np.random.default_rng(1).normal(0, 5, (9, 700)).astype(np.float32)
     tops, totals = np.full(9, -np.inf, np.float32), np.zeros(9)
-    add_exponentials(units, tops, totals)
+    add_exponentials(units, np.zeros(units.shape[1], np.float32), tops, totals)
     for row in range(9):
         top, total = np.full(1, -np.inf, np.float32), np.zeros(1)
-        add_exponentials(units[row : row + 1], top, total)
+        add_exponentials(units[row : row + 1], np.zeros(units.shape[1], np.float32), top, total)
         assert (top[0], total[0]) == (tops[row], totals[row])
 
 
@@ -149,7 +149,7 @@ def test_no_number_of_either_sign(sign: float) -> None:
     units = np.linspace(-3.0, 3.0, 200, dtype=np.float32)[None, :].copy()
     units[0, 70] = np.copysign(np.float32(np.nan), np.float32(sign))
     tops, totals = np.full(1, -np.inf, np.float32), np.zeros(1)
-    add_exponentials(units, tops, totals)
+    add_exponentials(units, np.zeros(units.shape[1], np.float32), tops, totals)
     assert np.isnan(tops + np.log(totals)).all()
     rounded = torch.from_numpy(units).bfloat16().view(torch.uint16).numpy()
     out = np.zeros(1, np.float32)

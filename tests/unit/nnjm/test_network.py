@@ -322,7 +322,10 @@ def test_four_directions_on_lists(toy, system, tmp_path, capsys):
     (system / "inverse.ini").write_text((system / "with.ini").read_text().replace("nnjm.pt", str(models[2])))
     line = ["search", "decode", "--ini", system / "inverse.ini", "--input", system / "in", "--output", tmp_path / "o"]
     assert main([str(part) for part in line]) == 2
-    assert "has direction inverse, and the search needs direct; use nnjm rescore" in capsys.readouterr().err
+    assert (
+        "has the direction inverse, but the search requires direct; rescore n-best lists with nnjm rescore"
+        in capsys.readouterr().err
+    )
 
 
 def test_tuning_with_a_joint_model(system, tmp_path):

@@ -167,10 +167,10 @@ def test_scores_have_the_floor_of_moses(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"direction": "inverse"}, "has direction inverse, and Moses needs direct"),
-        ({"self_normalised": False}, "is not self-normalised, and Moses does not normalise; train it with"),
-        ({"vocabulary": Vocabulary(["v", "<s>", "w", "x"])}, "has the word <s>, which is a special entry"),
-        ({"source_vocabulary": Vocabulary(["<unk>", "b", "c"])}, "has the word <unk>"),
+        ({"direction": "inverse"}, "has the direction inverse, but Moses requires direct"),
+        ({"self_normalised": False}, "is not self-normalised, but Moses does not normalise scores; train it with"),
+        ({"vocabulary": Vocabulary(["v", "<s>", "w", "x"])}, "contains the word <s>, which is reserved"),
+        ({"source_vocabulary": Vocabulary(["<unk>", "b", "c"])}, "contains the word <unk>"),
     ],
 )
 def test_networks_that_moses_cannot_have(tmp_path, capsys, changes, said):
@@ -189,22 +189,22 @@ def test_networks_that_moses_cannot_have(tmp_path, capsys, changes, said):
         ("model.nplm", "ngram_size 8\n", "", "ngram_size in \\config is missing"),
         ("model.nplm", "num_hidden 6", "num_hidden 999999999", "not a size"),
         ("model.nplm", "num_hidden 6", "num_hidden 0", "has one hidden layer"),
-        ("model.nplm", "num_hidden 6", "num_hidden 7", "rows than the 7 of \\config"),
-        ("model.nplm", "num_hidden 6", "num_hidden 5", "has more rows than the 5"),
+        ("model.nplm", "num_hidden 6", "num_hidden 7", "rows, but \\config specifies 7"),
+        ("model.nplm", "num_hidden 6", "num_hidden 5", "has more rows, but \\config specifies 5"),
         ("model.nplm", "rectifier", "hardtanh", "version 1 with tanh or rectifier is supported"),
         ("model.nplm", "version 1", "version 2", "has version 2"),
-        ("model.nplm", "\\hidden_biases 2", "\\other", "has no \\hidden_biases 2; networks of NPLM 0.3"),
+        ("model.nplm", "\\hidden_biases 2", "\\other", "has no \\hidden_biases 2; not a network of NPLM 0.3"),
         ("model.nplm", "\\hidden_biases 2", "\\hidden_biases 1", "has \\hidden_biases 1 twice"),
         ("model.nplm", "\\end", "", "ends before \\end"),
         ("model.nplm", "\\output_biases\n", "\\output_biases\nnan\n", "more rows"),
         ("model.nplm", "\\output_biases\n-0.5", "\\output_biases\n1e99", "NaN or infinite"),
         ("model.nplm", "\\output_biases\n-", "\\output_biases\nx", "non-numeric value"),
-        ("model.nplm", "output_vocab_size 8", "output_vocab_size 9", "rows than the 9"),
-        ("vocab.source", "b\n", "b\nB\n", "and 7 source words; give those that it was trained with"),
+        ("model.nplm", "output_vocab_size 8", "output_vocab_size 9", "rows, but \\config specifies 9"),
+        ("vocab.source", "b\n", "b\nB\n", "and 7 source words; use those that it was trained with"),
         ("vocab.target", "<unk>\n", "", "does not begin with <unk>"),
-        ("vocab.target", "u\n", "w\n", "line 5: a duplicate word"),
-        ("vocab.target", "u\n", "u u\n", "line 4: a duplicate word, or not one word"),
-        ("info", "m 2", "m 3", "order 3 and a window of 3 words on each side make 10"),
+        ("vocab.target", "u\n", "w\n", "line 5: duplicate word"),
+        ("vocab.target", "u\n", "u u\n", "line 4: duplicate word, or more than one word"),
+        ("info", "m 2", "m 3", "order 3 and a window of 3 words on each side correspond to 10"),
         ("info", "m 2", "m two", "needs the lines `m WINDOW` and `n ORDER`"),
     ],
 )
@@ -278,18 +278,18 @@ def test_the_ini_in_both_directions(system, tmp_path, capsys):
     assert MosesIni.read(tmp_path / "elsewhere.ini").is_same_model(ini)
     command = ["search", "decode", "--ini", f"{system}/bad.ini", "--input", f"{tmp_path}/input", "--output", "x"]
     for old, new, said in [
-        (" order=3", "", "NNJM0 has no order=; BilingualNPLM needs it"),
+        (" order=3", "", "NNJM0 has no order=, which BilingualNPLM requires"),
         ("source_window=2", "source_window=-2", "has source_window=-2; it must be a number"),
-        (" target_vocab=nplm/vocab.target", "", "NNJM0 has no target_vocab=; BilingualNPLM needs it"),
+        (" target_vocab=nplm/vocab.target", "", "NNJM0 has no target_vocab=, which BilingualNPLM requires"),
         ("nplm/vocab.source", "none", "the file of NNJM0 is missing: "),
-        ("order=3", "order=4", "has ngram_size 8, but order 4 and a window of 2 words on each side make 9"),
+        ("order=3", "order=4", "has ngram_size 8, but order 4 and a window of 2 words on each side correspond to 9"),
     ]:
         (system / "bad.ini").write_text(text.replace(line, line.replace(old, new)))
         assert main(command) == 2
         assert said in capsys.readouterr().err
     common = ["moses", "ini", "--model-dir", str(system), "--output", f"{tmp_path}/x", "--nplm", "nplm/model.nplm"]
     assert main([*common, "--nnjm", "lm.arpa"]) == 2
-    assert "give one; both are the joint model" in capsys.readouterr().err
+    assert "cannot be combined, because both specify the joint model" in capsys.readouterr().err
 
 
 def test_the_feature_is_that_of_moses(system, tmp_path):

@@ -1,4 +1,4 @@
-"""A slow plain-Python twin of the phrase chapter, written from the definitions, to compare with."""
+"""A slow plain-Python twin of the package phrases, written from the definitions, to compare with."""
 
 from collections import Counter, defaultdict
 from itertools import product

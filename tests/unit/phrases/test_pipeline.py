@@ -260,6 +260,7 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     corpus = [write_corpus(tmp_path, pairs)]
     whole = build(tmp_path, corpus)
     monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
+    monkeypatch.setattr("rnnsmt.phrases.extraction.EXTRACTED_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 17)
     monkeypatch.setattr("rnnsmt.phrases.table.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
@@ -335,7 +336,9 @@ def test_numbers_are_printed_as_c_does(value):
         assert buffer[:end].tobytes().decode() == f"{number:.6g}"
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 1 / 1024, 0.5, 999999.5, 0.9999995, 0.99999949999, 1e-4, 9.99999999e-5])
+@pytest.mark.parametrize(
+    "value", [0.0, 1.0, 1 / 1024, 0.5, 999999.5, 0.9999995, 0.99999949999, 999.999499999, 9.999995, 1e-4, 9.99999999e-5]
+)
 def test_numbers_at_the_edges(value):
     buffer = np.zeros(32, np.uint8)
     assert buffer[: put_number(buffer, 0, value)].tobytes().decode() == f"{value:.6g}"

@@ -164,7 +164,7 @@ MISTAKES = {
     ),
     "scorers called as directories": (
         lambda c: c["scorers"].update(corpus={}, systems={}),
-        ["scorers.corpus: the name is used by the workflow", "scorers.systems: the name is used by the workflow"],
+        ["scorers.corpus: this name is reserved", "scorers.systems: this name is reserved"],
     ),
     "a word for a number": (
         lambda c: c["tuning"].update(runs="three"),
@@ -202,21 +202,21 @@ MISTAKES = {
     "a missing name": (lambda c: c["corpora"][0].pop("name"), ["corpora[0]: name missing"]),
     "a name with a slash": (lambda c: c["corpora"][0].update(name="a/b"), ["corpora[0].name: 'a/b' does not match"]),
     "two of a name": (lambda c: c["corpora"][0].update(name="general"), ["corpora: 2 corpora are named general"]),
-    "a missing side": (lambda c: c["corpora"][0].pop("source"), ["corpora[0] (harbour): source missing"]),
+    "a missing side": (lambda c: c["corpora"][0].pop("source"), ["corpora[0] (harbour): source is missing"]),
     "neither sides nor a file": (
         lambda c: (c["corpora"][0].pop("source"), c["corpora"][0].pop("target")),
-        ["corpora[0] (harbour): target missing; name the file of each side, or one file with both sides (file)"],
+        ["corpora[0] (harbour): target is missing; specify source and target, or file (one file with both)"],
     ),
     "a file and its sides": (
         lambda c: c["corpora"][0].update(file="a.tmx", columns=[2, 2]),
         [
-            "corpora[0] (harbour): file contains both sides; remove source and target, or file",
+            "corpora[0] (harbour): file cannot be combined with source and target; remove one of them",
             "corpora[0] (harbour): columns: source and target are the same column",
         ],
     ),
     "both sides of monolingual text": (
         lambda c: c["corpora"].__setitem__(2, {"name": "gazette", "role": "mono", "file": "a.tsv"}),
-        ["corpora[2] (gazette): file is for text with both sides; name the file of a corpus of role mono with target"],
+        ["corpora[2] (gazette): file is not allowed for role mono; use target"],
     ),
     "a download of the sides of a file": (
         lambda c: c["corpora"].__setitem__(
@@ -228,7 +228,7 @@ MISTAKES = {
                 "download": {"target": {"url": "http://a/b", "sha256": None}},
             },
         ),
-        ["corpora[0] (harbour): download.target needs target; with file, write download: {file: ...}"],
+        ["corpora[0] (harbour): download.target requires target; with file, use download: {file: ...}"],
     ),
     "a member of one side": (
         lambda c: c["corpora"].__setitem__(
@@ -236,9 +236,15 @@ MISTAKES = {
         ),
         ["corpora[0].members: target missing"],
     ),
-    "a side too many": (lambda c: c["corpora"][2].update(source="x"), ["corpora[2] (gazette): a corpus of role mono"]),
-    "keep on dev": (lambda c: c["corpora"][3].update(keep="all"), ["corpora[3] (harbour-dev): keep is for training"]),
-    "no test set": (lambda c: c["corpora"].pop(), ["corpora: at least one corpus of role test is needed"]),
+    "a side too many": (
+        lambda c: c["corpora"][2].update(source="x"),
+        ["corpora[2] (gazette): source is not allowed for role mono"],
+    ),
+    "keep on dev": (
+        lambda c: c["corpora"][3].update(keep="all"),
+        ["corpora[3] (harbour-dev): keep is allowed for training"],
+    ),
+    "no test set": (lambda c: c["corpora"].pop(), ["corpora: at least one corpus of role test is required"]),
     "a test set called dev": (lambda c: c["corpora"][4].update(name="dev"), ["corpora: the name dev is reserved"]),
     "an unknown system": (
         lambda c: c.update(compare=["baselin"]),
@@ -268,7 +274,7 @@ MISTAKES = {
     "a language model of a test set, one of nothing known": (
         lambda c: c["lm"].update(models={"near": ["harbour", "harbour-dev"], "far": ["gazete"]}),
         [
-            "lm.models.near: harbour-dev: a corpus of role dev is for tuning and tests; did you mean harbour?",
+            "lm.models.near: harbour-dev: role dev is not for training text; did you mean harbour?",
             "lm.models.far: gazete: no such corpus; did you mean gazette?",
         ],
     ),
@@ -278,7 +284,7 @@ MISTAKES = {
     ),
     "nothing to interpolate": (
         lambda c: c["lm"].update(interpolate=True),
-        ["lm.interpolate: needs further models in lm.models"],
+        ["lm.interpolate: requires additional models in lm.models"],
     ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
@@ -286,7 +292,7 @@ MISTAKES = {
     ),
     "a joint of one": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "harbour-test"]),
-        ["evaluation.joint.all: two or more different test sets are needed"],
+        ["evaluation.joint.all: two or more different test sets are required"],
     ),
     "a name that says something else": (
         lambda c: c["systems"].update(rnn={"features": ["wp"]}, baseline={"features": ["rnn", "cslm"]}),
@@ -302,11 +308,11 @@ MISTAKES = {
     ),
     "proposals without the network": (
         lambda c: c["systems"].update(mine={"features": ["proposals"]}),
-        ["systems.mine: proposals are scored by rnn only; use them with rnn, or with rnn and cslm"],
+        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these"],
     ),
     "proposals with a network that needs links": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "nnjm"]}),
-        ["systems.mine: proposals are scored by rnn only"],
+        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these features"],
     ),
     "a name that lacks the joint model": (
         lambda c: c["systems"].update(cslm_nnjm={"features": ["cslm"]}),
@@ -314,7 +320,7 @@ MISTAKES = {
     ),
     "proposals with another column": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
-        ["systems.mine: proposals are scored by rnn only"],
+        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these features"],
     ),
     "more proposals than the beam is wide": (
         lambda c: c["proposals"].update(nbest=11),
@@ -322,7 +328,7 @@ MISTAKES = {
     ),
     "a scorer with the name of something else": (
         lambda c: c["scorers"].update(cslm={}),
-        ["scorers.cslm: the name is used by the workflow itself"],
+        ["scorers.cslm: this name is reserved"],
     ),
     "trainings that cannot take turns": (
         lambda c: (c["networks"].update(seeds=2), c["tuning"].update(runs=3)),
@@ -339,7 +345,7 @@ MISTAKES = {
     "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is not a directory"]),
     "a test set to select by": (
         lambda c: c["corpora"][4].update(in_domain=True),
-        ["corpora[4] (harbour-test): in_domain would select training text by means of the test text"],
+        ["corpora[4] (harbour-test): in_domain is not allowed for role test"],
     ),
     "a code of three letters": (
         lambda c: c["languages"].update(source="eng", target="zz"),
@@ -367,11 +373,11 @@ MISTAKES = {
     ),
     "features and a network": (
         lambda c: c["systems"].update({"both": {"features": ["rnn"], "network": "lstm"}}),
-        ["systems.both: needs either features or a network of seq2seq.networks"],
+        ["systems.both: requires either features, or a network of seq2seq.networks"],
     ),
     "nothing of both": (
         lambda c: c["systems"].update({"none": {"ensemble": 2}}),
-        ["systems.none: needs either features or a network of seq2seq.networks"],
+        ["systems.none: requires either features, or a network of seq2seq.networks"],
     ),
     "rescored LSTMs": (
         lambda c: c["systems"].update({"lstm+lstm": {"network": "lstm", "rescores": "lstm"}}),
@@ -383,7 +389,7 @@ MISTAKES = {
     ),
     "a CSLM that translates alone": (
         lambda c: c["systems"].update({"alone": {"network": "cslm"}}),
-        ["systems.alone: cslm does not translate alone; add rescores, or use features: [cslm]"],
+        ["systems.alone: cslm cannot translate without a phrase-based system; add rescores, or use features: [cslm]"],
     ),
     "rescoring with joint models without tuned weights": (
         lambda c: c["systems"]["baseline+nnjm"].update(weight="even"),
@@ -391,7 +397,7 @@ MISTAKES = {
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),
-        ["systems.lstm: weight is for LSTMs that rescore another system; add rescores or remove weight"],
+        ["systems.lstm: weight is only for systems with rescores; add rescores or remove weight"],
     ),
     "features called LSTM": (
         lambda c: c["systems"].update({"lstm_rnn": {"features": ["rnn"]}}),
@@ -400,7 +406,7 @@ MISTAKES = {
     "LSTMs called RNN": (
         lambda c: c["systems"].update({"rnn": {"network": "lstm"}}),
         [
-            "systems.rnn: consists of LSTMs alone, which contradicts its name; choose another name",
+            "systems.rnn: the name suggests a phrase-based system, but the system has only LSTMs; choose another name",
         ],
     ),
     "an unknown system of Table 2": (
@@ -534,9 +540,9 @@ def test_a_folder_and_an_empty_file(config, folder):
     (folder / "test.fr").mkdir()
     config["alignment"]["external"] = "results"
     assert check(config, SCHEMA) == [
-        "alignment.external: results is a directory, a file is needed",
+        "alignment.external: results is a directory, not a file",
         "corpora[3] (harbour-dev): results/demo/dev.en is empty",
-        "corpora[4] (harbour-test): results/demo/test.fr is a directory, a file is needed",
+        "corpora[4] (harbour-test): results/demo/test.fr is a directory, not a file",
     ]
 
 

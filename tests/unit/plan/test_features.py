@@ -35,8 +35,8 @@ def test_the_registry():
     assert list(BY_NAME) == names
     for feature in REGISTRY:
         assert feature.is_column == bool(feature.scores or feature.per_text), "a column has files"
-        assert not feature.chapter or (feature.network and feature.title), "a chapter trains a network"
-        assert feature.is_scorer == (feature.chapter == "rnn")
+        assert not feature.package or (feature.network and feature.title), "a package trains a network"
+        assert feature.is_scorer == (feature.package == "rnn")
         if feature.scores:
             assert ("{network}" in feature.scores) == bool(feature.network)
         assert bool(feature.weight) == bool(feature.network and not feature.per_text), "counts start at 0"
@@ -115,7 +115,7 @@ def test_networks():
 def two_more(monkeypatch) -> None:
     """A registry with a further column without a network, and a third network in the search."""
     topic = SystemFeature(
-        "topic", "Topic", 0.25, network="topic", chapter="topic", title="Topic model", in_search=True,
+        "topic", "Topic", 0.25, network="topic", package="topic", title="Topic model", in_search=True,
         ini_settings=("unknown",), search_settings=("topic_cells",),
     )  # fmt: skip
     surplus = SystemFeature("surplus", "Surplus", 0.1, scores="results/phrases/surplus.npy")

@@ -121,11 +121,14 @@ def test_without_pytorch_the_baseline(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--demo", "--languages", "en", "de"], "--demo: the embedded corpus needs neither files nor --languages"),
+        (["--demo", "--languages", "en", "de"], "--demo cannot be combined with files or --languages"),
         (["--bitext", "train.en", "train.de"], "there is no corpus for dev and test; add --dev and --test"),
         (["--bitext", "a.txt", "b.txt"], "add --languages SOURCE TARGET"),
         (["--bitext", "train.en", "trian.de", "--dev", "dev.en", "dev.de", "--test", "t.en", "t.de"], "did you mean"),
-        (["--bitext", "train.en", "train.de", "dev.en"], "--bitext: 3 files; give one file with both sides, or two"),
+        (
+            ["--bitext", "train.en", "train.de", "dev.en"],
+            "--bitext: 3 files; specify one file with both languages, or two",
+        ),
         (["--languages", "eng", "de"], "--languages: eng is a three-letter code; did you mean en"),
     ],
 )
@@ -217,11 +220,14 @@ def test_a_moses_ini(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--moses-table", "table", "--demo"], "--moses-table: remove --demo, --languages and --profile"),
-        (["--moses-table", "table", "--mono", "a.en"], "from --bitext and --dev; remove --mono"),
-        (["--moses-table", "table", "--bitext", "a.en"], "give the source and the target file, once"),
+        (
+            ["--moses-table", "table", "--demo"],
+            "--moses-table cannot be combined with --demo, --languages or --profile",
+        ),
+        (["--moses-table", "table", "--mono", "a.en"], "only --bitext and --dev; remove --mono"),
+        (["--moses-table", "table", "--bitext", "a.en"], "exactly one source file and one target file"),
         (["--moses-table", "table", "--dev", "a.en", "b.fr"], "--dev: b.fr: no such file"),
-        (["--moses-table", "a.en"], "a.en, line 1: not of the form SOURCE ||| TARGET ||| SCORES"),
+        (["--moses-table", "a.en"], "a.en, line 1: expected SOURCE ||| TARGET ||| SCORES"),
         (["--moses-table", "t.minphr"], "is a binary phrase table"),
         (["--moses-table", "none.gz"], "none.gz"),
         (["--moses-table", "moses.ini"], "moses.ini"),

@@ -64,7 +64,7 @@ def test_a_directory_that_is_not_set_up(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--cores", "2"]) == 2
-    assert "config.yaml: no such file; set up a directory with `rnnsmt init DIR`" in capsys.readouterr().err
+    assert "config.yaml: no such file; create a run directory with `rnnsmt init DIR`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("status", [0, 1])

@@ -82,9 +82,9 @@ def _blocks(path, size):
         ("", "the table is empty"),
         ("a\n", "line 1: 1 field"),
         ("a ||| x ||| 1\n ||| x ||| 1\n", "line 2: the source phrase is empty"),
-        ("a ||| x ||| 1\na ||| x ||| 0.5\n", "line 2: this pair occurs twice"),
-        (f"a ||| x ||| 1\n{'a ' * 51}||| x ||| 1\n", "line 2: the source phrase has 51 words, the limit is 50"),
-        (f"a ||| x ||| 1\nb ||| {'x ' * 60}||| 1\n", "line 2: the target phrase has 60 words, the limit is 50"),
+        ("a ||| x ||| 1\na ||| x ||| 0.5\n", "line 2: duplicate phrase pair"),
+        (f"a ||| x ||| 1\n{'a ' * 51}||| x ||| 1\n", "line 2: the source phrase has 51 words, but the limit is 50"),
+        (f"a ||| x ||| 1\nb ||| {'x ' * 60}||| 1\n", "line 2: the target phrase has 60 words, but the limit is 50"),
         (b"a ||| \xff ||| 1\n", "not UTF-8"),
     ],
 )
@@ -125,5 +125,5 @@ def test_damaged_pairs(tmp_path):
         Pairs.open(folder)
     (folder / "vocab.target.txt").write_text(text)
     (folder / "pairs.json").write_text("[]")
-    with pytest.raises(InputError, match="written by another version"):
+    with pytest.raises(InputError, match="was written by a different version"):
         Pairs.open(folder)

@@ -109,7 +109,9 @@ def test_longer_phrases_than_the_network_takes(folder, tmp_path, capsys):
     save_model(tmp_path / "model.pt", RNNEncoderDecoder(sizes, 1), vocabularies_of(pairs))
     command = ["rnn", "score", "--pairs", str(folder / "pairs"), "--model", str(tmp_path / "model.pt")]
     assert main([*command, "--output", str(tmp_path / "scores.npy")]) == 2
-    assert "has a phrase of 4 words, this feed-forward network accepts at most 3; train it" in capsys.readouterr().err
+    assert (
+        "has a phrase of 4 words, but this feed-forward network accepts at most 3; train it" in capsys.readouterr().err
+    )
     assert not (tmp_path / "scores.npy").exists()
 
 
@@ -221,7 +223,7 @@ def test_refuses_shards(folder, tmp_path, capsys, shard):
     output = tmp_path / "x.npy"
     with pytest.raises(SystemExit):
         score(folder, output, f"--shard={shard}")
-    assert f"argument --shard: {shard}: write K/N" in capsys.readouterr().err
+    assert f"argument --shard: {shard}: must be K/N" in capsys.readouterr().err
     assert not output.exists()
 
 

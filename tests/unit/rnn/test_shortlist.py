@@ -59,7 +59,7 @@ def test_a_shortlist_that_has_every_word_is_pointed_out(folder, capsys):
     assert main([*command, "--output-dir", str(folder / "pairs")]) == 0
     assert shortlist(folder) == 0
     assert not np.load(folder / "wp.npy").any()
-    assert "every target word of the phrase table is in the shortlist" in capsys.readouterr().err
+    assert "all target words of the phrase table are in the shortlist" in capsys.readouterr().err
 
 
 def test_without_pairs(folder, capsys):

@@ -122,7 +122,7 @@ def test_a_feed_forward_network_is_trained_and_scores_its_table(folder, pairs, t
 
 def test_longer_phrases_than_the_network_takes(pairs):
     with pytest.raises(
-        InputError, match="has a phrase of 4 words, this feed-forward network accepts at most 3; train it with"
+        InputError, match="has a phrase of 4 words, but this feed-forward network accepts at most 3; train it with"
     ):
         RnnTrainer(pairs, replace(TINY, variant="feed-forward", max_length=3), 1, CPU)
 
@@ -238,7 +238,7 @@ def test_something_is_left_to_train_on(with_origins):
     trainer = RnnTrainer(held, TINY, 1, CPU)
     assert len(trainer.split.held_out) == len(held) // 100
     assert trainer.overlapping is None
-    with pytest.raises(InputError, match="no pairs are left for training"):
+    with pytest.raises(InputError, match="no pairs remain for training"):
         PairBatches(held, 4, 1, np.arange(len(held)))
     assert not len(RnnTrainer(held, replace(TINY, held_out=0), 1, CPU).split.held_out)
 
@@ -253,7 +253,7 @@ def test_words_are_as_frequent_as_their_pairs(with_origins):
 
 
 def test_counts_must_be_known(pairs):
-    with pytest.raises(InputError, match="origins of the pairs are missing; run rnn prepare with --origins"):
+    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run rnn prepare with --origins"):
         RnnTrainer(pairs, replace(TINY, weighting="counts"), 1, CPU)
 
 
@@ -393,10 +393,10 @@ def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys
 
 
 def test_leaving_out_needs_origins_and_leaves_something(pairs, in_halves):
-    with pytest.raises(InputError, match="origins of the pairs are missing; run rnn prepare with --origins"):
+    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run rnn prepare with --origins"):
         RnnTrainer(pairs, TINY, 1, CPU, leave_out=(1, 2))
     for part in ((1, 1), (1, 101)):
-        with pytest.raises(InputError, match="give 2 to 100 parts"):
+        with pytest.raises(InputError, match="the number of parts must be from 2 to 100"):
             RnnTrainer(in_halves, TINY, 1, CPU, leave_out=part)
 
 
@@ -652,7 +652,7 @@ def test_damaged_state(folder, tmp_path, capfd):
 def test_not_a_number(folder, tmp_path, capfd):
     options = ["--updates", "400", "--optimiser", "adadelta", "--learning-rate", "1e38", "--save-every", "0"]
     assert main(command_line(folder, tmp_path, *options)) == 2
-    fails(capfd, "not a number", "lower --learning-rate", "checkpoint is kept")
+    fails(capfd, "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.pt").exists()
     state = tmp_path / "state" / "state.pt"
     if state.exists():
@@ -673,7 +673,7 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, ignored)
-    fails(capfd, "state.pt: could not be written", "are kept", "free disk space")
+    fails(capfd, "state.pt: cannot be written", "was not changed", "free disk space")
     assert state.read_bytes() == before
     assert sorted(path.name for path in state.parent.iterdir()) == ["lock", "state.pt"]
 
@@ -721,7 +721,7 @@ def test_bad_model_files(tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             load_model(tmp_path / "m.pt")
     torch.save({"some": "thing"}, tmp_path / "m.pt")
-    with pytest.raises(InputError, match="is not an RNN Encoder-Decoder, or was written by another version"):
+    with pytest.raises(InputError, match="is not an RNN Encoder-Decoder, or was written by a different version"):
         load_model(tmp_path / "m.pt")
     with pytest.raises(InputError, match="no such file"):
         load_model(tmp_path / "none.pt")

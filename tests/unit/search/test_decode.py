@@ -159,7 +159,7 @@ def test_inis_of_other_models_translate_as_each_alone(folder: Path, capsys: pyte
 
 def test_as_many_outputs_as_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = _refused(folder, capsys, "--report", str(folder / "a"), str(folder / "b"))
-    assert "1 --ini and 1 --input need 1 --output and as many --report" in said
+    assert "1 --ini and 1 --input require 1 --output files" in said
 
 
 def test_a_word_passed_through_is_the_same_as_in_a_phrase(folder: Path) -> None:
@@ -188,7 +188,10 @@ def test_an_empty_phrase_table_is_told(folder: Path, capsys: pytest.CaptureFixtu
     assert "no phrase pairs" not in capsys.readouterr().err
     (folder / "model" / "phrase-table").write_text("")
     assert main(_command(folder)) == 0
-    assert "phrase-table: contains no phrase pairs; all words will be untranslated" in capsys.readouterr().err
+    assert (
+        "phrase-table: contains no phrase pairs; all words that no other table contains remain untranslated"
+        in capsys.readouterr().err
+    )
 
 
 def _change_ini(folder: Path, more: str) -> None:
@@ -305,7 +308,7 @@ def test_long_lines_and_unlimited_distortion(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"a ||| b\n", "line 1: |||"),
+        (b"a ||| b\n", "line 1: contains |||"),
         (b"a\nb\x00c\n", "line 2: control character U+0000"),
         (b"a\tb\n", "U+0009"),
         ("a\x85b\n".encode(), "U+0085"),
@@ -328,9 +331,9 @@ def test_input_that_is_no_tokenised_text(
             "phrase-table",
             r"^a \|\|\| .*",
             "a ||| u ||| 0.1 0.2 0.3 ||| 0-0 ||| |||",
-            "line 1: does not have the 4 score",
+            "line 1: does not have the 4 scores",
         ),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 0.3 1 1 |||", "line 1: does not have the 4 score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 0.3 1 1 |||", "line 1: does not have the 4 scores"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 nan 1 |||", "line 1: 'nan' is not a score"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 -1 1 |||", "line 1: '-1' is not a score"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 x 1 |||", "line 1: 'x' is not a score"),
@@ -338,7 +341,7 @@ def test_input_that_is_no_tokenised_text(
         ("phrase-table", r"^a \|\|\| .*", "", "line 1: 1 field(s) between |||"),
         ("phrase-table", r"^a \|\|\| .*", " ||| u ||| 1 1 1 1", "line 1: the source phrase is empty"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| \udcff ||| 1 1 1 1", "not UTF-8"),
-        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1", "line 1: does not have the 6 score"),
+        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1", "line 1: does not have the 6 scores"),
         (
             "reordering",
             r"^b \|\|\| (.*) \|\|\| .*",
@@ -508,7 +511,7 @@ def test_what_is_no_segmentation(text: str) -> None:
 def test_an_output_that_is_there_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ini, text, out = (str(folder / name) for name in ("model/moses.ini", "in.txt", "o"))
     assert main(["search", "decode", "--ini", ini, "--input", text, text, "--output", out, out]) == 2
-    assert "given twice" in capsys.readouterr().err
+    assert "used twice" in capsys.readouterr().err
 
 
 def test_a_long_line_of_the_last_text_is_found_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from rnnsmt.base.kernels.numbers import GOLDEN_RATIO
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.search.kernels.lattice import new_lattice, phrase_hashes, string_key
+from rnnsmt.search.nbest import Derivations
 
 from .twin import tiny_model
 
@@ -41,3 +42,30 @@ def test_lists_do_not_depend_on_the_space(tmp_path, monkeypatch):
     limited = [found.nbest.texts for found in decode(model, sentences, model.weights(model.ini), options)]
     assert 0 < len(limited[0]) < len(ample[0])
     assert limited[0] == ample[0][: len(limited[0])]
+
+
+def test_the_translation_is_the_same_whether_it_is_taken_from_the_list_or_not(tmp_path, monkeypatch):
+    tiny_model(tmp_path, 1)
+    sentences = ["a b c d a", "c d b a", "", "b"]
+    ini = MosesIni.read(tmp_path / "moses.ini")
+    model = load_model(ini, sentences)
+    taken = decode(model, sentences, model.weights(ini), SearchOptions(nbest=20))
+    monkeypatch.setattr(Derivations, "is_first_of", lambda own, others: False)
+    for one, other in zip(taken, decode(model, sentences, model.weights(ini), SearchOptions(nbest=20)), strict=True):
+        assert (one.text, one.score, one.phrases) == (other.text, other.score, other.phrases)
+        np.testing.assert_array_equal(one.features, other.features)
+        assert one.nbest.texts[:1] == ([one.text] if one.text else [])
+
+
+def test_a_derivation_is_the_first_of_others_if_all_its_phrases_are():
+    def derivations(*lists):
+        phrases = np.array([phrase for phrases in lists for phrase in phrases], np.int32).reshape(-1, 3)
+        return Derivations(np.cumsum([0, *map(len, lists)]), *phrases.T)
+
+    first, second = [(5, 0, 1), (7, 2, 2)], [(5, 0, 1), (7, 2, 2), (8, 3, 3)]
+    assert derivations(first).is_first_of(derivations(first, second))
+    assert not derivations(first).is_first_of(derivations(second, first))
+    assert not derivations(second).is_first_of(derivations(first, second))
+    assert not derivations([(5, 0, 1), (6, 2, 2)]).is_first_of(derivations(first))
+    assert not derivations([(5, 0, 1), (7, 2, 3)]).is_first_of(derivations(first))
+    assert not derivations(first).is_first_of(derivations())

@@ -20,7 +20,7 @@ UNLIMITED = SearchOptions(pop_limit=20000, stack_size=20000, beam_threshold=0.0,
 
 def test_translations_and_walls_are_read() -> None:
     line = '<s><np translation="a cute place||it" prob="0.5||2">ein  haus</np> ,<wall/> ja<b></s>'
-    with pytest.raises(InputError, match="line 3: </s> closes a tag that is not open"):
+    with pytest.raises(InputError, match="line 3: </s> has no opening tag"):
         read_marks(line, 3)
     text, translations, walls = read_marks(line.replace("<b>", ""), 3)
     assert text == "ein haus , ja"
@@ -41,10 +41,10 @@ def test_a_span_names_the_words_by_their_numbers() -> None:
     ("line", "said"),
     [
         ("a < b > c", "closed"),
-        ("a <> c", "a tag without a name"),
+        ("a <> c", "tag without a name"),
         ("<x>a", "<x> is never closed"),
-        ("a</x>", "</x> closes a tag that is not open"),
-        ("<x>a<y></x></y>", "</x> closes a tag that is not open"),
+        ("a</x>", "</x> has no opening tag"),
+        ("<x>a<y></x></y>", "</x> has no opening tag"),
         ('<x translation="u" prob="0.1||0.2">a</x>', "1 translations but 2 probabilities"),
         ('<x translation="u" prob="much">a</x>', 'prob="much" is not a probability'),
         ('<x translation="u" prob="-1">a</x>', "is not a probability"),

@@ -411,7 +411,7 @@ def test_score_refuses_bad_input(scored: Path, capsys: pytest.CaptureFixture[str
     words = ["selection", "score", "--text", str(scored / "mixed.1.gz"), "--models", str(scored / "m1")]
     output = ["--output", str(scored / "mixed.tsv.gz")]
     assert main([*words, *output, "--text2", str(scored / "mixed.2.gz")]) == 2
-    refused(capsys, "--text2 and --models2 must be given together")
+    refused(capsys, "--text2 and --models2 must be used together")
     assert main([*words, *output, "--text2", str(scored / "code.2.gz"), "--models2", str(scored / "m2")]) == 2
     refused(capsys, "code.2.gz", "line 200", "same number of lines")
     assert main([*words[:4], "--models", str(scored / "nowhere"), *output]) == 2
@@ -494,9 +494,9 @@ def test_select_refuses_inconsistent_corpora(scored: Path, capsys: pytest.Captur
     one = f"mixed={scored / 'mixed.tsv.gz'}={scored / 'mixed.1.gz'}"
     two = f"code={scored / 'code.tsv.gz'}={scored / 'code.1.gz'}={scored / 'code.2.gz'}"
     assert main(["selection", "select", "--corpus", one, one, *out]) == 2
-    refused(capsys, "given twice")
+    refused(capsys, "used twice")
     assert main(["selection", "select", "--corpus", one, two, *out]) == 2
-    refused(capsys, "bitexts and monolingual texts cannot be selected together")
+    refused(capsys, "parallel and monolingual corpora cannot be combined")
     assert main(["selection", "select", "--corpus", f"mixed=-={scored / 'mixed.1.gz'}", *out]) == 2
     refused(capsys, "--keep mixed=all")
 
@@ -524,4 +524,4 @@ def test_more_words_than_there_are(scored: Path, capsys: pytest.CaptureFixture[s
     assert select(scored, "--words", "1000000000") == 0
     assert "all lines are kept" in capsys.readouterr().err
     assert select(scored, "--words", "1") == 2
-    assert "the highest-ranked line alone has" in capsys.readouterr().err
+    assert "the best line has" in capsys.readouterr().err

@@ -241,7 +241,7 @@ def test_a_file_holds_the_whole_network(tmp_path: Path) -> None:
     assert found.model.log_probability(*batch) == network(7).log_probability(*batch)
     other = tmp_path / "other.pt"
     save_model(other, network(7), "none", (SOURCE, Words(Vocabulary(["u", "v", "x"]))), "forward", {})
-    with pytest.raises(InputError, match=r"other\.pt: has other vocabularies than .*lstm\.pt"):
+    with pytest.raises(InputError, match=r"other\.pt: its vocabularies differ from those of .*lstm\.pt"):
         load_ensemble([str(path), str(other)])
     other.write_bytes(path.read_bytes()[:-400])
     with pytest.raises(InputError, match="train it again with seq2seq train"):

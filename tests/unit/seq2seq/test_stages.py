@@ -289,7 +289,7 @@ def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None
         ("--output {0}/a {0}/b", "1 --nbest but 2 --output"),
         (
             "--source {0}/two.sentences {0}/two.sentences {0}/two.sentences",
-            "--source and --model: give one, or one for",
+            "--source and --model: specify one, or one for",
         ),
         (
             "--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b",
@@ -323,14 +323,14 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
     report = json.loads((lists / "2.two.json").read_text())
     assert (report["sentences"], report["words"], report["unknown_words"]) == (2, 3, 0)
     assert main(f"seq2seq translate {small} {other} {texts} {lists}/two.alone".split()) == 2
-    assert "2 --model and 2 --input need 4 --output" in capsys.readouterr().err
+    assert "2 --model and 2 --input require 4 --output" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("2 ||| u ||| LM0= -3 ||| -1", "line 1: sentence number 2, but the source text has 2 lines"),
-        ("x ||| u ||| LM0= -3 ||| -1", "line 1: is not of the form `number ||| text"),
+        ("x ||| u ||| LM0= -3 ||| -1", "line 1: expected `number ||| text"),
         ("0 ||| u ||| LSTM0= -3 ||| -1", "already has the feature LSTM0"),
         ("0 ||| u", "line 1"),
         ("", "n-best list"),
@@ -351,5 +351,5 @@ def test_bad_lists_are_refused(
 
 def test_no_pair_left_is_said(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
-    with pytest.raises(InputError, match="no pairs are left for training"):
+    with pytest.raises(InputError, match="no pairs remain for training"):
         SentenceBatches(pairs, 4, 1, np.arange(900))

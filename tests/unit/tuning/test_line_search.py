@@ -9,7 +9,16 @@ from rnnsmt.bleu.batch import bleu_of_statistics
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.tuning.loop import optimise_weights
 from rnnsmt.tuning.mert import best_point, line_bleu, line_corners, upper_envelope
-from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, normalised, pool_bleu
+from rnnsmt.tuning.nbest_pool import (
+    BLOCK,
+    FlatPool,
+    NbestPool,
+    active_features,
+    candidate_batch,
+    normalised,
+    pool_bleu,
+    project,
+)
 from rnnsmt.tuning.options import OptimiserOptions
 
 LINES = st.lists(st.tuples(st.integers(-4, 4), st.integers(-6, 6)), min_size=1, max_size=12)
@@ -249,3 +258,17 @@ def test_beats_moses_weights_on_moses_list(moses_fixture, multi30k_tok):
     active = np.ones(len(names), bool)
     found = optimise_weights(flat, weights, active, [1], OptimiserOptions(restarts=5, combine="best"))
     assert pool_bleu(flat, found) > before + 0.008
+
+
+@pytest.mark.parametrize("zeros", range(10))
+def test_projections_are_sums_in_the_order_of_the_features(zeros: int) -> None:
+    """To the last bit, whatever the number of weights that are not 0 and the number of candidates."""
+    rng = np.random.default_rng(zeros)
+    features = rng.standard_normal((9, BLOCK + 77)).astype(np.float32)
+    weights = rng.standard_normal(9)
+    weights[rng.permutation(9)[:zeros]] = 0.0
+    out, expected = np.full(BLOCK + 77, np.nan), np.zeros(BLOCK + 77)
+    project(features, weights, out)
+    for k in range(9):
+        expected += weights[k] * features[k].astype(np.float64)
+    assert out.tobytes() == expected.tobytes()

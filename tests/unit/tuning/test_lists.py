@@ -85,7 +85,7 @@ def test_lists_of_several_runs_are_ranked_together(model, tmp_path, capsys):
     assert [Path(path).read_text().splitlines() for path in outputs] == alone
     assert json.loads(Path(reports[0]).read_text()) == {"sentences": 31, "not the first of their list": 0}
     assert main([*command, "--output", outputs[0]]) == 2
-    assert "2 --ini and 1 --input need 2 --nbest" in capsys.readouterr().err
+    assert "2 --ini and 1 --input require 2 --nbest" in capsys.readouterr().err
 
 
 def test_rerank_refuses_lists_that_lack_sentences(model, tmp_path, capsys):

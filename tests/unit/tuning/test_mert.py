@@ -344,7 +344,7 @@ def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, s
     refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed: {said} (was ", "to start over")
     (tmp_path / "finished").rename(tmp_path / "state" / "finished.json")
     assert main(command(model, tmp_path, **changed)) == 0
-    assert "the finished run in this directory had other settings; starting over" in capsys.readouterr().err
+    assert "the finished run in this directory had different settings; starting again" in capsys.readouterr().err
 
 
 def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
@@ -382,8 +382,8 @@ def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
     [
         (["--seed", "1", "2"], "as many of each as there are runs"),
         (["--seed", "1", "-1"], "--seed -1: must be at least 0"),
-        (["--state-dir", "state", "x/../state"], "--state-dir x/../state: given twice"),
-        (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: given twice"),
+        (["--state-dir", "state", "x/../state"], "--state-dir x/../state: used twice"),
+        (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: used twice"),
     ],
 )
 def test_bad_options_of_several_runs_are_refused(model, tmp_path, capsys, more, said, monkeypatch):

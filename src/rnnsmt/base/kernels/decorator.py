@@ -13,47 +13,32 @@ an error.
 """
 
 import dis
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, update_wrapper
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, ModuleType, NoneType
 from typing import Any
 
+import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 import numpy as np
+from numba.core import config, entrypoints
 from numba.core.caching import FunctionCache
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 from numba.core.types import BaseNamedTuple, BaseTuple, Optional
 from numba.extending import is_jitted
 
-
-def _import_without_scipy() -> None:
-    """Import ``numba.np.arraymath`` without scipy, which it imports only to check for a BLAS.
-
-    Importing scipy takes 0.2 of the 1.0 s of CPU time until numba's first kernel runs. The module uses BLAS for
-    np.convolve and np.correlate only, which then work without; matrix products check for BLAS on their own. A numba
-    version with another structure imports scipy as usual and starts more slowly.
-    """
-
-    def no_blas() -> None:
-        raise ImportError("no kernel needs it")
-
-    with suppress(ImportError, AttributeError):
-        linalg: Any = import_module("numba.np.linalg")
-        asked = linalg.ensure_blas
-        linalg.ensure_blas = no_blas
-        try:
-            import_module("numba.np.arraymath")
-        finally:
-            linalg.ensure_blas = asked
-
-
-_import_without_scipy()
-
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of kernels that are called by other kernels only: no wrappers for calls from Python or C are compiled."""
+
+UNCOUNTED: dict[str, Any] = {"_nrt": False}
+"""Options of kernels that allocate no arrays, nor assign one to a slice of another: numba does not count references to
+the arrays that they are given. Otherwise each call of another kernel with a named tuple, even if it is inlined in a
+loop, costs two atomic operations per array of the tuple. Kernels that are called by such a kernel may allocate."""
 
 LIBRARIES = ("numpy", "math", "numba", "builtins")
 """Packages whose functions and types kernels may use without a stamp; numba has its own implementation of them."""
@@ -68,14 +53,55 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = numba.njit(nogil=True, **options)(function)
-        if dispatcher is not function:  # they are the same with NUMBA_DISABLE_JIT
-            if function.__closure__:
-                raise TypeError(f"kernel {function.__qualname__} reads variables of the function around it")
-            _set_cache(dispatcher, _KernelCache(function))
-        return dispatcher
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]
+            return function
+        if function.__closure__:
+            raise TypeError(f"kernel {function.__qualname__} reads variables of the function around it")
+        _file_stamp(function.__code__.co_filename)  # now, while the file is probably the one that was imported
+        return _Kernel(function, options)
 
     return decorate
+
+
+class _Kernel:
+    """A kernel, for which numba's dispatcher is made at its first use: most commands use few of those they import.
+
+    Everything else than calls is answered by the dispatcher, also to numba where other kernels call this one.
+    """
+
+    _lock = threading.Lock()
+    _dispatcher: Any
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func, self._options = function, options
+
+    def __call__(self, *args: Any) -> Any:
+        return self._dispatcher(*args)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_dispatcher":
+            return getattr(self._dispatcher, name)
+        with self._lock:
+            if name not in vars(self):
+                self._dispatcher = _dispatcher(self.py_func, self._options)
+        return vars(self)[name]
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    # explicit, since numba otherwise compiles a kernel with the option of the kernel that is first to call it
+    dispatcher = numba.njit(nogil=True, **{"_nrt": True, **options})(function)
+    _set_cache(dispatcher, _KernelCache(function))
+    # loading compiled code needs no extensions of numba; _KernelCache initialises them before it compiles
+    dispatcher._compilation_chain_init_hook = _nothing
+    return dispatcher
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _set_cache(dispatcher: Any, cache: Any) -> None:
@@ -84,7 +110,9 @@ def _set_cache(dispatcher: Any, cache: Any) -> None:
     Raises:
         RuntimeError: this numba version does not use the cache in the way that ``_KernelCache`` assumes.
     """
-    methods = all(callable(getattr(FunctionCache, name, None)) for name in ("load_overload", "_index_key"))
+    methods = all(
+        callable(getattr(FunctionCache, name, None)) for name in ("load_overload", "_load_overload", "_index_key")
+    )
     version = getattr(getattr(cache, "_cache_file", None), "_version", None)
     if not methods or not isinstance(version, str) or not hasattr(dispatcher, "_cache"):
         raise RuntimeError(
@@ -104,13 +132,20 @@ class _KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._function = function
-        _file_stamp(function.__code__.co_filename)  # now, while the file is probably the one that was imported
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the compiled code for argument types ``sig``, or None; numba calls this before it compiles and saves."""
         # not earlier than the first call, since a kernel may call kernels that are defined after it
         self._cache_file._version = f"{numba.__version__} {_stamp(self._function)}"
-        return super().load_overload(sig, target_context)
+        # numba would first prepare to compile, 0.1 s; compiled code needs only the addresses of C functions
+        _import_without_scipy()
+        _add_c_functions()
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(sig, target_context)
+        if found is None:
+            entrypoints.init_all()
+            found = super().load_overload(sig, target_context)
+        return found
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         """Return the key of a compiled variant: argument types, fields of records among them, machine, bytecode.
@@ -120,6 +155,34 @@ class _KernelCache(FunctionCache):
         """
         _, *rest = super()._index_key(sig, codegen)
         return (str(sig), *_record_fields(getattr(sig, "args", sig)), *rest)
+
+
+@cache
+def _import_without_scipy() -> None:
+    """Import ``numba.np.arraymath``, of which compiled code is part, without scipy, which it imports to check for BLAS.
+
+    Importing scipy takes 0.2 s. The module uses BLAS for np.convolve and np.correlate only, which then work without;
+    matrix products check for BLAS on their own. A numba version with another structure imports scipy as usual.
+    """
+
+    def no_blas() -> None:
+        raise ImportError("no kernel needs it")
+
+    with suppress(ImportError, AttributeError):
+        linalg: Any = import_module("numba.np.linalg")
+        asked = linalg.ensure_blas
+        linalg.ensure_blas = no_blas
+        try:
+            import_module("numba.np.arraymath")
+        finally:
+            linalg.ensure_blas = asked
+
+
+@cache
+def _add_c_functions() -> None:
+    """Add the C functions by which compiled code allocates memory to the symbols of the linker, as numba does."""
+    for name, address in _nrt_python.c_helpers.items():
+        llvmlite.binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def _record_fields(kinds: Iterable[Any]) -> Iterator[str]:
@@ -156,7 +219,7 @@ def _dependencies(function: Callable[..., Any]) -> tuple[set[str], set[Callable[
     described, called = {_file_stamp(function.__code__.co_filename)}, set()
     for name in _globals_read(function.__code__) & function.__globals__.keys():  # numba itself rejects undefined ones
         value = function.__globals__[name]
-        if is_jitted(value):
+        if isinstance(value, _Kernel) or is_jitted(value):
             called.add(value.py_func)
         else:
             described.add(f"{function.__module__}.{name}={_description(name, value, function)}")
@@ -165,7 +228,15 @@ def _dependencies(function: Callable[..., Any]) -> tuple[set[str], set[Callable[
 
 def _globals_read(code: CodeType) -> set[str]:
     """Return the names of the globals that a function and the comprehensions in it read, without attributes."""
-    names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    # as dis.get_instructions, which takes 50 ms for the kernels of a search; an instruction is two bytes
+    operations, arguments = np.frombuffer(code.co_code, np.uint8).reshape(-1, 2).T
+    names = set()
+    for place in np.flatnonzero(operations == dis.opmap["LOAD_GLOBAL"]).tolist():
+        argument, further = int(arguments[place]), 1
+        while operations[place - further] == dis.EXTENDED_ARG:  # the first instruction is RESUME
+            argument |= int(arguments[place - further]) << 8 * further
+            further += 1
+        names.add(code.co_names[argument >> 1])  # the lowest bit tells whether the global is called
     return names.union(*(_globals_read(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 

@@ -171,6 +171,9 @@ for _k in range(_LEAST, _MOST + 1):
     POWERS_REST[_k - _LEAST] = (10**_k * _d - _n) / _d if _k >= 0 else (_d - _n * 10**-_k) / (_d * 10**-_k)
 
 
+_LOG10_2 = 0.3010299956639812
+
+
 NUMBER_BYTES = 16
 """Maximum number of bytes written by ``put_number``."""
 
@@ -225,7 +228,7 @@ def _six_digits(x: Any, exponent: Any) -> Any:
 
 
 @kernel()
-def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kernel)
+def put_number(buffer: Any, at: Any, x: Any) -> Any:
     """Write 0 or a number from 1e-290 to 1e10 with six significant digits, as ``%g``; return the position after it.
 
     Smaller positive numbers are written as 0; as probabilities they cannot be distinguished from it.
@@ -236,18 +239,13 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kerne
     if x == 1.0:
         buffer[at] = 49
         return at + 1
-    # log10 may be off by one near powers of ten, and rounding may carry into a seventh digit: correct the exponent
-    exponent = np.int64(np.floor(np.log10(x)))
+    # log2(1 + m) is m or up to 0.09 more, so that the exponent is never too large, and too small for one number in
+    # fifty; rounding may also carry into a seventh digit
+    exponent = np.int64(np.floor((np.float64(x).view(np.int64) * 2.0**-52 - 1023.0) * _LOG10_2))
     digits = _six_digits(x, exponent)
-    if digits >= 1000000:
+    while digits >= 1000000:
         exponent += 1
         digits = _six_digits(x, exponent)
-    elif digits < 100000:
-        exponent -= 1
-        digits = _six_digits(x, exponent)
-        if digits >= 1000000:
-            exponent += 1
-            digits = 100000
     length = 6
     while length > 1 and digits % 10 == 0:
         digits //= 10
@@ -261,19 +259,19 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kerne
         for _ in range(-point - 1):
             buffer[at] = 48
             at += 1
-    power = np.int64(1)
-    for _ in range(length - 1):
-        power *= 10
-    for index in range(max(length, point + 1)):
-        if index == point + 1 and index > 0:
-            buffer[at] = 46
-            at += 1
-        if power > 0:
-            buffer[at] = 48 + digits // power % 10
-            power //= 10
+    # from the last digit to the first, so that all divisors are constants
+    last = max(length, point + 1) - 1
+    dots = 1 if 0 <= point < last else 0
+    for index in range(last, -1, -1):
+        place = at + index + (dots if index > point else 0)
+        if index < length:
+            buffer[place] = 48 + digits % 10
+            digits //= 10
         else:
-            buffer[at] = 48
-        at += 1
+            buffer[place] = 48
+    if dots:
+        buffer[at + point + 1] = 46
+    at += last + 1 + dots
     if scientific:
         buffer[at] = 101
         buffer[at + 1] = 45 if exponent < 0 else 43

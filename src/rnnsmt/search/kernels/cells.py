@@ -19,9 +19,9 @@ contexts of several neural features.
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
-from rnnsmt.lm.automaton import lm_slot, query
+from rnnsmt.lm.automaton import lm_slot, may_follow, query, word_hash
 from rnnsmt.search.kernels.features import LEFT, MONOTONE, RIGHT, SWAP, coverage_future, orientation_of
 from rnnsmt.search.kernels.records import BINS, JOINT_CONTEXTS, JOINT_STATES, QUERIES
 
@@ -30,7 +30,7 @@ _ONE = np.uint64(1)
 _NONE = -1
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def target_coverage(work, gap, mask, known, stamp):
     """Find or add a coverage among those of the stack that is being filled.
 
@@ -58,13 +58,13 @@ def target_coverage(work, gap, mask, known, stamp):
     return known, known + 1
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _is_covered(gap, mask, position):
     """Return whether a source word is covered, given the first gap and the mask of the covered words from there on."""
     return position < gap or (mask >> np.uint64(position - gap)) & _ONE != np.uint64(0)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _orientations(work, constants, group, gap, mask, start, length):
     """Return the orientations of a phrase for its backward score and for the forward score of the preceding phrase.
 
@@ -87,7 +87,7 @@ def _orientations(work, constants, group, gap, mask, start, length):
     return backward, turn
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def collect_edges(k, spans, ranked, work, constants, stamp):
     """Collect all edges into stack ``k`` with the estimates of their first cells.
 
@@ -135,7 +135,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                     base = future - constants.distortion_weight * jump
                     # hypotheses and options are sorted best first: the first cell is close to the best of the edge
                     best = work.groups[group].first
-                    estimate = work.hypotheses[best].score + base + ranked.guess[first, backward]
+                    estimate = work.hypotheses[best].score + base + ranked.guess[backward, first]
                     if work.hypotheses[best].option >= 0:
                         estimate += ranked.forward[work.hypotheses[best].option, forward]
                     edge = work.edges[edges]
@@ -155,7 +155,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
     return edges
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _last_block(work, group, start, end):
     """Return the last block after a phrase that follows a group, and the group whose last block is below it.
 
@@ -178,7 +178,7 @@ def _last_block(work, group, start, end):
     return start, end, below
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _are_same_blocks(work, one, other):
     """Return whether the stacks of blocks of two groups, from their last blocks downwards, are equal."""
     while one != other:
@@ -193,7 +193,7 @@ def _are_same_blocks(work, one, other):
     return True
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def target_group(work, constants, edge, groups):
     """Find or add the group that the cells of an edge belong to.
 
@@ -239,7 +239,7 @@ def target_group(work, constants, edge, groups):
     return groups, groups + 1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _floor(ranked, work, constants, waiting):
     """Determine which cells to score, by a histogram of the estimates of all cells.
 
@@ -260,24 +260,26 @@ def _floor(ranked, work, constants, waiting):
     work.histogram[:] = 0
     for edge in range(waiting):
         corner = work.edges[edge]
-        turn = corner.backward
+        first, last = np.int64(corner.first), np.int64(corner.last)
+        turn, forward = np.int64(corner.backward), np.int64(corner.forward)
+        guess, reach = ranked.guess[turn], ranked.reach[turn]
         # upper bound of the part that an option can add to the score of a hypothesis of the group
-        reach = corner.base + ranked.reach[corner.first, turn] + constants.forward_bound
+        most = corner.base + reach[first] + constants.forward_bound
         group = work.groups[corner.group]
         # Hypotheses outside, options inside: the inner loop reads contiguous options, and is left at the first option
         # that cannot be good enough; the outer one at the first such hypothesis.
         for row in range(group.first, group.first + group.count):
             hypothesis = work.hypotheses[row]
-            if hypothesis.score + reach < floor:  # sorted by score: so are all following hypotheses
+            if hypothesis.score + most < floor:  # sorted by score: so are all following hypotheses
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
-                base += ranked.forward[hypothesis.option, corner.forward]
-            for option in range(corner.first, corner.last):
+                base += ranked.forward[hypothesis.option, forward]
+            for option in range(first, last):
                 # options are sorted by estimate, without reordering scores: ``reach`` bounds all following ones
-                if base + ranked.reach[option, turn] < floor:
+                if base + reach[option] < floor:
                     break
-                value = base + ranked.guess[option, turn]
+                value = base + guess[option]
                 if value >= floor:
                     # ``top`` is the best first cell of an edge; other cells may be better and count in bin 0
                     work.histogram[min(max(np.int64((top - value) * scale), 0), BINS)] += 1
@@ -290,7 +292,7 @@ def _floor(ranked, work, constants, waiting):
     return top, scale, max(chosen, 1)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _request(ranked, work, state, target, requests, stamp):
     """Find or add the LM request for a target phrase in a state.
 
@@ -306,8 +308,7 @@ def _request(ranked, work, state, target, requests, stamp):
         return np.int64(known.request), requests
     request = work.requests[requests]
     position = ranked.target_bounds[target]
-    request.target = target
-    request.from_state = state
+    request.cached = slot
     request.end = ranked.target_bounds[target + 1]
     if same:  # scored for an earlier stack: nothing is left to ask
         request.total = known.prob
@@ -317,13 +318,15 @@ def _request(ranked, work, state, target, requests, stamp):
         request.total = 0.0
         request.state = state
         request.position = position
+        known.prob = 0.0  # the answer for a phrase without words
+        known.state = state
     known.key = key
     known.request = requests
     known.stamp = stamp
     return requests, requests + 1
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def choose_cells(ranked, work, constants, waiting, stamp):
     """List the cells to score and their distinct LM requests.
 
@@ -341,20 +344,22 @@ def choose_cells(ranked, work, constants, waiting, stamp):
     requests = np.int64(0)
     for edge in range(waiting):
         corner = work.edges[edge]
-        turn = corner.backward
-        reach = corner.base + ranked.reach[corner.first, turn] + constants.forward_bound
+        first, last = np.int64(corner.first), np.int64(corner.last)
+        turn, forward = np.int64(corner.backward), np.int64(corner.forward)
+        known, guess, reach = ranked.known[turn], ranked.guess[turn], ranked.reach[turn]
+        most = corner.base + reach[first] + constants.forward_bound
         group = work.groups[corner.group]
         for row in range(group.first, group.first + group.count):
             hypothesis = work.hypotheses[row]
-            if hypothesis.score + reach < floor:
+            if hypothesis.score + most < floor:
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
-                base += ranked.forward[hypothesis.option, corner.forward]
-            for option in range(corner.first, corner.last):
-                if base + ranked.reach[option, turn] < floor:
+                base += ranked.forward[hypothesis.option, forward]
+            for option in range(first, last):
+                if base + reach[option] < floor:
                     break
-                value = base + ranked.guess[option, turn]
+                value = base + guess[option]
                 # the same rounding as in ``_floor``, so that the same cells are counted
                 if max(np.int64((top - value) * scale), 0) >= chosen:
                     continue
@@ -362,7 +367,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
                     return cells, requests
                 cell = work.cells[cells]
                 cells += 1
-                cell.total = base + ranked.known[option, turn]  # ``propose`` adds the LM score
+                cell.total = base + known[option]  # ``propose`` adds the LM score
                 cell.edge = edge
                 cell.hypothesis = row
                 cell.option = option
@@ -372,7 +377,17 @@ def choose_cells(ranked, work, constants, waiting, stamp):
     return cells, requests
 
 
-@kernel()
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def _remember(work, number):
+    """Keep the answer of a request in the cache, unless another request has taken the slot since."""
+    request = work.requests[number]
+    known = work.cache[request.cached]
+    if known.request == number:
+        known.prob = request.total
+        known.state = request.state
+
+
+@kernel(**UNCOUNTED)
 def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
     """Answer all requests to the only LM together, word by word, and update the cache.
 
@@ -393,20 +408,28 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
             active[waiting] = number
             waiting += 1
     mask = lm.rows.shape[0] - 1
+    words, alone_state, alone_rest = ranked.target_words[0], ranked.alone_state[0], ranked.alone_rest[0]
     while waiting > 0:
         work.counts[QUERIES] += waiting
-        # independent loads, no branches: the first probe of every request
+        # independent loads: the first probe of every request, in the longest context that its word may follow
         for k in range(waiting):
             request = work.requests[active[k]]
-            key, slot = lm_slot(request.state, ranked.target_words[0, request.position], mask)
-            request.slot = slot
-            request.hit = np.int32(lm.rows[slot].key == key)
+            word, state = words[request.position], request.state
+            hashed = word_hash(word)
+            while state != 0 and not may_follow(lm, state, hashed):
+                request.total += lm.states[state].backoff
+                state = lm.states[state].link
+            request.state = state
+            if state != 0:
+                key, slot = lm_slot(state, word, mask)
+                request.slot = slot
+                request.hit = np.int32(lm.rows[slot].key == key)
         # as ``query`` of the LM, but one step per round; unfinished requests are moved to the front of ``active``
         left = 0
         for k in range(waiting):
             number = active[k]
             request = work.requests[number]
-            word = ranked.target_words[0, request.position]
+            word = words[request.position]
             if request.state == 0:
                 unigram = lm.unigrams[word]
                 request.total += unigram.prob
@@ -428,32 +451,26 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
                 request.total += row.prob
                 state = row.next
             position = request.position
-            if state == ranked.alone_state[0, position]:
+            if state == alone_state[position]:
                 # same state as in the empty context: the remaining words do not depend on the preceding phrases
-                request.total += ranked.alone_rest[0, position]
-                request.state = ranked.alone_state[0, request.end - 1]
-                request.position = request.end
+                request.total += alone_rest[position]
+                request.state = alone_state[request.end - 1]
+                _remember(work, number)
                 continue
             request.state = state
             request.position = position + 1
             if position + 1 < request.end:
                 active[left] = number
                 left += 1
+            else:
+                _remember(work, number)
         waiting = left
-    # store the answers, except where another request has taken the slot since
-    for number in range(requests):
-        request = work.requests[number]
-        key = (np.int64(request.from_state) << np.int64(32)) | np.int64(request.target)
-        known = work.cache[np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))]
-        if known.key == key:
-            known.prob = request.total
-            known.state = request.state
 
 
 _FREE = -1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _number(rows, slots, counts, used, values):
     """Return the index of a row with these values, which is added if it is new.
 
@@ -480,11 +497,12 @@ def _number(rows, slots, counts, used, values):
     number = np.int32(counts[used])
     counts[used] = number + 1
     slots[slot] = number
-    rows[number] = values
+    for n in range(values.shape[0]):
+        rows[number, n] = values[n]
     return number
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def first_joint_state(lms, work):
     """Clear the joint states of the previous sentence and their cached scores; return the joint state after ``<s>``."""
     work.counts[JOINT_STATES] = 0
@@ -521,15 +539,10 @@ def answer_joint_requests(lms, ranked, work, constants, requests):
             total += lms.weights[n] * score
         request.total = np.float32(total / constants.lm_weight)
         request.state = _number(work.joint_states, work.joint_slots, work.counts, JOINT_STATES, states)
-        request.position = request.end
-        key = (np.int64(request.from_state) << np.int64(32)) | np.int64(request.target)
-        known = work.cache[np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))]
-        if known.key == key:
-            known.prob = request.total
-            known.state = request.state
+        _remember(work, number)
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def joint_end(lms, work, constants, state):
     """Return the combined LM score of ``</s>`` in a joint state."""
     total = 0.0
@@ -539,7 +552,7 @@ def joint_end(lms, work, constants, state):
     return total / constants.lm_weight
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def first_context(work):
     """Clear the joint contexts of the previous sentence, if any; return the context at the beginning of a sentence.
 
@@ -553,7 +566,7 @@ def first_context(work):
     return np.int32(0)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def context_of_feature(work, context, feature):
     """Return the context in the store of one neural feature, given that of a hypothesis."""
     if work.joint_contexts.shape[0] == 0:
@@ -561,7 +574,7 @@ def context_of_feature(work, context, feature):
     return work.joint_contexts[context, feature]
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def context_after(work, request):
     """Return the context of a hypothesis after a request, whose ``Work.end_contexts`` are known."""
     if work.joint_contexts.shape[0] == 0:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.records import LanguageModels
 
@@ -22,7 +22,7 @@ MONOTONE, SWAP, RIGHT, LEFT = 0, 1, 2, 3
 """Orientations of a phrase; also the columns of reordering scores in ``RankedOptions``."""
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def orientation_of(last_start, last_end, start, end):
     """Return the orientation of a span with respect to the last one; ``last_end`` is -1 at the sentence start."""
     if last_end + 1 == start:
@@ -57,7 +57,7 @@ class FeatureTables(NamedTuple):
     hierarchical: bool
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def score_alone(lm, bounds, words, states, rest, totals):
     """Compute LM states and scores of phrases in the empty context.
 
@@ -190,7 +190,7 @@ def all_features(offsets, rows, starts, ends, tables, out):
 _ONE = np.uint64(1)
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def future_costs(spans, ranked, work, window):
     """Compute the best estimate of every span of up to ``window`` words, and of every suffix of the sentence.
 
@@ -223,7 +223,7 @@ def future_costs(spans, ranked, work, window):
         work.tail_future[i] = best_tail
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def coverage_future(work, gap, mask):
     """Return the future cost of the uncovered words of a coverage."""
     total = 0.0
@@ -242,15 +242,16 @@ def coverage_future(work, gap, mask):
     return total + work.tail_future[position]
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def suffix_maxima(first, values):
-    """Replace values [options, 4] by their running maximum from the last option of each source phrase to the first.
+    """Replace values [4, options] by their running maximum from the last option of each source phrase to the first.
 
     Args:
         first: ``int64`` [sources + 1], range of options of each source phrase.
-        values: ``float64`` [options, 4], changed in place.
+        values: ``float64`` [4, options], changed in place.
     """
-    for source in range(first.shape[0] - 1):
-        for option in range(first[source + 1] - 2, first[source] - 1, -1):
-            for turn in range(values.shape[1]):
-                values[option, turn] = max(values[option, turn], values[option + 1, turn])
+    for turn in range(values.shape[0]):
+        row = values[turn]
+        for source in range(first.shape[0] - 1):
+            for option in range(first[source + 1] - 2, first[source] - 1, -1):
+                row[option] = max(row[option], row[option + 1])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
 
 NODE = np.dtype(
@@ -135,7 +135,7 @@ def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lat
     )
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def phrase_hashes(bounds, words, hashes, powers):
     """Compute the polynomial hash of every target phrase, modulo 2^64.
 
@@ -157,7 +157,7 @@ def phrase_hashes(bounds, words, hashes, powers):
         powers[phrase] = power
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _merge(pool, a, b, path):
     """Merge two leftist heaps, maximum first, and return the root.
 
@@ -190,7 +190,7 @@ def _merge(pool, a, b, path):
     return root
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _candidate(lattice, node, score, step, origin, option, start, end, derivation, path):
     """Add a candidate to the heap of a node.
 
@@ -220,7 +220,7 @@ def _candidate(lattice, node, score, step, origin, option, start, end, derivatio
     lattice.nodes[node].heap = _merge(lattice.candidates, lattice.nodes[node].heap, number, path)
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _open(lattice, hypotheses, arcs, node, path):
     """Add all arcs into a hypothesis to its candidates: its own, which is the best, and the recombined ones."""
     own = hypotheses[node]
@@ -235,7 +235,7 @@ def _open(lattice, hypotheses, arcs, node, path):
     lattice.nodes[node].opened = 1
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def string_key(node, value):
     """Return the hash of a (node, string) pair, given the hash of the string; never 0.
 
@@ -244,7 +244,7 @@ def string_key(node, value):
     return scramble(value ^ scramble(~np.uint64(node))) | np.uint64(1)  # 0 marks free slots
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _enter(lattice, node, value):
     """Add a (node, string) pair to the set of seen strings; return its slot, or -1 if it was there."""
     key = string_key(node, value)
@@ -258,7 +258,7 @@ def _enter(lattice, node, value):
     return slot
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _one_more(lattice, hypotheses, arcs, strings, goal, path):  # noqa: PLR0912, PLR0915
     """Extract the next derivation of ``goal``, unless there are no more or the space is not sufficient.
 

@@ -6,7 +6,7 @@ the networks are selected and listed as requests to their stores (``neural_store
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.search.kernels.cells import target_group
 from rnnsmt.search.kernels.neural_store import settle
@@ -19,7 +19,7 @@ _OTHER, _LEADER, _KEPT = range(3)
 """Ranks of cells in ``Work.active``. A leader is the best of the cells that the n-gram search would recombine."""
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _estimate(cells, work, constants):
     """Compute ``Work.estimates``: total of each cell plus neural weight times n-gram LM score of the new words.
 
@@ -38,7 +38,7 @@ def _estimate(cells, work, constants):
     return best
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _mark_leaders(cells, threshold, ranked, work, constants):
     """Mark the best cell of each set that the n-gram search would recombine.
 
@@ -83,7 +83,7 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
     return groups
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _request(cell, requests, ranked, work, constants):
     """Find or add the request for a cell, distinct by context and target phrase.
 
@@ -116,7 +116,7 @@ def _request(cell, requests, ranked, work, constants):
     return requests, requests + 1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _keep_best(cells, rank, room, threshold, work):
     """Mark the best ``room`` cells of at least this rank as kept; among equal cells the first ones.
 
@@ -149,7 +149,7 @@ def _keep_best(cells, rank, room, threshold, work):
     return kept
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def choose_for_neural(cells, ends, ranked, work, constants):
     """Keep the cells that the neural features will score, and list the requests to them.
 
@@ -192,7 +192,7 @@ def choose_for_neural(cells, ends, ranked, work, constants):
     return kept, requests, groups
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def next_stack(stack, chosen, spans, lms, several, ranked, work, stores, constants):
     """Turn the chosen and scored cells of ``stack`` into hypotheses, then choose the cells of the next stack.
 

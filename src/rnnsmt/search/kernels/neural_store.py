@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.search.kernels.cells import context_after, context_of_feature
 
@@ -49,7 +49,7 @@ class Store(NamedTuple):
     counts: np.ndarray
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _context(store, before, word):
     """Return the number of the context after ``word`` in the context ``before``; a new one is added."""
     size = store.contexts.shape[1]
@@ -76,7 +76,7 @@ def _context(store, before, word):
     return np.int32(number)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def add_entry(store, context, word):
     """Return the index of the entry of a word in a context, and whether it is new.
 
@@ -97,7 +97,7 @@ def add_entry(store, context, word):
     return number, True
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _entry(store, context, word, ends):
     """Return the index of the entry of a word in a context; a new one gets the score NaN.
 
@@ -110,7 +110,7 @@ def _entry(store, context, word, ends):
     return number
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def rebuild_slots(store):
     """Enter all entries and contexts into empty hash tables, after the store was enlarged."""
     last = store.slots.shape[0] - 1
@@ -131,7 +131,7 @@ def rebuild_slots(store):
         store.context_slots[slot] = number
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def gather(feature, requests, work, store, bounds, words, end):
     """Find or add the entries of all requests of a sentence in the store of a neural LM.
 
@@ -160,7 +160,7 @@ def gather(feature, requests, work, store, bounds, words, end):
     store.counts[ASKED] += work.phrases[requests].first
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def settle(requests, work, stores, constants):
     """Sum the weighted scores of the entries of every request, and number the context after it.
 
@@ -182,7 +182,7 @@ def settle(requests, work, stores, constants):
         request.end_context = context_after(work, number)
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def derivation_entries(offsets, targets, store, bounds, words, end, out):
     """Find or add the entries of complete derivations, with ``</s>``.
 
@@ -215,7 +215,7 @@ def derivation_entries(offsets, targets, store, bounds, words, end, out):
     return used
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def derivation_scores(store, places, totals):
     """Sum the scores of the entries found by ``derivation_entries`` into ``totals`` ``float64`` [n]."""
     for d in range(totals.shape[0]):
@@ -252,7 +252,7 @@ class JointText(NamedTuple):
     sentences: np.ndarray
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _row(store, values):
     """Return the number of the row of ``Store.contexts`` with these values ``int32`` [width]; a new one is added."""
     size = values.shape[0]
@@ -273,11 +273,12 @@ def _row(store, values):
     number = store.counts[CONTEXTS]
     store.counts[CONTEXTS] = number + 1
     store.context_slots[slot] = number
-    store.contexts[number] = values
+    for i in range(size):
+        store.contexts[number, i] = values[i]
     return np.int32(number)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _joint_entry(store, context, window, word, ends, values):
     """Return the index of the entry of a word with a window after a context without one.
 
@@ -286,7 +287,8 @@ def _joint_entry(store, context, window, word, ends, values):
         values: ``int32`` [width], scratch space.
     """
     size = values.shape[0]
-    values[:] = store.contexts[context]
+    for i in range(size):
+        values[i] = store.contexts[context, i]
     values[0] = window
     number, new = add_entry(store, _row(store, values), word)
     if new:
@@ -301,7 +303,7 @@ def _joint_entry(store, context, window, word, ends, values):
     return number
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def _phrase(store, context, pair, window, text, values, out, place):
     """Write the entries of the target words of a pair after ``context`` to ``out`` from ``place`` on.
 

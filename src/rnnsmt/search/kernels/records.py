@@ -15,15 +15,15 @@ import numpy as np
 
 from rnnsmt.lm.automaton import LmArrays
 
-CACHE_SLOTS = 1 << 14
+CACHE_SLOTS = 1 << 12
 """Size of ``Work.cache``, a power of two."""
 
 
 class RankedOptions(NamedTuple):
     """Translation options under one set of weights, sorted by source phrase, then by descending estimate.
 
-    The options of source phrase s are first[s]..first[s + 1] - 1. The four columns of ``known``, ``guess``, ``reach``
-    and ``forward`` are the orientations monotone, swap, discontinuous to the right and to the left.
+    The options of source phrase s are first[s]..first[s + 1] - 1. The four rows of ``known``, ``guess`` and ``reach``,
+    and columns of ``forward``, are the orientations monotone, swap, discontinuous to the right and to the left.
 
     Attributes:
         first: ``int64`` [sources + 1].
@@ -31,9 +31,9 @@ class RankedOptions(NamedTuple):
         target: ``int32`` [options], target phrase.
         estimate: ``float64`` [options], weighted scores of the pair plus LM score of the phrase in the empty context;
             the best one of a source phrase is its future cost.
-        known: ``float64`` [options, 4], weighted scores of the pair plus its backward reordering score by orientation.
-        guess: ``float64`` [options, 4], ``known`` plus the LM score of the phrase in the empty context.
-        reach: ``float64`` [options, 4], maximum of ``guess`` over this and all following options of the source phrase.
+        known: ``float64`` [4, options], weighted scores of the pair plus its backward reordering score by orientation.
+        guess: ``float64`` [4, options], ``known`` plus the LM score of the phrase in the empty context.
+        reach: ``float64`` [4, options], maximum of ``guess`` over this and all following options of the source phrase.
         forward: ``float64`` [options, 4], weighted forward reordering score by orientation of the following phrase.
         forward_class: ``int32`` [options], equal for options with equal forward scores.
         target_bounds: ``int64`` [targets + 1]; the words of target phrase t are
@@ -180,12 +180,16 @@ Its entries (one per word, and one for ``</s>`` in the last stack) begin at ``fi
 the first word of the source span, are those of the cell that made the request; without ``SearchConstants.by_source``
 other cells with the same context and target share it."""
 
-REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "target:i4", "from_state:i4", "hit:i4")
-"""A target phrase to be scored by the n-gram LM from ``from_state``: sum and state so far, next word (``position``) and
-end of the phrase in ``RankedOptions.target_words``; ``slot`` and ``hit`` hold the first probe of the current round."""
+REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "hit:i4", "cached:i4")
+"""A target phrase to be scored by the n-gram LM: sum and state so far, next word (``position``) and end of the phrase
+in ``RankedOptions.target_words``; ``slot`` and ``hit`` hold the first probe of the current round; ``cached`` is the
+slot of ``Work.cache`` for the answer."""
 
-NEW = _record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
-"""A hypothesis of the stack that is being filled; ``total`` is score plus future cost, ``group`` is -1 if pruned."""
+NEW = _record(
+    "total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4", "forward:i4"
+)
+"""A hypothesis of the stack that is being filled; ``total`` is score plus future cost, ``group`` is -1 if pruned,
+``forward`` is the ``forward_class`` of the option."""
 
 SLOT = _record("stamp:i4", "item:i4")
 """A slot of a hash table with linear probing, occupied only if ``stamp`` is that of the current stack: tables need not

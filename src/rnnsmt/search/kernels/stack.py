@@ -8,7 +8,7 @@ the cells of all of them between the two steps.
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.cells import (
@@ -27,7 +27,7 @@ from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS,
 _NONE = -1
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def begin(spans, walls, lms, several, ranked, work, constants):
     """Set up the state of a sentence: future costs, and the empty hypothesis in stack 0.
 
@@ -74,7 +74,7 @@ def begin(spans, walls, lms, several, ranked, work, constants):
     work.counts[ARCS] = 0
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def keep_arc(work, total, back, option, edge, following):
     """Store a recombined hypothesis as an arc; return its index.
 
@@ -94,7 +94,7 @@ def keep_arc(work, total, back, option, edge, following):
     return arc
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def recombination_key(group, forward, state):
     """Return a hash key that is equal for hypotheses that the n-gram search recombines.
 
@@ -103,7 +103,7 @@ def recombination_key(group, forward, state):
     return (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
 
 
-@kernel(forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     """Add a hypothesis to the new stack, or recombine it with an equal one.
 
@@ -128,7 +128,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     while work.recombination_slots[slot].stamp == stamp:
         known = work.fresh[work.recombination_slots[slot].item]
         same = known.group == group and known.state == state and known.context == context
-        if same and ranked.forward_class[known.option] == forward:
+        if same and known.forward == forward:
             if total > known.total:  # exchange the two: the worse one becomes an arc into the better one
                 if constants.keep_arcs:
                     known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
@@ -151,10 +151,11 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     new.edge = edge
     new.group = group
     new.arc = _NONE
+    new.forward = forward
     return fresh + 1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def nth_best(values, count, n):
     """Return the n-th largest of the first ``count`` values by quickselect, which reorders them."""
     low, high = 0, count - 1
@@ -179,7 +180,7 @@ def nth_best(values, count, n):
     return values[n - 1]
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def last_place(values, count, n):
     """Return the n-th largest of ``count`` >= n >= 1 values, and how many equal values are among the n largest."""
     lowest = nth_best(values, count, n)
@@ -188,7 +189,7 @@ def last_place(values, count, n):
     return lowest, n
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def prune(work, constants, fresh, best):
     """Apply threshold and histogram pruning: set the group of pruned hypotheses to -1, count the others by group.
 
@@ -214,7 +215,7 @@ def prune(work, constants, fresh, best):
             work.members[new.group].count += 1
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def place_groups(work, groups):
     """Assign contiguous ranges of ``Work.hypotheses`` to the groups of the new stack, coverage by coverage.
 
@@ -259,7 +260,7 @@ def place_groups(work, groups):
     work.counts[GROUPS] = number
 
 
-@kernel(**INNER)
+@kernel(**INNER, **UNCOUNTED)
 def store(k, work, constants, fresh, groups, best):
     """Prune the new stack, and store its hypotheses group by group, best first.
 
@@ -300,7 +301,7 @@ def store(k, work, constants, fresh, groups, best):
     work.stacks[k + 1].coverage = work.counts[COVERAGES]
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def propose(k, spans, lms, several, ranked, work, constants):
     """Select the cells of stack ``k``, and compute their totals without the neural features.
 
@@ -337,7 +338,7 @@ def propose(k, spans, lms, several, ranked, work, constants):
     return cells
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def add_cells(k, cells, ranked, work, constants, neural, groups):
     """Turn the scored cells into the hypotheses of stack ``k``.
 
@@ -370,7 +371,7 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
     store(k, work, constants, fresh, groups, best)
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def best_complete(work, count):
     """Return the index of the best hypothesis that covers all ``count`` words, -1 for none."""
     best = -1
@@ -380,7 +381,7 @@ def best_complete(work, count):
     return best
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def search_sentence(spans, walls, lms, several, ranked, work, constants):
     """Search a sentence without neural features; arguments as of ``begin``.
 
@@ -393,3 +394,42 @@ def search_sentence(spans, walls, lms, several, ranked, work, constants):
         cells = propose(k, spans, lms, several, ranked, work, constants)
         add_cells(k, cells, ranked, work, constants, False, np.int64(0))
     return best_complete(work, count)
+
+
+@kernel(**UNCOUNTED)
+def search_sentences(
+    first, bounds, spans, walls, lms, several, ranked, work, constants, offsets, options, starts, ends
+):  # fmt: skip
+    """Search sentences without neural features.
+
+    Args:
+        first: index of the first sentence.
+        bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1 in ``spans``.
+        spans: ``int32`` [words of all sentences, longest].
+        walls: ``int32`` [words and one per sentence], as of ``begin``; empty if no sentence has any.
+        lms, several, ranked, work, constants: as of ``begin``.
+        offsets: ``int64`` [n + 1], filled: the phrases of the best derivation of sentence ``first`` + i are
+            offsets[i]..offsets[i + 1] - 1; none for an empty sentence.
+        options, starts, ends: ``int32`` [words of these sentences], filled with option and source span of each phrase.
+    """
+    offsets[0] = 0
+    for number in range(offsets.shape[0] - 1):
+        sentence = first + number
+        begins, stops = bounds[sentence], bounds[sentence + 1]
+        at = np.int64(_NONE)
+        if stops > begins:
+            behind = walls[begins + sentence : stops + sentence + 1]
+            at = np.int64(search_sentence(spans[begins:stops], behind, lms, several, ranked, work, constants))
+        length = 0
+        hypothesis = at
+        while hypothesis > 0:
+            length += 1
+            hypothesis = np.int64(work.hypotheses[hypothesis].back)
+        place = offsets[number] + length
+        offsets[number + 1] = place
+        while at > 0:
+            place -= 1
+            options[place] = work.hypotheses[at].option
+            starts[place] = work.hypotheses[at].start
+            ends[place] = work.hypotheses[at].end
+            at = np.int64(work.hypotheses[at].back)

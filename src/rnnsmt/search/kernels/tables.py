@@ -236,24 +236,24 @@ def split_words(arena, offsets, count, words, flat, bounds):
 
 
 @kernel()
-def find_spans(table, buffer, word_begin, word_end, longest, out):
-    """Look up all spans of a sentence in the table of source phrases.
+def find_spans(table, buffer, word_begin, word_end, bounds, out):
+    """Look up all spans of sentences in the table of source phrases.
 
     Args:
         table: intern table of source phrases.
-        buffer: ``uint8``, the sentence with single spaces.
+        buffer: ``uint8``, the sentences one after the other, with single spaces between words.
         word_begin, word_end: ``int64`` [words], first byte and end of each word.
-        longest: maximum number of words of a span.
+        bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1.
         out: ``int32`` [words, longest], filled with source phrase ids by first word and length - 1; -1 for none.
     """
-    count = word_begin.shape[0]
-    for i in range(count):
-        for length in range(longest):
-            j = i + length
-            out[i, length] = -1
-            if j < count:
-                key = hash_bytes(buffer, word_begin[i], word_end[j])
-                out[i, length] = find(table, buffer, word_begin[i], word_end[j], key)
+    for sentence in range(bounds.shape[0] - 1):
+        for i in range(bounds[sentence], bounds[sentence + 1]):
+            for length in range(out.shape[1]):
+                j = i + length
+                out[i, length] = -1
+                if j < bounds[sentence + 1]:
+                    key = hash_bytes(buffer, word_begin[i], word_end[j])
+                    out[i, length] = find(table, buffer, word_begin[i], word_end[j], key)
 
 
 LEAST_SCORE, MOST_SCORE = -100.0, 710.0

@@ -1,12 +1,15 @@
 """Compiled kernels on disk: an edit of what a kernel was compiled from must reach it."""
 
+import dis
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rnnsmt.base.kernels import decorator
+from rnnsmt.base.kernels import decorator, strings
 
 DECORATED = "from rnnsmt.base.kernels.decorator import kernel\n\n@kernel()\n"
 
@@ -53,6 +56,39 @@ def test_an_edit_reaches_a_kernel_that_is_defined_above_those_that_it_calls(tmp_
     assert run(tmp_path, constants=constants.format(1, 0)) == ["1"]
     assert run(tmp_path, constants=constants.format(2, 0)) == ["2"], "an array"
     assert run(tmp_path, constants=constants.format(2, 5)) == ["7"], "a tuple"
+
+
+def test_a_kernel_is_compiled_after_one_that_it_calls_was_loaded(tmp_path: Path) -> None:
+    """What numba prepares in order to compile is prepared then, and not before compiled code is loaded."""
+    (tmp_path / "lower_part.py").write_text(
+        "import numpy as np\n" + DECORATED + "def lower(x):\n    return np.full(3, x)\n"
+    )
+    (tmp_path / "main.py").write_text("from lower_part import lower\nprint(lower(2).sum())\n")
+    assert run(tmp_path) == ["6"]
+    (tmp_path / "upper_part.py").write_text(
+        "from lower_part import lower\n" + DECORATED + "def upper(x):\n    return lower(x + 1)[0]\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "from numba.core.runtime import rtsys\nfrom upper_part import lower, upper\n"
+        "print(lower(2).sum(), sum(lower.stats.cache_hits.values()), rtsys._init, upper(2), rtsys._init)\n"
+    )
+    assert run(tmp_path) == ["6", "1", "False", "3", "True"]
+
+
+def test_the_globals_of_a_function_are_those_that_dis_shows() -> None:
+    many = "def many(x):\n    return [" + ", ".join(f"g{number}(x.a{number})" for number in range(400)) + "]\n"
+    names: dict[str, Any] = {}
+    exec(many, names)
+    for function in (names["many"], decorator.kernel, decorator._description):
+        shown = {step.argval for step in dis.get_instructions(function) if step.opname == "LOAD_GLOBAL"}
+        inner = [one for one in function.__code__.co_consts if hasattr(one, "co_code")]
+        shown |= {step.argval for code in inner for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+        assert decorator._globals_read(function.__code__) == shown
+    assert len(decorator._globals_read(names["many"].__code__)) == 400
+
+
+def test_a_kernel_is_pickled_by_its_name() -> None:
+    assert pickle.loads(pickle.dumps(strings.hash_bytes)) is strings.hash_bytes
 
 
 RECORD = "from typing import NamedTuple\n\nclass {name}(NamedTuple):\n    {fields}\n\nNAME = {name}\n"
@@ -113,3 +149,16 @@ def test_a_numba_with_another_cache_is_refused() -> None:
     """Better no start than old code without a word."""
     with pytest.raises(RuntimeError, match=r"numba .* requirements\.lock"):
         decorator._set_cache(object(), object())
+
+
+def test_a_configuration_of_numba_is_read_where_there_is_one(tmp_path: Path) -> None:
+    """And modules that numba could not import are imported afterwards."""
+    (tmp_path / "main.py").write_text(
+        "from rnnsmt.base.kernels import decorator\nimport numba, scipy, yaml\n"
+        "print(numba.config.LOOP_VECTORIZE, scipy.__name__)\n"
+    )
+    assert run(tmp_path) == ["1", "scipy"]
+    (tmp_path / ".numba_config.yaml").write_text("loop_vectorize: 0\n")
+    assert run(tmp_path) == ["0", "scipy"]
+    (tmp_path / "main.py").write_text("import yaml\n" + (tmp_path / "main.py").read_text())
+    assert run(tmp_path) == ["0", "scipy"]
