@@ -7,6 +7,7 @@
 # make bench   compare the speed of five stages with the record of this processor, on the results of `make table`
 # make docs    the pages of docs/ as a site, in site/; screenshots: pictures of report and page of a finished run, RUN=., with Chromium
 # make wheel   source distribution and wheel, in dist/; test-wheel installs it in an empty environment and runs a reduced demo
+# make models  archives of systems of a finished run with model cards, in models/: RUN=., SYSTEMS="cslm_rnn baseline", LICENCE=MIT
 # make sbom    what .venv contains: CycloneDX and licences, in build/sbom/; make locks renews the locks with hashes
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
@@ -17,6 +18,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := build/tools
 DOCS := build/docs
+# of `make models`: a run elsewhere has texts of its own
+LICENCE ?= $(if $(RUN),,MIT)
 MATHJAX := mathjax-3.2.2
 MATHJAX_SHA256 := 1b9c0a1c44df864e915690558e72adb9cc5203360daefd385084ced3b6c64c09
 UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-annotate \
@@ -24,7 +27,7 @@ UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal -
 
 .DELETE_ON_ERROR:
 
-.PHONY: setup table test test-all test-slurm test-notebooks fuzz kill-test bench check docs wheel test-wheel sbom locks screenshots format clean
+.PHONY: setup table test test-all test-slurm test-notebooks fuzz kill-test bench check docs wheel test-wheel sbom locks screenshots models format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -93,6 +96,15 @@ docs: $(DOCS)/ready build/$(MATHJAX).tgz
 
 screenshots: $(VENV)/ready
 	PATH="$(CURDIR)/$(BIN):$$PATH" docs/screenshots.sh $(or $(RUN),.) $(or $(SYSTEM),cslm_rnn)
+
+models: $(VENV)/ready
+	@test -n "$(LICENCE)" || { echo "LICENCE: state the licence of the texts of $(RUN), for the model cards" >&2; exit 1; }
+	mkdir -p models
+	for system in $(or $(SYSTEMS),cslm_rnn baseline); do \
+	  $(BIN)/rnnsmt pack --system "$(or $(RUN),.)/results/systems/$$system/run1" --results "$(or $(RUN),.)/results" \
+	    --licence "$(LICENCE)" --output "models/$$system.tar.gz" || exit; \
+	done
+	cd models && shasum -a 256 *.tar.gz > SHA256SUMS && cat SHA256SUMS
 
 $(TOOLS)/ready: requirements-release.lock
 	$(PYTHON) -m venv $(TOOLS)

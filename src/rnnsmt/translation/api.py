@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from rnnsmt import __version__
-from rnnsmt.moses.ini import BILINGUAL
+from rnnsmt.moses.ini import BILINGUAL, MosesIni
 from rnnsmt.plan.corpora import language_name
-from rnnsmt.translation.system import Description, System
+from rnnsmt.translation.system import CARD, Description
 
 MOST_BYTES = 200_000
 """Maximum size of the body of a request in bytes."""
@@ -263,7 +263,7 @@ def documents(folder: Path) -> list[Document]:
     folder = folder.resolve()
     found = []
     for title, path, kind, file in (
-        ("Model card", "model-card", "text/plain; charset=utf-8", folder / "MODEL_CARD.md"),
+        ("Model card", "model-card", "text/plain; charset=utf-8", folder / CARD),
         ("Provenance", "provenance", "application/json", folder / "../../../provenance.json"),
     ):
         if path == "provenance" and folder.parents[1].name != "systems":
@@ -274,10 +274,10 @@ def documents(folder: Path) -> list[Document]:
     return found
 
 
-def features(system: System) -> list[str]:
+def features(about: Description, ini: MosesIni) -> list[str]:
     """Return the features of a system in words."""
-    about, found = system.description, []
-    for feature in system.ini.features:
+    found = []
+    for feature in ini.features:
         if feature.kind == "PhraseDictionaryMemory":
             columns = f" and {', '.join(about.columns)}" if about.columns else ""
             found.append(f"phrase table with translation probabilities{columns}")

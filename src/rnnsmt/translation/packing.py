@@ -16,7 +16,7 @@ from functools import partial
 from gzip import GzipFile
 from pathlib import Path
 
-from rnnsmt.base.io import InputError, atomic_path, sha256
+from rnnsmt.base.io import InputError, atomic_path, check_utf8, read_whole, sha256
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.tokenizer import Truecaser
 from rnnsmt.lm.arpa import check_header
@@ -24,7 +24,7 @@ from rnnsmt.moses.ini import BILINGUAL, LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_T
 from rnnsmt.moses.nplm_file import check_config, read_words
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.phrases.table import read_phrase_table, read_reordering_table
-from rnnsmt.translation.system import FILE, INI, SUMS, Description, read_ini
+from rnnsmt.translation.system import CARD, FILE, INI, SUMS, Description, read_ini
 
 GZIP, PLAIN = (".tar.gz", ".tgz"), ".tar"
 
@@ -36,12 +36,17 @@ Check = Callable[[Path], object]
 """Function that raises ``InputError`` for a file of another kind."""
 
 
-def pack_system(folder: Path, output: Path) -> dict[str, object]:
+MOST_CARD_BYTES = 1 << 20
+"""Maximum size of the model card of a system."""
+
+
+def pack_system(folder: Path, output: Path, card: str | None = None) -> dict[str, object]:
     """Write the archive of a tuned system; it has one directory, named like the archive without its extension.
 
     Args:
         folder: directory of the system.
         output: the archive, with one of the extensions ``GZIP`` or ``PLAIN``.
+        card: text of its ``MODEL_CARD.md``; None to pack the file of this name in the directory, if there is one.
 
     Raises:
         InputError: ``folder`` is not that of a tuned system, a file is missing, two files have the same name, or the
@@ -85,6 +90,10 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
     )
     ini.folder = Path()
     texts = {INI: ini.text_for(Path()), FILE: json.dumps(packed.content(), indent=2, ensure_ascii=False) + "\n"}
+    if card is not None:
+        texts[CARD] = card
+    elif (folder / CARD).exists():
+        taken(folder / CARD, CARD, _check_card)
     sums = {called: hashlib.sha256(text.encode("utf-8")).hexdigest() for called, text in texts.items()}
     sums |= {called: sha256(source) for called, source in files.items()}
     texts[SUMS] = "".join(f"{digest}  {called}\n" for called, digest in sums.items())
@@ -131,6 +140,17 @@ def _check_network(path: Path) -> None:
         names = []
     if not any(name.endswith("/data.pkl") for name in names):
         raise InputError(f"{path}: not the model file of a network; train the network again")
+
+
+def _check_card(path: Path) -> None:
+    """Check that a file is a text of the size of a model card, and no link.
+
+    Raises:
+        InputError: it is not.
+    """
+    if path.is_symlink() or (text := read_whole(path, MOST_CARD_BYTES)) is None:
+        raise InputError(f"{path}: is a link, or larger than {MOST_CARD_BYTES:,} bytes; replace it by a short text")
+    check_utf8(text, path, 0)
 
 
 def _of_nobody(about_file: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -134,7 +134,7 @@ class Server:
             **{side: getattr(about, side) for side in ("source", "target")},
             "source_name": language_name(about.source),
             "target_name": language_name(about.target),
-            "features": features(system),
+            "features": features(system.description, system.ini),
             "examples": about.examples,
             "documents": [{"title": one.title, "path": one.path} for one in self.documents],
         }

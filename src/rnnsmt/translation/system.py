@@ -33,12 +33,16 @@ from rnnsmt.search.neural import JointFeature
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import look_up
+from rnnsmt.translation.archives import system_folder
 
 if TYPE_CHECKING:
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.rnn.model import RNNEncoderDecoder
 
 FILE, INI = "system.json", "moses.ini"
+
+CARD = "MODEL_CARD.md"
+"""Name of the description of a system for its readers."""
 
 SUMS = "SHA256SUMS"
 """Name of the list of the files of an archive, as ``sha256sum`` reads and writes it."""
@@ -281,21 +285,21 @@ class System:
         threads: int = 1,
         max_words: int = MAX_WORDS,
     ) -> None:
-        """Load a system from its directory.
+        """Load a system from its directory or archive.
 
         Args:
-            folder: the directory.
+            folder: the directory, an archive, or the address of one, see ``system_folder``.
             texts: raw text; if given, the tables are filtered for it, and only this text can be translated.
             device: device for a neural LM, see ``load_model``.
             threads: number of threads.
             max_words: maximum number of words of a segment.
 
         Raises:
-            InputError: a file is missing or damaged, or is not the one that was packed.
+            InputError: a file is missing or damaged, or is not the one that was packed; as ``system_folder``.
         """
-        self.folder = Path(folder)
+        self.folder = system_folder(folder)
         check_sums(self.folder)
-        self.description = about = Description.read(folder)
+        self.description = about = Description.read(self.folder)
         self.threads, self.device, self.max_words = threads, device, max_words
         cleaning = CleaningOptions(about.normalize, about.tokenize, about.escape, about.lowercase, keep_all=True)
         self._clean = Cleaner(about.source, cleaning)

@@ -3,13 +3,17 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from html import escape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +21,13 @@ import pytest
 import torch
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.io import InputError, sha256
 from rnnsmt.cli import main
+from rnnsmt.corpus import download
 from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS
 from rnnsmt.translation import commands
-from rnnsmt.translation.system import Description, System
+from rnnsmt.translation.archives import CACHE
+from rnnsmt.translation.system import Description, System, check_sums
 
 from ..search.twin import tiny_model
 
@@ -470,3 +476,159 @@ def test_names_that_no_file_can_have(system: Path, name: str) -> None:
     ini.write_text(ini.read_text().replace("/phrase-table", f"/{name}"))
     with pytest.raises(InputError, match="the file of TranslationModel0 is missing"):
         System(system)
+
+
+@pytest.fixture
+def archive(system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A packed system, and an empty cache."""
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    path = tmp_path / "packed/tiny-en-fr.tar.gz"
+    assert main(["pack", "--system", str(system), "--output", str(path)]) == 0
+    return path
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The address of a server with the files of a directory, and what it was asked for."""
+    asked: list[str] = []
+
+    class Site(SimpleHTTPRequestHandler):
+        """Notes the requests."""
+
+        def log_message(self, *_args: object) -> None:
+            asked.append(self.path)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        server.shutdown()
+
+
+def test_an_archive_is_a_system(system, archive, tmp_path):
+    """As a file and by its address: the same translations; it is unpacked and downloaded once."""
+    expected = System(system).translate_all(RAW)
+    (tmp_path / "in").write_text("\n".join(RAW) + "\n")
+
+    def translated(address: object) -> list[str]:
+        words = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
+        assert main(["translate", "--system", str(address), *words]) == 0
+        return (tmp_path / "out").read_text().splitlines()
+
+    assert translated(archive) == expected
+    (folder,) = (tmp_path / "cache").iterdir()
+    assert folder.name == sha256(archive)
+    before = folder.stat().st_mtime_ns
+    assert translated(archive) == expected
+    assert folder.stat().st_mtime_ns == before
+    shutil.rmtree(folder)
+    with served(archive.parent) as (site, asked):
+        address = f"{site}/{archive.name}#sha256={sha256(archive).upper()}"
+        assert translated(address) == expected
+        assert len(asked) == 1
+    assert translated(address) == expected, "without the server"
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [folder.name], "the archive itself is not kept"
+
+
+def test_an_address_needs_the_right_hash(archive, tmp_path, monkeypatch, capsys):
+    """Without one nothing is requested; with another one nothing is unpacked."""
+    monkeypatch.setattr(download.time, "sleep", lambda _: None)
+    (tmp_path / "in").write_text("a\n")
+    with served(archive.parent) as (site, asked):
+        for ending in ("", "#", "#sha256=abc", f"#md5={'0' * 32}"):
+            assert (
+                main(["translate", "--system", f"{site}/{archive.name}{ending}", "--input", str(tmp_path / "in")]) == 2
+            )
+            assert "needs the SHA-256" in capsys.readouterr().err
+        assert asked == []
+        with pytest.raises(InputError, match=f"its sha256 is {sha256(archive)}"):
+            System(f"{site}/{archive.name}#sha256={'0' * 64}")
+        with pytest.raises(InputError, match="404"):
+            System(f"{site}/none.tar.gz#sha256={'0' * 64}")
+    assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
+    with pytest.raises(InputError, match="https:// or http://"):
+        System(f"file://{archive}#sha256={sha256(archive)}")
+
+
+def test_only_what_pack_writes_is_unpacked(archive, tmp_path):
+    """Links, names that lead elsewhere, several directories, damaged files; nothing is left of them."""
+
+    def forged(*members: tuple[str, bytes]) -> Path:
+        path = tmp_path / "forged.tar"
+        with tarfile.open(path, "w") as out:
+            for name, kind in members:
+                member = tarfile.TarInfo(name)
+                member.type, member.linkname = kind, "/etc/passwd"
+                out.addfile(member)
+        return path
+
+    file, link = tarfile.REGTYPE, tarfile.SYMTYPE
+    wrong = [("a/x", link), ("a/../x", file), ("/a/x", file), ("../x", file), ("x", file), ("a/b/x", file)]
+    for members in (*([one] for one in wrong), [("a/x", file), ("b/y", file)], [("a/x", file)] * 2, []):
+        with pytest.raises(InputError, match=r"not a file of an archive of `rnnsmt pack`|empty archive"):
+            System(forged(*members))
+    content = archive.read_bytes()
+    for damaged in (content[: len(content) // 2], b"text\n", content[:-9] + b"x" + content[-8:]):
+        (tmp_path / "damaged.tar.gz").write_bytes(damaged)
+        with pytest.raises(InputError, match="damaged"):
+            System(tmp_path / "damaged.tar.gz")
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, capsys):
+    """Of the run that the system is from; a card in the directory is packed as it is."""
+    run = tmp_path / "results/systems/tiny/run1"
+    run.parent.mkdir(parents=True)
+    rows = [
+        {"system": name, "test_set": "news", "bleu": bleu, "bleu_sd": 0.5, "ter": 30.25, "runs": 3, "segments": 1234}
+        for name, bleu in (("tiny", 20.0), ("other", 99.0))
+    ]
+    corpora = [{"name": "mine", "role": "bitext", "source": "d/a.en", "target": "d/a.fr"}]
+    cell = {"system": "tiny", "test_set": "news", "runs": [{"run": "tiny/run1", "bleu": 19.75}]}
+    provenance = {
+        "software": {"rnnsmt": "0.1"},
+        "config": {"corpora": corpora},
+        "files": {"d/a.en": {"sha256": "abcdef0123456789abcdef"}},
+        "cells": [cell],
+    }
+    (tmp_path / "results/table1.json").write_text(json.dumps({"rows": rows}))
+    (tmp_path / "results/provenance.json").write_text(json.dumps(provenance))
+    command = ["pack", "--system", str(run), "--results", str(tmp_path / "results")]
+    output = ["--output", str(tmp_path / "a.tar")]
+    system.rename(run)
+    for name in ("model", "true"):
+        (tmp_path / name).rename(run.parents[2] / name)
+    ini = (run / "moses.ini").read_text().replace("../model/", "../../../model/")
+    (run / "moses.ini").write_text(ini)
+    change(run, truecaser="../../../true")
+    assert main([*command, *output]) == 2
+    assert "--licence" in capsys.readouterr().err
+    assert main([*command, *output, "--licence", "MIT, as the text"]) == 0
+    with tarfile.open(tmp_path / "a.tar") as packed:
+        packed.extractall(tmp_path, filter="data")
+    card = (tmp_path / "a/MODEL_CARD.md").read_text()
+    for said in (
+        "# tiny: en to fr",
+        "phrase table with translation probabilities and rnn",
+        "| mine | parallel text | a.en, a.fr | abcdef0123456789, – |",
+        "## Licence\n\nMIT, as the text\n",
+        "| news | 1,234 | 19.75 | 20.00 ± 0.50 | 30.25 |",
+        "## Limits",
+    ):
+        assert said in card
+    assert "99.00" not in card
+    assert "made up" not in card
+    check_sums(tmp_path / "a")
+    (tmp_path / "a/SHA256SUMS").unlink()
+    (tmp_path / "a/MODEL_CARD.md").write_text("Mine.\n")
+    assert main(["pack", "--system", str(tmp_path / "a"), "--output", str(tmp_path / "b.tar")]) == 0
+    with tarfile.open(tmp_path / "b.tar") as packed:
+        found = packed.extractfile("b/MODEL_CARD.md")
+        assert found is not None
+        assert found.read() == b"Mine.\n"
+    (tmp_path / "results/table1.json").write_text('{"rows": []}')
+    assert main([*command, *output, "--licence", "MIT"]) == 2
+    assert "has no system tiny/run1" in capsys.readouterr().err
+    (tmp_path / "results/table1.json").write_text("[]")
+    assert main([*command, *output, "--licence", "MIT"]) == 2
+    assert "of another version" in capsys.readouterr().err

@@ -1,0 +1,140 @@
+"""Archives of tuned systems as the argument of ``--system``: a file, or an address with the SHA-256 of the file.
+
+An archive is unpacked once into the cache of the user, in a directory named after its SHA-256. It can come from
+anybody, so that only what ``rnnsmt pack`` writes is unpacked: regular files in one directory.
+"""
+
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from rnnsmt.base.io import DAMAGED, TEMPORARY, DamagedError, InputError, open_binary, sha256
+from rnnsmt.base.progress import say
+from rnnsmt.corpus.download import fetch_first
+
+CACHE = "RNNSMT_CACHE"
+"""Environment variable for the directory of downloaded and unpacked archives."""
+
+MOST_FILES = 1000
+"""Maximum number of files of an archive."""
+
+
+def cache_folder() -> Path:
+    """Return the directory of unpacked archives: that of ``CACHE``, or ``rnnsmt`` in the cache of the user."""
+    if said := os.environ.get(CACHE):
+        return Path(said)
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+    return Path(home) / "rnnsmt"
+
+
+def system_folder(system: str | Path) -> Path:
+    """Return the directory of a tuned system, after downloading and unpacking it if necessary.
+
+    Args:
+        system: a directory, which is returned; an archive of ``rnnsmt pack``; or ``https://HOST/FILE#sha256=DIGEST``,
+            which is downloaded unless the cache contains an archive of this digest.
+
+    Raises:
+        InputError: an address without SHA-256 or of another protocol; a failed download; another SHA-256; not an
+            archive of a system.
+    """
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", str(system)):
+        return _downloaded(str(system))
+    path = Path(system)
+    if not path.is_file():
+        return path
+    digest = sha256(path)
+    folder = cache_folder() / digest
+    if not folder.is_dir():
+        _unpack(path, str(path), folder)
+    return folder
+
+
+def _downloaded(address: str) -> Path:
+    """Return the directory in the cache of an archive with an address."""
+    url, _, fragment = address.partition("#")
+    if not re.match(r"https?://", url, re.IGNORECASE):
+        raise InputError(f"--system {address}: must be a directory, an archive, or an address with https:// or http://")
+    found = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
+    if found is None:
+        raise InputError(
+            f"--system {address}: an address needs the SHA-256 of the archive, as its publisher states it: write "
+            f"{url}#sha256= and 64 hexadecimal digits"
+        )
+    digest = found[1].lower()
+    folder = cache_folder() / digest
+    if folder.is_dir():
+        return folder
+    archive = folder.with_name(f"{digest}.tar")
+    say(f"downloading {url} to {cache_folder()}")
+    fetch_first([url], digest, archive)
+    _unpack(archive, url, folder)
+    archive.unlink(missing_ok=True)
+    return folder
+
+
+def _unpack(archive: Path, name: str, folder: Path) -> None:
+    """Unpack the files of an archive into a directory, which appears when it is complete.
+
+    Args:
+        archive: the file.
+        name: what it is called in messages.
+        folder: the directory.
+
+    Raises:
+        InputError: damaged, not an archive of ``rnnsmt pack``, or no space.
+    """
+    temporary = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=folder.parent))
+        _extract(archive, name, temporary)
+        temporary.chmod(0o755)
+        say(f"unpacked {name} into {folder}")
+        try:
+            temporary.replace(folder)
+        except OSError:
+            if not folder.is_dir():  # otherwise another process has just unpacked it
+                raise
+    except (tarfile.TarError, *DAMAGED) as error:
+        if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
+            raise InputError(
+                f"{folder.parent}: {name} cannot be unpacked into it ({error.strerror}); free space, or set {CACHE} to "
+                "another directory"
+            ) from None
+        reason = error.__cause__ if isinstance(error, DamagedError) else error
+        raise InputError(f"{name}: damaged, or not an archive of `rnnsmt pack` ({reason}); fetch it again") from None
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _extract(archive: Path, name: str, folder: Path) -> None:
+    """Write the files of an archive into an existing directory, without the name of their directory."""
+    seen: set[tuple[str, ...]] = set()
+    with open_binary(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as members:
+        for member in members:
+            parts = PurePosixPath(member.name).parts
+            content = members.extractfile(member) if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else None
+            if (
+                content is None
+                or len(parts) != 2
+                or ".." in parts
+                or parts[0] == "/"
+                or "\0" in member.name
+                or parts in seen
+                or any(parts[0] != other[0] for other in seen)
+                or len(seen) == MOST_FILES
+            ):
+                raise InputError(
+                    f"{name}: {member.name!r} is not a file of an archive of `rnnsmt pack`, which has one directory "
+                    f"with at most {MOST_FILES} files; unpack it yourself if you trust it, and give the directory"
+                )
+            seen.add(parts)
+            with (folder / parts[1]).open("xb") as out:
+                shutil.copyfileobj(content, out, 1 << 20)
+    if not seen:
+        raise InputError(f"{name}: an empty archive; fetch it again")
