@@ -47,14 +47,13 @@ class Cost(NamedTuple):
 def measure(command: Sequence[str] | str, cwd: Path, log: str = "log") -> Cost:
     """Run a command, or a line of the shell, in a directory; raise SystemExit with its log if it fails."""
     arguments = ["bash", "-ec", f"set -o pipefail; {command}"] if isinstance(command, str) else list(command)
-    with (cwd / log).open("wb") as output:
-        process = subprocess.Popen(arguments, cwd=cwd, stdout=output, stderr=subprocess.STDOUT)
+    with (cwd / log).open("wb") as output, (cwd / f"{log}.err").open("wb") as errors:
+        process = subprocess.Popen(arguments, cwd=cwd, stdout=output, stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(
-            f"{shlex.join(arguments)}: exit status {process.returncode}\n{(cwd / log).read_text()[-2000:]}"
-        )
+        told = (cwd / f"{log}.err").read_text()[-2000:]
+        raise SystemExit(f"{shlex.join(arguments)}: exit status {process.returncode}\n{told}")
     return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
@@ -136,7 +135,7 @@ def prepare_decoders(home: Path, run: Path, work: Path) -> dict[str, str]:
     for path in (model / "phrase-table.gz", reordering, model / "lm.arpa.gz"):
         (copy / path.name).symlink_to(path.resolve())
     (copy / "moses.ini").write_text(ini_of(run, text).replace(f"{model}/", ""))
-    measure([*RNNSMT, "search", "binarise", "--ini", "moses.ini", "--output", "model.binary"], copy)
+    measure([*RNNSMT, "search", "binarise", "--ini", "moses.ini"], copy)
     found = {"moses": "tables in memory", "moses2": "probing tables", "text": "text files", "binary": "model.binary"}
     if not (home / "bin/moses").is_file():
         del found["moses"]
@@ -180,7 +179,7 @@ def compare_decoders(home: Path, run: Path, work: Path, repeat: int) -> None:
         scores = ""
         if name in ("moses", "moses2"):
             lines = (work / f"{name}.all.log").read_text().splitlines()
-            theirs = [float(line.split(" ", 1)[0]) for line in lines[-number:]]
+            theirs = [float(line.split(" ", 1)[0]) for line in lines]
             pairs = list(zip(theirs, ours, strict=True))
             scores = f"{sum(a < b - 1e-3 for a, b in pairs)} / {sum(a > b + 1e-3 for a, b in pairs)}"
             scores += f", sum {sum(theirs) - sum(ours):+.2f}"
