@@ -410,7 +410,7 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     assert process.returncode == 75, said
     assert not (broken / "m.pt").exists()
     assert "stopped by SIGTERM" in said
-    assert "the same command resumes" in said
+    assert "run the same command again to resume" in said
     assert main(command_line(folder, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
     # a finished run that is asked for again only writes its files
