@@ -134,7 +134,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     aligners = 1 if config["alignment"]["external"] else len(config["alignment"]["aligners"])
     # A job reads the text once for every aligner; the disk space of `symmetrize` is that of two aligners.
     aligned = {"select_bitext": aligners, "symmetrize": aligners / 2}
-    search, neural = Line(330, 18), Line(300, 37000)
+    search, neural = Line(430, 18), Line(200, 37000)
     # Moses computes the first layer of a joint model for every word of both sides at every position, and keeps scores
     moses = Line(3500 if moses_has_joint_model(config) else 1500, 60)
     # fmt: off

@@ -82,16 +82,16 @@ def test_memory_of_a_search(machine):
             return iter(files)
 
     plain = Files(size_mb=50, source="dev.en", network=[], **sizes)
-    assert machine.search_memory("decode", plain, 1) == 330 + 18 * 50
+    assert machine.search_memory("decode", plain, 1) == 430 + 18 * 50
     cslm, nnjm = ([f"results/{name}/network{n}/model.pt" for n in (1, 2)] for name in ("cslm", "nnjm"))
     neural = Files(size_mb=50, source=["dev.en"], network=cslm, **sizes)
-    assert machine.search_memory("decode", neural, 1) == 330 + 18 * 50 + 300 + 370
+    assert machine.search_memory("decode", neural, 1) == 430 + 18 * 50 + 200 + 370
     joint = Files(size_mb=50, source=["dev.en"], network=nnjm, **sizes)
-    assert machine.search_memory("decode", joint, 1) == 330 + 18 * 50 + 300 + 370 + 50
+    assert machine.search_memory("decode", joint, 1) == 430 + 18 * 50 + 200 + 370 + 50
     both = Files(size_mb=10, source=["dev.en"], network=cslm + nnjm, **sizes)
-    assert machine.search_memory("decode", both, 1) == 330 + 18 * 10 + 2 * (300 + 370) + 50
+    assert machine.search_memory("decode", both, 1) == 430 + 18 * 10 + 2 * (200 + 370) + 50
     large = Files(size_mb=50, source=["table"], network=cslm, **sizes)
-    assert machine.search_memory("decode", large, 1) == 330 + 18 * 50 + 2000
+    assert machine.search_memory("decode", large, 1) == 430 + 18 * 50 + 2000
 
 
 def test_threads(settled, machine, cluster):
