@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.arrays import read_array, write_array
 from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.bleu.batch import bleu_of_many
+from rnnsmt.corpus.check import NgramOverlap
 from rnnsmt.evaluation.scores import read_score
 from rnnsmt.rnn.pairs import Pairs
 
@@ -294,21 +295,13 @@ class Split(NamedTuple):
 
 def overlap_with(source: Sequence[str], train: Sequence[str]) -> NDArray[np.float64]:
     """Return for every source sentence the mean share of its n-grams, n = 1 to 4, that the training text has."""
-    known: list[set[tuple[str, ...]]] = [set() for _ in range(4)]
+    overlap = NgramOverlap()
+    sentences = [line.split() for line in source]
+    for words in sentences:
+        overlap.add(words)
     for line in train:
-        words = line.split()
-        for n in range(4):
-            known[n].update(zip(*(words[i:] for i in range(n + 1)), strict=False))
-    found = []
-    for line in source:
-        words = line.split()
-        shares = []
-        for n in range(4):
-            grams = list(zip(*(words[i:] for i in range(n + 1)), strict=False))
-            if grams:
-                shares.append(sum(gram in known[n] for gram in grams) / len(grams))
-        found.append(sum(shares) / max(len(shares), 1))
-    return np.array(found)
+        overlap.read_training(line.split())
+    return np.array([overlap.of(words) for words in sentences])
 
 
 def read_split(folder: Path, smoothing: str, systems: Sequence[str]) -> Split | None:

@@ -4,8 +4,9 @@ That may be another language, swapped sides, or several columns. The language of
 most frequent in it. This is no general language identification: it covers the languages of ``FUNCTION_WORDS``, and is
 silent in doubt.
 
-Duplicates, test sentences in the training text, and lines that are shifted on one side are found, too. Dev and test
-sets are read first and kept in memory as an index of their sentences; training text is a stream.
+Duplicates, test sentences in the training text, and lines that are shifted on one side are found, too, and the n-gram
+overlap of dev and test with the training text, on which the gain of the RNN depends (docs/reproduction.md). Dev and
+test sets are read first and kept in memory as an index of their sentences; training text is a stream.
 """
 
 from array import array
@@ -44,6 +45,9 @@ MAX_UNKNOWN = 0.5
 
 MIN_VOCABULARY = 1000
 """Minimum size of the vocabulary of the training text; less text has too few words."""
+
+OVERLAP_ORDER = 4
+"""Maximum length of the n-grams whose share in the training text is reported."""
 
 COLUMN_LINES = 100
 """Number of lines that are examined for tabs between columns."""
@@ -213,6 +217,7 @@ class _Set:
         keys: number of the pair by the key of a sentence, for each side.
         indices: the sentences of each side.
         equal, near: numbers of the pairs of which a sentence, or a near-duplicate of one, is in the training text.
+        sentences: the normalised words of every sentence of each side.
     """
 
     findings: Findings
@@ -220,7 +225,47 @@ class _Set:
     indices: tuple[SentenceIndex, SentenceIndex] = field(default_factory=lambda: (SentenceIndex(), SentenceIndex()))
     equal: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     near: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
-    words: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+    sentences: tuple[list[list[str]], list[list[str]]] = field(default_factory=lambda: ([], []))
+
+
+class NgramOverlap:
+    """Share of the n-grams of sentences, n = 1 to 4, that occur in a training text.
+
+    The sentences are added first, so that the training text can be a stream.
+    """
+
+    def __init__(self) -> None:
+        self._occurs: dict[tuple[str, ...], bool] = {}
+
+    def add(self, words: Sequence[str]) -> None:
+        """Add a sentence whose overlap will be asked for."""
+        for n in range(1, OVERLAP_ORDER + 1):
+            for ngram in _ngrams(words, n):
+                self._occurs[ngram] = False
+
+    def read_training(self, words: Sequence[str]) -> None:
+        """Note the n-grams of a sentence of the training text."""
+        for n in range(1, OVERLAP_ORDER + 1):
+            known = False
+            for ngram in _ngrams(words, n):
+                if ngram in self._occurs:
+                    self._occurs[ngram] = known = True
+            # What contains no n-gram of the sentences contains no longer one either.
+            if not known:
+                return
+
+    def of(self, words: Sequence[str]) -> float:
+        """Return the overlap of a sentence that was added: the mean over n of the shares; 0 if it has no words."""
+        shares = [
+            sum(self._occurs[ngram] for ngram in _ngrams(words, n)) / (len(words) - n + 1)
+            for n in range(1, min(OVERLAP_ORDER, len(words)) + 1)
+        ]
+        return sum(shares) / max(len(shares), 1)
+
+
+def _ngrams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
+    """Yield the n-grams of a sentence, with repetitions."""
+    return zip(*(words[first:] for first in range(n)), strict=False)
 
 
 class CorpusCheck:
@@ -232,6 +277,7 @@ class CorpusCheck:
         self._max_lines = max_lines
         self._sets: list[_Set] = []
         self._vocabularies: tuple[set[str], set[str]] = (set(), set())
+        self._overlap = NgramOverlap()
 
     def run(self, texts: Sequence[CheckedCorpus]) -> list[Findings]:
         """Check all corpora; return what was found in the given order."""
@@ -265,9 +311,13 @@ class CorpusCheck:
                     self._compare(one, side, key, words)
                     one.keys[side].setdefault(key, []).append(len(one.indices[side]))
                     one.indices[side].add(words)
-                    one.words[side].extend(words)
+                    one.sentences[side].append(words)
+                    if side == 0:
+                        self._overlap.add(words)
                 else:
                     self._vocabularies[side].update(words)
+                    if side == 0:
+                        self._overlap.read_training(words)
                     for held_out in self._sets:
                         _search(held_out, side, key, words)
         if one is not None:
@@ -297,13 +347,16 @@ class CorpusCheck:
                     f"{equal:,} of {total:,} {name} sentences are also in the training text, and {near:,} have a "
                     "near-duplicate there, which makes scores too high"
                 )
-            words, vocabulary = one.words[side], self._vocabularies[side]
-            unknown = sum(word not in vocabulary for word in words)
-            if len(words) >= MIN_WORDS and len(vocabulary) >= MIN_VOCABULARY and unknown > MAX_UNKNOWN * len(words):
+            words, vocabulary = sum(map(len, one.sentences[side])), self._vocabularies[side]
+            unknown = sum(word not in vocabulary for sentence in one.sentences[side] for word in sentence)
+            if words >= MIN_WORDS and len(vocabulary) >= MIN_VOCABULARY and unknown > MAX_UNKNOWN * words:
                 findings.warnings.append(
-                    f"{100 * unknown / len(words):.0f} % of the {name} words do not occur in the training text; "
+                    f"{100 * unknown / words:.0f} % of the {name} words do not occur in the training text; "
                     "check that source and target are not swapped and that the language is correct"
                 )
+        overlaps = [self._overlap.of(words) for words in one.sentences[0]]
+        if overlaps and self._vocabularies[0]:
+            findings.figures["ngram_overlap"] = round(sum(overlaps) / len(overlaps), 2)
         for figure, count in findings.figures.items():
             if figure.startswith("in_"):
                 findings.warnings.append(f"{count:,} of its sentences are also in {figure.removeprefix('in_')}")
@@ -452,6 +505,7 @@ def lines_of(found: Sequence[Findings]) -> Iterator[str]:
             *([f"{' and '.join(map(str, figures['words_per_line']))} words per line"] if "lines" in figures else []),
             *(f"{name.replace('_', ' ')}: {count:,}" for name, count in figures.items() if isinstance(count, int)
               and count and name not in ("lines", "only_first_lines")),
+            *([f"n-gram overlap: {figures['ngram_overlap']:.2f}"] if "ngram_overlap" in figures else []),
         ]  # fmt: skip
         yield f"{findings.name} ({findings.role}): {', '.join(shown)}"
         yield from (f"  error: {line}" for line in findings.errors)

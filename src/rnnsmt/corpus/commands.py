@@ -421,7 +421,8 @@ def check(args: argparse.Namespace) -> None:
     sentences show that one side is shifted by a line, and from which line on; if sentences of dev and
     test are also in the training text (compared without case, punctuation and the values of digits) or have a
     near-duplicate there (half of the word trigrams of both are common); and if many words of dev and test do not occur
-    in the training text.
+    in the training text. The n-gram overlap of dev and test is the share of the n-grams of their source sentences, n =
+    1 to 4, that occur in the training text: the mean over n and over the sentences.
 
     The exit status is 0 if there are no warnings, 3 if there are some, 2 for invalid options.
 

@@ -91,6 +91,30 @@ def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.Captu
     ]
 
 
+def test_overlap_of_ngrams(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The share of n-grams of the source side that the training text has, by an independent count."""
+    (corpora / "test.en").write_text("A b c d e\n" + (corpora / "test.en").read_text().split("\n", 1)[1])
+    (corpora / "train.en").write_text("a b C.\nc d\n" + (corpora / "train.en").read_text())
+    (corpora / "train.fr").write_text("un\ndeux\n" + (corpora / "train.fr").read_text())
+    known: list[set[tuple[str, ...]]] = [set() for _ in range(4)]
+    for line in (corpora / "train.en").read_text().splitlines():
+        for n in range(1, 5):
+            known[n - 1].update(ngrams(line, n))
+    overlaps = []
+    for line in (corpora / "test.en").read_text().splitlines():
+        shares = [[gram in known[n - 1] for gram in ngrams(line, n)] for n in range(1, 5)]
+        overlaps.append(sum(sum(share) / len(share) for share in shares) / 4)
+    # 4 of 5 words, "a b", "b c" and "c d" of 4 bigrams, 1 of 3 trigrams, no n-gram of 4 words
+    assert overlaps[0] == pytest.approx((4 / 5 + 3 / 4 + 1 / 3 + 0) / 4)
+    test = check(corpora, capsys)[2]
+    assert test["figures"]["ngram_overlap"] == round(sum(overlaps) / len(overlaps), 2)
+
+
+def ngrams(line: str, n: int) -> list[tuple[str, ...]]:
+    words = line.lower().replace(".", " ").split()
+    return [tuple(words[k : k + n]) for k in range(len(words) - n + 1)]
+
+
 def test_lines_that_are_wrong(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = (corpora / "train.en").read_bytes().splitlines()
     lines[:200] = lines[200:201] * 200
