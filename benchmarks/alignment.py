@@ -58,31 +58,34 @@ def hold_out(number: int, work: Path) -> None:
             (work / "text" / f"{name}.{language}").write_text(text, encoding="utf-8")
 
 
-def align(name: str, text: list[Path], folder: Path, threads: int) -> float:
-    """Align both directions with an aligner, symmetrize into ``folder``/NAME.gz, and return the CPU seconds."""
-    forward, reverse = folder / f"{name}.forward.gz", folder / f"{name}.reverse.gz"
+def align(name: str, text: list[Path], directory: Path, threads: int) -> float:
+    """Align both directions with an aligner, symmetrize into ``directory``/NAME.gz, and return the CPU seconds."""
+    forward, reverse = directory / f"{name}.forward.gz", directory / f"{name}.reverse.gz"
     seconds = 0.0
     for direction, output in (("forward", forward), ("reverse", reverse)):
         options = ["--direction", direction, "--output", output, "--threads", threads]
         seconds += rnnsmt("align", "words", "--source", text[0], "--target", text[1], "--aligner", name, *options)
     seconds += rnnsmt(
-        *["align", "symmetrize", "--forward", forward, "--reverse", reverse], "--output", folder / f"{name}.gz"
+        *["align", "symmetrize", "--forward", forward, "--reverse", reverse], "--output", directory / f"{name}.gz"
     )
     return seconds
 
 
-def build(alignments: list[Path], text: list[Path], work: Path, folder: Path, tests: tuple[str, ...]) -> None:
+def build(alignments: list[Path], text: list[Path], work: Path, directory: Path, tests: tuple[str, ...]) -> None:
     """Build the model directory of an alignment, or of several whose extracted phrases are added."""
     many = len(alignments)
     given = ["--source", *[text[0]] * many, "--target", *[text[1]] * many, "--alignment", *alignments]
-    extract, lexical = folder / "extract.parquet", ["--lex-e2f", folder / "lex.e2f", "--lex-f2e", folder / "lex.f2e"]
-    rnnsmt("phrases", "lexical", *given, "--output-e2f", folder / "lex.e2f", "--output-f2e", folder / "lex.f2e")
+    extract, lexical = (
+        directory / "extract.parquet",
+        ["--lex-e2f", directory / "lex.e2f", "--lex-f2e", directory / "lex.f2e"],
+    )
+    rnnsmt("phrases", "lexical", *given, "--output-e2f", directory / "lex.e2f", "--output-f2e", directory / "lex.f2e")
     rnnsmt("phrases", "extract", *given, "--output", extract)
-    rnnsmt("phrases", "score", "--extract", extract, *lexical, "--output", folder / TABLE)
-    rnnsmt("phrases", "reordering", "--extract", extract, "--output", folder / REORDERING)
-    tables = ["--phrase-table", folder / TABLE, "--reordering-table", folder / REORDERING]
+    rnnsmt("phrases", "score", "--extract", extract, *lexical, "--output", directory / TABLE)
+    rnnsmt("phrases", "reordering", "--extract", extract, "--output", directory / REORDERING)
+    tables = ["--phrase-table", directory / TABLE, "--reordering-table", directory / REORDERING]
     inputs = [work / "text" / f"{name}.en" for name in ("val", *tests)]
-    rnnsmt("phrases", "filter", "--input", *inputs, *tables, "--output-dir", folder / "filtered")
+    rnnsmt("phrases", "filter", "--input", *inputs, *tables, "--output-dir", directory / "filtered")
 
 
 def agreement(found: Path, right: Path) -> float:
@@ -95,26 +98,26 @@ def agreement(found: Path, right: Path) -> float:
     return 200.0 * len(links[0] & links[1]) / (len(links[0]) + len(links[1]))
 
 
-def inis(fixture: Path, work: Path, folder: Path) -> dict[str, Path]:
+def inis(fixture: Path, work: Path, directory: Path) -> dict[str, Path]:
     """Write the two systems with fixed weights: those tuned by Moses, and the neutral ones."""
-    lm = folder / "lm.arpa"
+    lm = directory / "lm.arpa"
     if not lm.exists():
         lm.symlink_to(work / "lm.arpa")
-    tuned, neutral = folder / "tuned-by-moses.ini", folder / "neutral.ini"
+    tuned, neutral = directory / "tuned-by-moses.ini", directory / "neutral.ini"
     tuned.write_bytes((fixture / "search" / "moses.ini").read_bytes())
-    rnnsmt("moses", "ini", "--model-dir", folder, "--output", neutral, "--lm", "lm.arpa")
+    rnnsmt("moses", "ini", "--model-dir", directory, "--output", neutral, "--lm", "lm.arpa")
     return {"moses": tuned, "neutral": neutral}
 
 
-def bleu(ini: Path, work: Path, folder: Path, tests: tuple[str, ...], threads: int) -> dict[str, float]:
+def bleu(ini: Path, work: Path, directory: Path, tests: tuple[str, ...], threads: int) -> dict[str, float]:
     """Return the BLEU of an ini file on each text and on all test sets joined."""
     from rnnsmt.bleu.multi_bleu import corpus_bleu
 
     scores, joined = {}, ([], [])
     for name in ("val", *tests):
-        output = folder / f"{ini.stem}.{name}.fr"
+        output = directory / f"{ini.stem}.{name}.fr"
         source = work / "text" / f"{name}.en"
-        options = ["--model-dir", folder / "filtered", "--threads", threads]
+        options = ["--model-dir", directory / "filtered", "--threads", threads]
         rnnsmt("search", "decode", "--ini", ini, "--input", source, "--output", output, *options)
         hypotheses = output.read_text().splitlines()
         references = (work / "text" / f"{name}.fr").read_text().splitlines()
@@ -126,49 +129,49 @@ def bleu(ini: Path, work: Path, folder: Path, tests: tuple[str, ...], threads: i
     return scores
 
 
-def tune(seed: int, work: Path, folder: Path, threads: int) -> Path:
+def tune(seed: int, work: Path, directory: Path, threads: int) -> Path:
     """Run MERT from the neutral weights and return the tuned ini file."""
-    output = folder / f"mert{seed}.ini"
+    output = directory / f"mert{seed}.ini"
     if not output.exists():
         dev = ["--source", work / "text" / "val.en", "--reference", work / "text" / "val.fr"]
-        state = ["--state-dir", folder / f"state{seed}", "--output-history", folder / f"history{seed}.json"]
-        options = ["--model-dir", folder / "filtered", "--seed", seed, "--threads", threads]
-        rnnsmt("tuning", "mert", "--ini", folder / "neutral.ini", *dev, "--output-ini", output, *state, *options)
+        state = ["--state-dir", directory / f"state{seed}", "--output-history", directory / f"history{seed}.json"]
+        options = ["--model-dir", directory / "filtered", "--seed", seed, "--threads", threads]
+        rnnsmt("tuning", "mert", "--ini", directory / "neutral.ini", *dev, "--output-ini", output, *state, *options)
     return output
 
 
 def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[Path]) -> dict[str, object]:
     """Return all figures of a row."""
     tests = ("held-out",) if args.held_out else TESTS
-    folder = args.work / name
-    folder.mkdir(parents=True, exist_ok=True)
-    done = folder / "figures.json"
+    directory = args.work / name
+    directory.mkdir(parents=True, exist_ok=True)
+    done = directory / "figures.json"
     row: dict[str, object] = json.loads(done.read_text()) if done.exists() else {"alignment": name}
     if not files:
         aligners = name.split("+")
-        files = [folder / f"{aligner}.gz" for aligner in aligners]
+        files = [directory / f"{aligner}.gz" for aligner in aligners]
         if "cpu_s" not in row:
-            row["cpu_s"] = sum(align(aligner, text, folder, args.threads) for aligner in aligners)
+            row["cpu_s"] = sum(align(aligner, text, directory, args.threads) for aligner in aligners)
     if "phrase_pairs" not in row:
-        build(files, text, args.work, folder, tests)
+        build(files, text, args.work, directory, tests)
         from rnnsmt.align.pharaoh import read_links
         from rnnsmt.base.io import count_lines
 
         row["links"] = sum(len(read_links(file).source) for file in files)
-        row["phrase_pairs"] = count_lines(folder / TABLE)
+        row["phrase_pairs"] = count_lines(directory / TABLE)
         if len(files) == 1 and not args.held_out:
             row["agreement"] = agreement(files[0], args.fixture / "align" / "giza.grow-diag-final-and.xz")
         done.write_text(json.dumps(row))
-    for kind, ini in inis(args.fixture, args.work, folder).items():
+    for kind, ini in inis(args.fixture, args.work, directory).items():
         if f"val_{kind}" not in row:
             row.update(
-                {f"{key}_{kind}": value for key, value in bleu(ini, args.work, folder, tests, args.threads).items()}
+                {f"{key}_{kind}": value for key, value in bleu(ini, args.work, directory, tests, args.threads).items()}
             )
             done.write_text(json.dumps(row))
     for seed in range(1, args.mert + 1):
         if f"val_mert{seed}" not in row:
-            ini = tune(seed, args.work, folder, args.threads)
-            scores = bleu(ini, args.work, folder, tests, args.threads)
+            ini = tune(seed, args.work, directory, args.threads)
+            scores = bleu(ini, args.work, directory, tests, args.threads)
             row.update({f"{key}_mert{seed}": value for key, value in scores.items()})
             done.write_text(json.dumps(row))
     done.write_text(json.dumps(row))

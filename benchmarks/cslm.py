@@ -189,8 +189,8 @@ def main() -> None:
 
 
 def print_scoring(text: Text, settings: CslmSettings, args: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = args.model or str(Path(folder) / "random.pt")
+    with tempfile.TemporaryDirectory() as directory:
+        path = args.model or str(Path(directory) / "random.pt")
         if not args.model:
             model = FeedForwardLM(settings.sizes(len(text.vocabulary)), 1, 0.0)
             save_model(path, model, text.vocabulary, False, 0, {})

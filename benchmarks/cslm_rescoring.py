@@ -41,8 +41,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="seeds of the optimisations")
     args = parser.parse_args()
     texts = {name: files for name, *files in (text.split("=") for text in (f"dev={args.dev}", *args.test))}
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
+    with tempfile.TemporaryDirectory() as directory:
+        work = Path(directory)
         ini = MosesIni.read(args.ini)
         ini.features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": str(Path(args.cslm).resolve())}))
         ini.weights["CSLM0"] = [0.0]

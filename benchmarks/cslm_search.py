@@ -36,10 +36,10 @@ class Iteration(NamedTuple):
 
 
 def measure(
-    folder: str, ini: str, sources: list[str], options: SearchOptions, normalize: bool | None
+    directory: str, ini: str, sources: list[str], options: SearchOptions, normalize: bool | None
 ) -> list[Iteration]:
     """Decode with the weights of each iteration of run1, with an empty n-gram cache before the first."""
-    history = read_json(Path(folder) / "run1" / "history.json")
+    history = read_json(Path(directory) / "run1" / "history.json")
     untuned = MosesIni.read(ini)
     table = untuned.file_of(next(f for f in untuned.features if f.name == "TranslationModel0"))
     model = load_model(untuned, sources, table.parent / "filtered" / "dev")

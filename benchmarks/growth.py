@@ -104,13 +104,13 @@ def repetition(rows: list[tuple[list[str], list[str]]], number: int) -> list[tup
     return joined
 
 
-def write_text(data: Path, words: float, folder: Path) -> None:
-    """Write a corpus of ``words`` French words to ``folder``/text.en.gz and .fr.gz, and its counts to text.json."""
-    base = base_text(data, folder.parent)
+def write_text(data: Path, words: float, directory: Path) -> None:
+    """Write a corpus of ``words`` French words to ``directory``/text.en.gz and .fr.gz, and its counts to text.json."""
+    base = base_text(data, directory.parent)
     left, lines, number = int(words), 0, 1
     seen: tuple[set[str], set[str]] = (set(), set())
     rows = base
-    with gzip.open(folder / "text.en.gz", "wt", 1) as source, gzip.open(folder / "text.fr.gz", "wt", 1) as target:
+    with gzip.open(directory / "text.en.gz", "wt", 1) as source, gzip.open(directory / "text.fr.gz", "wt", 1) as target:
         while left > 0:
             for row in rows:
                 source.write(" ".join(row[0]) + "\n")
@@ -124,16 +124,16 @@ def write_text(data: Path, words: float, folder: Path) -> None:
             number += 1
             rows = repetition(base, number) if left > 0 else []
     found = {"lines": lines, "words": int(words) - left, "types": [len(words) for words in seen]}
-    (folder / "text.json").write_text(json.dumps(found))
+    (directory / "text.json").write_text(json.dumps(found))
 
 
-def configuration(data: Path, folder: Path) -> dict:
+def configuration(data: Path, directory: Path) -> dict:
     """Return the configuration of a run on the text of a directory."""
     text = {
         "name": "text",
         "role": "bitext",
-        "source": str(folder / "text.en.gz"),
-        "target": str(folder / "text.fr.gz"),
+        "source": str(directory / "text.en.gz"),
+        "target": str(directory / "text.fr.gz"),
     }
     sets = [
         {"name": name, "role": role, "source": str(data / f"{name}.en.xz"), "target": str(data / f"{name}.fr.xz")}
@@ -147,12 +147,12 @@ def configuration(data: Path, folder: Path) -> dict:
     }
 
 
-def run(data: Path, folder: Path) -> None:
+def run(data: Path, directory: Path) -> None:
     """Run the workflow; existing results are not made again."""
-    (folder / "config.json").write_text(json.dumps(configuration(data, folder), indent=1))
+    (directory / "config.json").write_text(json.dumps(configuration(data, directory), indent=1))
     snakefile = Path(__file__).resolve().parents[1] / "Snakefile"
-    words = [command("snakemake"), "-s", snakefile, "--cores", 1, "--directory", folder, *TARGETS]
-    words += ["--configfile", folder / "config.json", "--resources", f"mem_mb={MEMORY_MB}"]
+    words = [command("snakemake"), "-s", snakefile, "--cores", 1, "--directory", directory, *TARGETS]
+    words += ["--configfile", directory / "config.json", "--resources", f"mem_mb={MEMORY_MB}"]
     words += ["--set-scatter", f"rnn_score={SHARDS}"]
     subprocess.run(list(map(str, words)), check=True)
 
@@ -174,7 +174,7 @@ def power(sizes: list[float], values: list[float]) -> tuple[float, float]:
     return float(np.exp(log_a)), float(b)
 
 
-def taken(folder: Path) -> dict[str, dict[str, float]]:
+def taken(directory: Path) -> dict[str, dict[str, float]]:
     """Return the resources of each rule: CPU seconds and MB of disk of all jobs, MB of memory of the largest job."""
     from rnnsmt.monitoring.runs import by_rule
 
@@ -184,7 +184,7 @@ def taken(folder: Path) -> dict[str, dict[str, float]]:
             "MB of memory": max(job.peak_mb for job in jobs),
             "MB of disk": sum(job.output_mb for job in jobs),
         }
-        for rule, jobs in by_rule(folder).items()
+        for rule, jobs in by_rule(directory).items()
     }
 
 
@@ -199,15 +199,17 @@ def main() -> None:
     data, work = args.data.resolve(), args.work.resolve()
     results = []
     for size in args.sizes:
-        folder = work / f"{size:g}"
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / "text.json").exists():
+        directory = work / f"{size:g}"
+        directory.mkdir(parents=True, exist_ok=True)
+        if not (directory / "text.json").exists():
             # In a separate process: memory held by this one would count towards the peak of its children.
-            process = multiprocessing.get_context("spawn").Process(target=write_text, args=(data, size * 1e6, folder))
+            process = multiprocessing.get_context("spawn").Process(
+                target=write_text, args=(data, size * 1e6, directory)
+            )
             process.start()
             process.join()
-        run(data, folder)
-        results.append(taken(folder))
+        run(data, directory)
+        results.append(taken(directory))
     print_table(args.sizes, results, args.extrapolate)
     for size in args.sizes:
         print(f"{size:g}: {(work / f'{size:g}' / 'text.json').read_text()}")

@@ -95,11 +95,11 @@ def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], li
     )
 
 
-def config_of(folder: Path) -> dict[str, object]:
+def config_of(directory: Path) -> dict[str, object]:
     """Return the configuration of a split: Multi30k as its authors tokenised it, presets `small`, batch MIRA."""
     roles = {"train": "bitext", "val": "dev", "test": "test"}
     return {
-        "data_dir": str(folder.resolve()),
+        "data_dir": str(directory.resolve()),
         "corpora": [
             {"name": name, "role": role, "source": f"{name}.en", "target": f"{name}.fr"} for name, role in roles.items()
         ],
@@ -123,38 +123,38 @@ def split(args: argparse.Namespace) -> None:
     else:
         held_out, left_out_of_dev, typical = topic_splits(source, dev[0])
     for number, rows in enumerate(held_out, 1):
-        folder = Path(args.output_dir) / f"{args.kind}{number}"
-        folder.mkdir(parents=True, exist_ok=True)
+        directory = Path(args.output_dir) / f"{args.kind}{number}"
+        directory.mkdir(parents=True, exist_ok=True)
         inside, dropped = set(rows), set(left_out_of_dev[number - 1])
         for lang, lines, dev_lines in (("en", source, dev[0]), ("fr", target, dev[1])):
-            write_lines(folder / f"train.{lang}", [line for k, line in enumerate(lines) if k not in inside])
-            write_lines(folder / f"test.{lang}", [lines[k] for k in rows])
-            write_lines(folder / f"val.{lang}", [line for k, line in enumerate(dev_lines) if k not in dropped])
+            write_lines(directory / f"train.{lang}", [line for k, line in enumerate(lines) if k not in inside])
+            write_lines(directory / f"test.{lang}", [lines[k] for k in rows])
+            write_lines(directory / f"val.{lang}", [line for k, line in enumerate(dev_lines) if k not in dropped])
         about = {"kind": args.kind, "lines": rows, "dropped from dev": sorted(dropped), "words": typical[number - 1]}
-        write_json(folder / "split.json", about)
-        write_json(folder / "config.yaml", config_of(folder))
-        print(folder, len(rows), "sentences held out,", len(dropped), "left out of dev", *typical[number - 1])
+        write_json(directory / "split.json", about)
+        write_json(directory / "config.yaml", config_of(directory))
+        print(directory, len(rows), "sentences held out,", len(dropped), "left out of dev", *typical[number - 1])
 
 
 def noise(args: argparse.Namespace) -> None:
     """Write splits whose training text has some of its pairs again, with the target sides shuffled among them."""
-    for folder in map(Path, args.split):
-        kind, number = re.fullmatch(r"(.*?)(\d*)", folder.name).groups()
-        train = [list(read_lines(folder / f"train.{lang}")) for lang in ("en", "fr")]
+    for directory in map(Path, args.split):
+        kind, number = re.fullmatch(r"(.*?)(\d*)", directory.name).groups()
+        train = [list(read_lines(directory / f"train.{lang}")) for lang in ("en", "fr")]
         rng = random.Random(SEED)
         rows = sorted(rng.sample(range(len(train[0])), round(args.share * len(train[0]))))
         targets = rng.sample(rows, len(rows))
-        new = folder.parent / f"{round(100 * args.share)}noise-{kind}{number}"
+        new = directory.parent / f"{round(100 * args.share)}noise-{kind}{number}"
         new.mkdir(exist_ok=True)
         write_lines(new / "train.en", [*train[0], *(train[0][row] for row in rows)])
         write_lines(new / "train.fr", [*train[1], *(train[1][row] for row in targets)])
         for name in ("val.en", "val.fr", "test.en", "test.fr"):
-            shutil.copyfile(folder / name, new / name)
+            shutil.copyfile(directory / name, new / name)
         write_json(new / "config.yaml", config_of(new))
         print(new, len(rows), "shuffled pairs added")
 
 
-def snakemake(folder: Path, cores: int, settings: Sequence[str], *targets: str) -> None:
+def snakemake(directory: Path, cores: int, settings: Sequence[str], *targets: str) -> None:
     """Build targets of a split's run.
 
     Only files that are older than their inputs are made again: a split that was begun with an earlier version of the
@@ -168,21 +168,21 @@ def snakemake(folder: Path, cores: int, settings: Sequence[str], *targets: str) 
         "--cores",
         str(cores),
         "--directory",
-        str(folder),
+        str(directory),
         "--configfile",
-        str(folder.parent / "config.yaml"),
+        str(directory.parent / "config.yaml"),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": str(cores)}
     subprocess.run([*command, "--config", *settings], check=True, env=environment)
 
 
-def link_shared(other: Path, folder: Path) -> None:
+def link_shared(other: Path, directory: Path) -> None:
     """Link what does not depend on the smoothing from one run into another; what is there already stays."""
     results = other / "results"
     paths = [path for name in SHARED for path in (results / name).rglob("*")]
     paths += [*results.glob("model/lex.*"), *results.glob("model/reordering-table*")]
     for path in filter(Path.is_file, paths):
-        new = folder / "results" / path.relative_to(results)
+        new = directory / "results" / path.relative_to(results)
         if not new.exists():
             new.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, new)
@@ -248,18 +248,18 @@ def types_outside(results: Path, pairs: Pairs) -> int:
 
 def column(args: argparse.Namespace) -> None:
     """Make a column in runs that have the scores it is made of."""
-    for folder in map(Path, args.split):
-        results = folder / args.smoothing / "results"
+    for directory in map(Path, args.split):
+        results = directory / args.smoothing / "results"
         for network in sorted((results / "rnn").glob("network*")):
             make_column(args.name, results, int(network.name[7:]))
-            print(folder, args.name, network.name)
+            print(directory, args.name, network.name)
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the workflow on every split with every kind of table."""
     settings = [f"tuning={{runs: {args.trainings}}}", f"networks={{seeds: {args.trainings}}}", *args.config]
-    for folder in map(Path, args.split):
-        runs = [folder / smoothing for smoothing in args.smoothing]
+    for directory in map(Path, args.split):
+        runs = [directory / smoothing for smoothing in args.smoothing]
         for here, smoothing in zip(runs, args.smoothing, strict=True):
             own = [*settings, f"phrases={{smoothing: {smoothing}}}"]
             table, origins = here / "results/model/phrase-table.gz", here / "results/phrases/origins.npy"
@@ -304,12 +304,12 @@ def overlap_with(source: Sequence[str], train: Sequence[str]) -> NDArray[np.floa
     return np.array([overlap.of(words) for words in sentences])
 
 
-def read_split(folder: Path, smoothing: str, systems: Sequence[str]) -> Split | None:
+def read_split(directory: Path, smoothing: str, systems: Sequence[str]) -> Split | None:
     """Read what a run left of a split: the runs that all systems have; none where a system has none."""
     runs = [
         {
             int(path.parent.name[3:]): path
-            for path in (folder / smoothing / "results/systems" / name).glob("run*/test.bleu.json")
+            for path in (directory / smoothing / "results/systems" / name).glob("run*/test.bleu.json")
         }
         for name in systems
     ]
@@ -320,14 +320,14 @@ def read_split(folder: Path, smoothing: str, systems: Sequence[str]) -> Split | 
         name: np.array([read_score(paths[number]).sentences for number in numbers], np.int64)
         for name, paths in zip(systems, runs, strict=True)
     }
-    return Split(folder.name, statistics, overlap_of(folder))
+    return Split(directory.name, statistics, overlap_of(directory))
 
 
-def overlap_of(folder: Path) -> NDArray[np.float64]:
+def overlap_of(directory: Path) -> NDArray[np.float64]:
     """Return the overlap of every sentence of a split, from its texts or, in an archive, from ``overlap.json``."""
-    if (folder / "overlap.json").is_file():
-        return np.array(read_json(folder / "overlap.json"))
-    return overlap_with(list(read_lines(folder / "test.en")), list(read_lines(folder / "train.en")))
+    if (directory / "overlap.json").is_file():
+        return np.array(read_json(directory / "overlap.json"))
+    return overlap_with(list(read_lines(directory / "test.en")), list(read_lines(directory / "train.en")))
 
 
 def archive(args: argparse.Namespace) -> None:
@@ -337,13 +337,13 @@ def archive(args: argparse.Namespace) -> None:
     """
     number = 0
     with tarfile.open(args.output, "w:xz") as tar:
-        for folder in map(Path, args.split):
-            scores = sorted(folder.glob("*/results/systems/*/run*/test.bleu.json"))
+        for directory in map(Path, args.split):
+            scores = sorted(directory.glob("*/results/systems/*/run*/test.bleu.json"))
             if not scores:
                 continue
-            write_json(folder / "overlap.json", overlap_of(folder).tolist())
-            for path in [folder / "overlap.json", *scores]:
-                member = tar.gettarinfo(path, str(path.relative_to(folder.parent)))
+            write_json(directory / "overlap.json", overlap_of(directory).tolist())
+            for path in [directory / "overlap.json", *scores]:
+                member = tar.gettarinfo(path, str(path.relative_to(directory.parent)))
                 member.uid = member.gid = member.mtime = 0
                 member.uname = member.gname = ""
                 with path.open("rb") as file:

@@ -29,17 +29,17 @@ from rnnsmt.networks.feed_forward import FeedForwardLM
 Row = tuple[str, dict[str, int]]
 
 
-def rows(folder: Path) -> Iterator[Row]:
+def rows(directory: Path) -> Iterator[Row]:
     """Yield the name and the counts of each row."""
     setup = set_up_device("cuda", 1)
     for length in (3, 5, 8):
-        data = folder / str(length)
+        data = directory / str(length)
         data.mkdir()
         pairs = make_pairs(data, length)
         for preset in ("paper", "small"):
             counts = counts_of_update(rnn_trainer(pairs, setup, preset))
             yield f"RNN Encoder-Decoder, `{preset}`, {length} + {length} ids", counts
-    text = make_text(folder)
+    text = make_text(directory)
     for preset in ("paper", "small"):
         yield f"CSLM, `{preset}`", counts_of_update(cslm_trainer(text, setup, preset))
     for normalize in (True, False):

@@ -87,19 +87,19 @@ def memory(ini: Path, text: Path, processes: int) -> dict[str, float]:
     return {name: int(size) / 1024 for name, size in lines}
 
 
-def tiny_model(folder: Path, model: Path) -> Path:
+def tiny_model(directory: Path, model: Path) -> Path:
     """Write a model of one phrase pair with the features of another model; return its ini file."""
-    folder.mkdir()
-    shutil.copy(model / "moses.ini", folder)
-    for name in re.findall(r"path=(\S+)", (folder / "moses.ini").read_text()):
+    directory.mkdir()
+    shutil.copy(model / "moses.ini", directory)
+    for name in re.findall(r"path=(\S+)", (directory / "moses.ini").read_text()):
         kind = Path(name).name.partition("-")[0].partition(".")[0]
         lines = {
             "phrase": ["a ||| b ||| 1 1 1 1"],
             "reordering": ["a ||| b ||| .5 .5 .5 .5 .5 .5"],
             "lm": ["\\data\\", "ngram 1=3", "", "\\1-grams:", "-1\t<s>", "-1\t</s>", "-1\tb", "", "\\end\\"],
         }[kind]
-        write_lines(folder / name, lines)
-    return folder / "moses.ini"
+        write_lines(directory / name, lines)
+    return directory / "moses.ini"
 
 
 def main() -> None:
@@ -109,19 +109,19 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, help="number of measurements")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        shutil.copytree(args.model, folder / "model", ignore=shutil.ignore_patterns("filtered", "model.binary"))
-        ini, text, one = folder / "model/moses.ini", folder / "text", folder / "one"
+        directory = Path(place)
+        shutil.copytree(args.model, directory / "model", ignore=shutil.ignore_patterns("filtered", "model.binary"))
+        ini, text, one = directory / "model/moses.ini", directory / "text", directory / "one"
         sentences = list(read_lines(args.text))
         write_lines(text, sentences)
         write_lines(one, sentences[:1])
         run = [sys.executable, "-m", "rnnsmt"]
-        system = folder / "model"
+        system = directory / "model"
         subprocess.run(
             [*run, "translation", "describe", "--name", "x", "--source-lang", "en", "--target-lang", "fr",
              "--no-normalize", "--no-tokenize", "--output-dir", str(system)], check=True, capture_output=True,
         )  # fmt: skip
-        base = memory(tiny_model(folder / "tiny", args.model), one, 2)
+        base = memory(tiny_model(directory / "tiny", args.model), one, 2)
         print("modules alone, MB:", {name: round(size) for name, size in base.items()})
         written: dict[str, bytes] = {}
         for kind in ("text", "binary"):
@@ -131,9 +131,9 @@ def main() -> None:
                 print("bytes:", f"{(system / 'model.binary').stat().st_size:,}")
             for name, lines in (("one sentence", one), (f"{len(sentences)} sentences", text)):
                 decode = [*run, "search", "decode", "--ini", str(ini), "--input", str(lines), "--output",
-                          str(folder / "out")]  # fmt: skip
+                          str(directory / "out")]  # fmt: skip
                 print(f"{kind}: decode, {name}:", median(lambda: timed(decode), args.repeat))  # noqa: B023
-            translation = (folder / "out").read_bytes()
+            translation = (directory / "out").read_bytes()
             assert written.setdefault("out", translation) == translation
             pipe = [*run, "translate", "--system", str(system)]
             print(

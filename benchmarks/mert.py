@@ -77,9 +77,9 @@ class Bench:
 
     def run(self, name: str, settings: str, seed: int) -> dict[str, Any]:
         """Tune with a seed, decode the test sets, and return the result."""
-        folder = Path(self.args.work_dir) / name / str(seed)
-        if (folder / "result.json").exists():
-            return read_json(folder / "result.json")
+        directory = Path(self.args.work_dir) / name / str(seed)
+        if (directory / "result.json").exists():
+            return read_json(directory / "result.json")
         values = dict(pair.split("=") for pair in settings.split(","))
         ends = {name: int(values.pop(name)) for name in ("patience", "max_iterations") if name in values}
         loop = LoopOptions(seed=seed, threads=self.args.threads, **ends)
@@ -87,7 +87,7 @@ class Bench:
             loop, optimiser=OptimiserOptions(**{k: type(getattr(OptimiserOptions(), k))(v) for k, v in values.items()})
         )
         decoder = ModelDecoder(self.ini, self.dev, self.model, self.options)
-        tuned = tune(decoder, self.bleu, decoder.start, TuningState(folder, {"settings": settings}), loop)
+        tuned = tune(decoder, self.bleu, decoder.start, TuningState(directory, {"settings": settings}), loop)
         total = np.zeros(9, np.int64)
         scores = []
         for source, references in self.tests:
@@ -97,7 +97,7 @@ class Bench:
             total += rows
         result = {"dev": tuned.bleu, "tests": [*scores, bleu_of(total).bleu], "iterations": len(tuned.iterations)}
         result["seconds"] = tuned.seconds
-        write_json(folder / "result.json", result)
+        write_json(directory / "result.json", result)
         say(f"{name}, seed {seed}: {result}")
         return result
 

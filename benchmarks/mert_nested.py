@@ -52,9 +52,9 @@ class System:
 
     def run(self, half: int, seed: int, nested: list[dict[str, float]], loop: LoopOptions) -> dict[str, Any]:
         """Tune on a half, translate the other, and return the result; nested: tuned weights by ``shared_name``."""
-        folder = self.work / "_".join(self.added or ("baseline",)) / f"{half}.{seed}"
-        if (folder / "result.json").exists():
-            return read_json(folder / "result.json")
+        directory = self.work / "_".join(self.added or ("baseline",)) / f"{half}.{seed}"
+        if (directory / "result.json").exists():
+            return read_json(directory / "result.json")
         source, reference = self.halves[half]
         decoder = ModelDecoder(self.ini, source, self.model, SEARCH)
         names = [self.shared_name(score) for score in decoder.feature_names]
@@ -63,7 +63,7 @@ class System:
             decoder,
             BatchBleu([reference]),
             decoder.start,
-            TuningState(folder, {}),
+            TuningState(directory, {}),
             replace(loop, seed=seed),
             None,
             weights,
@@ -75,7 +75,7 @@ class System:
             "decodings": [len(tuned.iterations), len(tuned.comparisons)],
             "weights": dict(zip(names, tuned.weights.tolist(), strict=True)),
         }
-        write_json(folder / "result.json", result)
+        write_json(directory / "result.json", result)
         return result
 
     def _translate(self, decoder: ModelDecoder, weights: np.ndarray, half: int) -> float:

@@ -27,10 +27,10 @@ def translate(ini: Path, source: str) -> dict[str, float]:
     """Translate a text in a new process; return the figures of its last line, and ``peak``, its peak memory in MB."""
     read = MosesIni.read(str(ini))
     table = read.file_of(next(f for f in read.features if f.name == "TranslationModel0"))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         command = [sys.executable, "-m", "rnnsmt", "search", "decode", "--ini", str(ini)]
         command += ["--model-dir", str(table.parent / "filtered" / "all"), "--input", source, "--threads", "1"]
-        command += ["--output", f"{folder}/output", "--device", "cpu"]
+        command += ["--output", f"{directory}/output", "--device", "cpu"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         messages = process.stderr.read()

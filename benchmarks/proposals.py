@@ -56,14 +56,14 @@ class Output(NamedTuple):
     statistics: NDArray[np.int64]
 
 
-def translate(ini_path: str, folder: str, source: list[str], bleu: BatchBleu, seeds: list[int]) -> Output:
+def translate(ini_path: str, directory: str, source: list[str], bleu: BatchBleu, seeds: list[int]) -> Output:
     """Decode with the best weights of each seed."""
     ini, options = MosesIni.read(ini_path), SearchOptions(1000, 1000)
     model = load_model(ini, source)
     decoder = ModelDecoder(ini, source, model, options)
     texts, phrases = [], []
     for seed in seeds:
-        iterations: list[dict[str, Any]] = read_json(Path(folder) / str(seed) / "state.json")["iterations"]
+        iterations: list[dict[str, Any]] = read_json(Path(directory) / str(seed) / "state.json")["iterations"]
         weights = max(iterations, key=lambda iteration: iteration["dev_bleu"])["weights"]
         found = decode(model, source, decoder.full(np.array(weights)), options)
         texts.append([one.text for one in found])

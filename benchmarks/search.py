@@ -37,11 +37,11 @@ def best_time(work, repeat: int) -> float:
     return min(times)
 
 
-def table(model: SearchModel, sentences: list[str], folder: Path, repeat: int) -> None:
+def table(model: SearchModel, sentences: list[str], directory: Path, repeat: int) -> None:
     """Print sentences per second, cells and scores at several pop limits and margins."""
     references = {}
     for name in ("cube", "stack"):
-        path = folder / f"moses.{name}.best-score.tsv"
+        path = directory / f"moses.{name}.best-score.tsv"
         if path.is_file():
             references[name] = np.array([float(line.split()[1]) for line in path.read_text().splitlines()])
     head = f"{'pop limit':>9} {'margin':>6} {'sent/s':>7} {'cells/s':>10} {'cells/sent':>10} {'score sum':>11}"
@@ -111,14 +111,14 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
     print(f"weighting and ranking all options: {ranking:.3f} s")
 
 
-def whole(folder: Path, sentences: list[str], repeat: int) -> None:
+def whole(directory: Path, sentences: list[str], repeat: int) -> None:
     """Print sentences per second of the search alone, and of everything less the time of one sentence."""
 
     def everything(some: list[str]) -> None:
-        model = load_model(MosesIni.read(folder / "moses.ini"), some)
+        model = load_model(MosesIni.read(directory / "moses.ini"), some)
         list(translations(SentenceSearch(model, look_up(model, some), model.weights(model.ini), SearchOptions())))
 
-    model = load_model(MosesIni.read(folder / "moses.ini"), sentences)
+    model = load_model(MosesIni.read(directory / "moses.ini"), sentences)
     search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions())
     alone = best_time(lambda: list(translations(search)), repeat)
     more = best_time(lambda: everything(sentences), repeat) - best_time(lambda: everything(sentences[:1]), repeat)

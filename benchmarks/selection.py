@@ -71,8 +71,8 @@ def score(args: argparse.Namespace) -> tuple[npt.NDArray[np.float32], list[Path]
     pool = [entry.split("=")[1:] for entry in args.pool]
     for side, text in enumerate(in_domain, 1):
         texts = [row[side - 1] for row in pool]
-        folder = args.work / f"models{side}"
-        stage("selection", "models", "--in-domain", text, "--pool", *texts, "--output-dir", folder, "--seed", 1)
+        directory = args.work / f"models{side}"
+        stage("selection", "models", "--in-domain", text, "--pool", *texts, "--output-dir", directory, "--seed", 1)
     scores = []
     for i, row in enumerate(pool):
         words: list[object] = ["--text", row[0], "--models", args.work / "models1"]

@@ -70,7 +70,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ChapterScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
-def _folder(path: Path) -> Path:
+def _directory(path: Path) -> Path:
     if not path.is_dir():
         pytest.skip(f"{path} is not there: real corpora and Moses' outputs live beside the repository")
     return path
@@ -78,20 +78,20 @@ def _folder(path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
-    """The folder with real corpora and fixtures beside the repository."""
-    return _folder(SHARED)
+    """The directory with real corpora and fixtures beside the repository."""
+    return _directory(SHARED)
 
 
 @pytest.fixture(scope="session")
 def moses_fixture() -> Path:
     """What real Moses made of Multi30k: alignments, tables, LM, n-best lists."""
-    return _folder(SHARED / "fixtures" / "moses-multi30k")
+    return _directory(SHARED / "fixtures" / "moses-multi30k")
 
 
 @pytest.fixture(scope="session")
 def multi30k_tok() -> Path:
     """Multi30k as tokenised by its authors."""
-    return _folder(SHARED / "data" / "multi30k-tok")
+    return _directory(SHARED / "data" / "multi30k-tok")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Small programs with the names, options and files of Moses' own, for the wiring: what they compute is ours.
 
-``install(folder)`` makes an installation of them. Run as ``python fake_moses.py NAME ARGUMENTS``.
+``install(directory)`` makes an installation of them. Run as ``python fake_moses.py NAME ARGUMENTS``.
 """
 
 import os
@@ -21,17 +21,17 @@ NPLM = "nplm"
 """What a decoder may lack, beside programs: the joint model."""
 
 
-def install(folder: Path, without: tuple[str, ...] = ()) -> Path:
-    """An installation of the fake programs in a folder, but for some."""
+def install(directory: Path, without: tuple[str, ...] = ()) -> Path:
+    """An installation of the fake programs in a directory, but for some."""
     for name in (*PROGRAMS, *SCRIPTS):
         if name in without:
             continue
-        path = folder / ("scripts/training" if name in SCRIPTS else "bin") / name
+        path = directory / ("scripts/training" if name in SCRIPTS else "bin") / name
         path.parent.mkdir(parents=True, exist_ok=True)
         lacks = f"--without-{NPLM} " if name == "moses" and NPLM in without else ""
         path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{name}" {lacks}"$@"\n')
         path.chmod(0o755)
-    return folder
+    return directory
 
 
 def ours(*words: object) -> None:
@@ -82,9 +82,9 @@ def moses(arguments: list[str]) -> None:
         "--stack",
         option(arguments, "-s", "1000"),
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        ours(*words, "--output", f"{folder}/out", "--output-details", option(arguments, "-n-best-list"))
-        sys.stdout.write(Path(f"{folder}/out").read_text().replace("\n", " \n"))
+    with tempfile.TemporaryDirectory() as directory:
+        ours(*words, "--output", f"{directory}/out", "--output-details", option(arguments, "-n-best-list"))
+        sys.stdout.write(Path(f"{directory}/out").read_text().replace("\n", " \n"))
     Path(option(arguments, "-output-unknowns", "/dev/null")).write_text(unknown_words(text, option(arguments, "-f")))
 
 
@@ -151,30 +151,32 @@ def mert(arguments: list[str]) -> None:
     from rnnsmt.moses.ini import MosesIni
 
     source, _, decoder, ini = arguments[:4]
-    folder = Path(option(arguments, "--working-dir"))
-    folder.mkdir(parents=True, exist_ok=True)
+    directory = Path(option(arguments, "--working-dir"))
+    directory.mkdir(parents=True, exist_ok=True)
     known = (
         "--nbest --working-dir --mertdir --rootdir --no-filter-phrase-table --maximum-iterations --threads "
         "--decoder-flags --mertmertargs --batch-mira --batch-mira-args --mertargs --pairwise-ranked --proargs "
         "--continue"
     )
     check(arguments[4:], tuple(known.split()))
-    step = folder / "finished_step.txt"
+    step = directory / "finished_step.txt"
     done = int(step.read_text()) if "--continue" in arguments else 0
-    if done and not (folder / f"run{done}.features.dat").exists():
+    if done and not (directory / f"run{done}.features.dat").exists():
         sys.exit(f"Can't start from step {done}, because run{done}.features.dat was not found!")
     nbest_size = option(arguments, "--nbest")
     for number in range(done + 1, 3):
         model = MosesIni.read(ini)
         model.weights["LM0"] = [number * weight for weight in model.weights["LM0"]]
-        model.write(folder / f"run{number}.moses.ini")
+        model.write(directory / f"run{number}.moses.ini")
         flags = option(arguments, "--decoder-flags")
-        nbest = f"-n-best-list {folder}/run{number}.nbest 100 distinct -include-segmentation-in-n-best"
-        command = f"{decoder} -f {folder}/run{number}.moses.ini -i {source} {flags} {nbest} > {folder}/run{number}.out"
+        nbest = f"-n-best-list {directory}/run{number}.nbest 100 distinct -include-segmentation-in-n-best"
+        command = (
+            f"{decoder} -f {directory}/run{number}.moses.ini -i {source} {flags} {nbest} > {directory}/run{number}.out"
+        )
         if os.system(command) or (number == 2 and "FAIL" in os.environ):
             sys.exit("Exit code: 1\nThe decoder died. CONFIG WAS -weight-overwrite at /x/mert-moses.pl line 1399.")
         for kept in ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest_size}.out.gz"):
-            (folder / f"run{number}.{kept}").write_text("")
+            (directory / f"run{number}.{kept}").write_text("")
         step.write_text(f"{number}\n")
     step.write_text("3\n")
 
@@ -193,12 +195,21 @@ def lmplz(arguments: list[str]) -> None:
     """An ARPA file of standard input."""
     import tempfile
 
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "text").write_bytes(sys.stdin.buffer.read())
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "text").write_bytes(sys.stdin.buffer.read())
         order, output = option(arguments, "-o"), option(arguments, "--arpa")
-        words = ["--input", f"{folder}/text", "--order", order, "--estimator", "builtin", "--output", f"{folder}/lm"]
+        words = [
+            "--input",
+            f"{directory}/text",
+            "--order",
+            order,
+            "--estimator",
+            "builtin",
+            "--output",
+            f"{directory}/lm",
+        ]
         ours("lm", "estimate", *words)
-        shutil.copy(f"{folder}/lm", output)
+        shutil.copy(f"{directory}/lm", output)
 
 
 def fast_align(arguments: list[str]) -> None:

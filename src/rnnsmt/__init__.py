@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Provide ``rnnsmt.api``, functions for the commands, and ``rnnsmt.load(folder)``, which loads a tuned system."""
+    """Provide ``rnnsmt.api``, functions for the commands, and ``rnnsmt.load(directory)``, to load a tuned system."""
     if name == "api":
         return import_module("rnnsmt.api")
     if name == "load":

@@ -5,20 +5,20 @@ words are separated by single spaces. All of them raise ``InputError``, with one
 malformed, or where parallel texts differ in length.
 
 >>> from tempfile import mkdtemp
->>> folder = Path(mkdtemp())
+>>> directory = Path(mkdtemp())
 >>> english = ["the house", "the sea", "a house", "a sea"] * 5
 >>> french = ["la maison", "la mer", "une maison", "une mer"] * 5
 >>> alignment = align(english, french, aligner="fast_align")
 >>> alignment[0]
 [(0, 0), (1, 1)]
->>> tables = extract(english, french, alignment, folder)
->>> lm = estimate_lm(french, folder / "lm.arpa.gz", order=2)
->>> network = train_rnn(tables.phrases, english, french, folder / "rnn", preset="demo", updates=3, hidden=8)
->>> augmented = augment(tables.phrases, network, folder / "augmented.gz")
->>> ini = write_ini(folder / "moses.ini", augmented, tables.reordering, lm, lm_order=2, scores=5)
+>>> tables = extract(english, french, alignment, directory)
+>>> lm = estimate_lm(french, directory / "lm.arpa.gz", order=2)
+>>> network = train_rnn(tables.phrases, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
+>>> augmented = augment(tables.phrases, network, directory / "augmented.gz")
+>>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm, lm_order=2, scores=5)
 >>> decode(ini, ["a house", ""])
 ['une maison', '']
->>> tuned, bleu = tune(ini, ["the house a sea"], ["la maison une mer"], folder / "tuned.ini", max_iterations=1)
+>>> tuned, bleu = tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", max_iterations=1)
 >>> round(evaluate(["la maison bleue et grande"], ["la maison bleue et belle"]).bleu, 2)
 66.87
 """
@@ -144,9 +144,9 @@ def extract(
     from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
     from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
 
-    folder = Path(output_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    tables = TableFiles(folder / FULL_TABLE, folder / REORDERING_TABLE)
+    directory = Path(output_dir)
+    directory.mkdir(parents=True, exist_ok=True)
+    tables = TableFiles(directory / FULL_TABLE, directory / REORDERING_TABLE)
     with TemporaryDirectory() as scratch:
         e2f, f2e, pairs = (f"{scratch}/{name}" for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
         links = str(alignment) if isinstance(alignment, (str, Path)) else f"{scratch}/links"
@@ -224,16 +224,16 @@ def train_rnn(
     from rnnsmt.rnn.pairs import Pairs, prepare_pairs
     from rnnsmt.rnn.training import RnnTrainer
 
-    folder = Path(output_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    network = Network(folder / "rnn.pt", folder / "pairs")
+    directory = Path(output_dir)
+    directory.mkdir(parents=True, exist_ok=True)
+    network = Network(directory / "rnn.pt", directory / "pairs")
     with TemporaryDirectory() as scratch:
         texts = [_file(source, scratch, "source")], [_file(target, scratch, "target")]
         prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
     with set_up_device(device, 1, chosen.precision) as setup:
         trainer = RnnTrainer(Pairs.open(network.pairs), chosen, seed, setup, threads)
-        trainer.fit(folder / "rnn.state", 300.0, Stop(None))
-        trainer.save(network.model, folder / "rnn.json")
+        trainer.fit(directory / "rnn.state", 300.0, Stop(None))
+        trainer.save(network.model, directory / "rnn.json")
     return network
 
 

@@ -128,7 +128,7 @@ class LogHandler(LogHandlerBase):
         self.terminal = Terminal(sys.stdout if self.common_settings.stdout else sys.stderr)
         self.run = Run()
         self.started_in = Path.cwd()  # Snakemake goes to the directory of the run after this
-        self.folder: Path | None = None
+        self.directory: Path | None = None
         self._guard = threading.Lock()
         self._ended = threading.Event()
         if self.terminal.has_block:
@@ -157,9 +157,9 @@ class LogHandler(LogHandlerBase):
         """Write the status file for `rnnsmt status`."""
         if self.plain or not self.run.total or "--mode" in sys.argv:  # --mode: a job of another run
             return
-        self.folder = self.folder or Path.cwd()
+        self.directory = self.directory or Path.cwd()
         with suppress(OSError):  # a stage that writes there fails with a message
-            path = self.folder / STATUS
+            path = self.directory / STATUS
             temporary = path.with_suffix(f".{os.getpid()}")
             temporary.write_text(json.dumps(self.run.note(time.monotonic(), ended), indent=1), encoding="utf-8")
             temporary.replace(path)
@@ -195,7 +195,7 @@ class LogHandler(LogHandlerBase):
 
     def _results(self) -> list[str]:
         """Return a line with the results, as paths from the directory in which Snakemake was started."""
-        return results(self.folder or Path.cwd(), self.started_in)
+        return results(self.directory or Path.cwd(), self.started_in)
 
     def close(self) -> None:
         """Remove the block and print the last lines: results, or why jobs failed."""

@@ -174,9 +174,9 @@ def _weight(rule: str) -> int:
     return WEIGHTS.get(rule, 1)
 
 
-def results(folder: Path, start: Path) -> list[str]:
+def results(directory: Path, start: Path) -> list[str]:
     """Return a line with the table and the report of a run, relative to ``start``; nothing if there are none."""
-    files = {name: folder / path for name, path in RESULTS.items() if (folder / path).is_file()}
+    files = {name: directory / path for name, path in RESULTS.items() if (directory / path).is_file()}
     parts = [f"{name}: {os.path.relpath(path, start)}" for name, path in files.items()]
     return [", ".join(parts)] if parts else []
 

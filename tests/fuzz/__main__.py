@@ -30,8 +30,8 @@ def main() -> int:
     print(HEADER, flush=True)
     bad = False
     for name in args.only:
-        with tempfile.TemporaryDirectory() as folder:
-            harness = HARNESSES[name](Path(folder))
+        with tempfile.TemporaryDirectory() as directory:
+            harness = HARNESSES[name](Path(directory))
             with quiet():
                 harness.prepare()
             seconds = None if args.minutes is None else 60 * args.minutes / len(args.only)

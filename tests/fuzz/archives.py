@@ -36,7 +36,7 @@ class Archives(Harness):
         from rnnsmt.networks.feed_forward import FeedForwardLM
 
         one_thread()
-        model, run = self.folder / "model", self.folder / "run1"
+        model, run = self.directory / "model", self.directory / "run1"
         tiny_model(model, 12)
         words = Vocabulary(TARGET[:3])
         network = FeedForwardLM(CslmSizes(len(words), 4, 5, 7, 6), seed=3, spread=2.0)
@@ -48,12 +48,12 @@ class Archives(Harness):
             f"moses ini --model-dir {model} {files} --output {run}/moses.ini",
             f"translation describe --name tiny --source-lang en --target-lang fr --truecaser {model}/true "
             f"--output-dir {run}",
-            *(f"translation pack --system {run} --output {self.folder}/{NAME}.{end}" for end in ("tar", "tar.gz")),
+            *(f"translation pack --system {run} --output {self.directory}/{NAME}.{end}" for end in ("tar", "tar.gz")),
         ):
             command(words_of_command.split())
         for end in ("tar", "tar.gz"):
-            self.originals[end] = (self.folder / f"{NAME}.{end}").read_bytes()
-        with tarfile.open(self.folder / f"{NAME}.tar") as archive:
+            self.originals[end] = (self.directory / f"{NAME}.{end}").read_bytes()
+        with tarfile.open(self.directory / f"{NAME}.tar") as archive:
             self.files = {
                 one.name.partition("/")[2]: archive.extractfile(one).read()  # type: ignore[union-attr]
                 for one in archive.getmembers()
@@ -96,7 +96,7 @@ class Archives(Harness):
 
     def use(self, case: Case) -> str:
         """Unpack, and translate."""
-        place = self.folder / "unpacked"
+        place = self.directory / "unpacked"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         try:

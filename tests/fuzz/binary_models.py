@@ -88,7 +88,7 @@ class BinaryModels(Harness):
     def prepare(self) -> None:
         """Make the models."""
         for target, two in (("one table", False), ("two tables", True)):
-            own = self.folder / target
+            own = self.directory / target
             tiny_model(own, 1 + two, two=two)
             ini = MosesIni.read(own / "moses.ini")
             # the first with the word alignments that a joint model needs
@@ -112,8 +112,8 @@ class BinaryModels(Harness):
 
     def use(self, case: Case) -> str:
         """Translate."""
-        (self.folder / case.target / binary.NAME).write_bytes(case.content)
-        return translated(self.folder / case.target / "moses.ini")
+        (self.directory / case.target / binary.NAME).write_bytes(case.content)
+        return translated(self.directory / case.target / "moses.ini")
 
 
 class ForgedModels(BinaryModels):

@@ -35,7 +35,7 @@ class Configurations(Harness):
 
     def prepare(self) -> None:
         """Read the configurations of the checkout."""
-        self.folder.joinpath("data").mkdir()
+        self.directory.joinpath("data").mkdir()
         for path in (ROOT / "config.yaml", *sorted((ROOT / "workflow/configs").glob("*.yaml"))):
             self.originals[path.name] = path.read_bytes()
         self.usual = (ROOT / "config.yaml").read_text()
@@ -57,7 +57,7 @@ class Configurations(Harness):
         """Check a configuration, replace ``auto``, and name files and systems."""
         from snakemake.utils import update_config
 
-        path = self.folder / "mine.yaml"
+        path = self.directory / "mine.yaml"
         path.write_bytes(case.content)
         mistakes = list(_configfile(str(path)))
         if mistakes:
@@ -101,10 +101,10 @@ class Plans(Configurations):
     def use(self, case: Case) -> str:
         """Plan, and look at what Snakemake prints."""
         super().use(case)
-        path, out = self.folder / "mine.yaml", self.folder / "out"
+        path, out = self.directory / "mine.yaml", self.directory / "out"
         child = os.fork()
         if not child:
-            _plan(self.folder, path, out)
+            _plan(self.directory, path, out)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         text = out.read_text(errors="replace")
         assert code in (0, 1, 2), (code, text[-3000:])
@@ -116,13 +116,13 @@ class Plans(Configurations):
         return str(sorted(set(re.findall(r"^ *(?:local)?rule (\w+):$", text, re.M))))
 
 
-def _plan(folder: Path, path: Path, out: Path) -> None:
+def _plan(directory: Path, path: Path, out: Path) -> None:
     """Be the process that Snakemake would be."""
     status = 1
     try:
         from snakemake.cli import main
 
-        os.chdir(folder)
+        os.chdir(directory)
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)

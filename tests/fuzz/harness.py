@@ -73,7 +73,7 @@ class Harness:
 
     Attributes:
         name: name of the harness.
-        folder: empty directory for its files.
+        directory: empty directory for its files.
         originals: undamaged content by target, the cases take turns.
     """
 
@@ -81,8 +81,8 @@ class Harness:
     seconds = 0
     """Limit of a case in seconds of CPU time, if it is above ``SECONDS``."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.originals: dict[str, bytes] = {}
         self._expected: dict[str, str] = {}
 
@@ -167,7 +167,7 @@ def outcomes(harness: Harness, made: Callable[[int], Case], number: int) -> Iter
     first = 0
     while first < number:
         read, write = os.pipe()
-        fault = harness.folder / "fault"
+        fault = harness.directory / "fault"
         worker = os.fork()
         if not worker:
             os.close(read)
@@ -307,10 +307,10 @@ def command(words: list[str]) -> str:
     return text
 
 
-def saved(result: Result, case: Case, folder: Path, name: str) -> Path:
+def saved(result: Result, case: Case, directory: Path, name: str) -> Path:
     """Write a case as a finding; return the file, see ``read_finding``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / name
     header = {
         "target": case.target,
         "forged": case.forged,

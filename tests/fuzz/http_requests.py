@@ -60,8 +60,8 @@ class HttpRequests(Harness):
 
     def prepare(self) -> None:
         """Make a system."""
-        tiny_model(self.folder / "system", 3)
-        ini = self.folder / "system" / "moses.ini"
+        tiny_model(self.directory / "system", 3)
+        ini = self.directory / "system" / "moses.ini"
         MosesIni.read(ini).write(ini)
         words = ["translation", "describe", "--name", "tiny", "--source-lang", "en", "--target-lang", "fr"]
         assert main([*words, "--output-dir", str(ini.parent)]) == 0

@@ -90,21 +90,21 @@ class Configuration:
 
     Attributes:
         name: name of the configuration and of its directory.
-        folder: directory of the settings, of the run that is not killed and of those that are.
+        directory: directory of the settings, of the run that is not killed and of those that are.
         settings: what differs from config.yaml.
         options: options of Snakemake.
         targets: what is made.
     """
 
     name: str
-    folder: Path
+    directory: Path
     settings: Mapping[str, Any]
     options: Sequence[str] = ()
     targets: Sequence[str] = ("all",)
 
     def command(self, run: Path, cores: int, more: Sequence[str] = ()) -> list[str]:
         """Return the command that starts a run in a directory, or resumes it. more: further targets."""
-        file = self.folder / "settings.yaml"
+        file = self.directory / "settings.yaml"
         return [
             *(sys.executable, "-m", "snakemake", *self.targets, *more, "--snakefile", str(ROOT / "Snakefile")),
             *("--directory", str(run), "--cores", str(cores), *self.options, "--configfile", str(file)),
@@ -113,7 +113,7 @@ class Configuration:
     @property
     def reference(self) -> Path:
         """Return the directory of the run that is not killed."""
-        return self.folder / "not-killed"
+        return self.directory / "not-killed"
 
 
 @dataclass
@@ -185,11 +185,11 @@ class Session:
 def jobs_of(run: Path) -> dict[str, Job]:
     """Return the jobs of a complete run by their logs, from Snakemake's metadata."""
     found: dict[str, Job] = {}
-    folder = run / ".snakemake/metadata"
-    for path in folder.rglob("*") if folder.is_dir() else ():
+    directory = run / ".snakemake/metadata"
+    for path in directory.rglob("*") if directory.is_dir() else ():
         if path.is_file():
             record = json.loads(path.read_text(encoding="utf-8"))
-            output = base64.urlsafe_b64decode("".join(part.lstrip("@") for part in path.relative_to(folder).parts))
+            output = base64.urlsafe_b64decode("".join(part.lstrip("@") for part in path.relative_to(directory).parts))
             if record.get("log"):
                 job = Job(record["rule"], record["endtime"] - record["starttime"])
                 found.setdefault(record["log"][0], job).outputs.append(output.decode())
@@ -335,7 +335,7 @@ def killed(
             session.kill()  # if this command was interrupted, or SIGINT has ended Snakemake but not all jobs
         if record:
             kills.records.append(record)
-            (configuration.folder / "kills.json").write_text(json.dumps(kills.records, indent=1))
+            (configuration.directory / "kills.json").write_text(json.dumps(kills.records, indent=1))
             hit = ", ".join(record["running"]) or "no stage"
             print(f"{configuration.name}, kill {len(kills.records)} after {record['moment']} s: {hit}")
         if record is None:
@@ -388,8 +388,8 @@ def kill_once(session: Session, kills: Kills, seen: set[str], aim: str) -> dict[
 
 def run_reference(configuration: Configuration, cores: int) -> None:
     """Run a configuration without a kill, unless that was done."""
-    configuration.folder.mkdir(parents=True, exist_ok=True)
-    (configuration.folder / "settings.yaml").write_text(yaml.safe_dump(dict(configuration.settings)))
+    configuration.directory.mkdir(parents=True, exist_ok=True)
+    (configuration.directory / "settings.yaml").write_text(yaml.safe_dump(dict(configuration.settings)))
     done = subprocess.run(
         configuration.command(configuration.reference, cores), capture_output=True, text=True, check=False
     )
@@ -397,10 +397,10 @@ def run_reference(configuration: Configuration, cores: int) -> None:
         sys.exit(f"{configuration.name} fails without a kill:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
 
 
-def served(texts: Path, folder: Path) -> tuple[str, str]:
+def served(texts: Path, directory: Path) -> tuple[str, str]:
     """Pack texts into an archive and serve it; return its address and SHA-256."""
-    folder.mkdir(parents=True, exist_ok=True)
-    archive = folder / "texts.tar"
+    directory.mkdir(parents=True, exist_ok=True)
+    archive = directory / "texts.tar"
     with tarfile.open(archive, "w") as file:
         for path in sorted(texts.glob("*.gz")):
             file.add(path, f"texts/{path.name}")
@@ -409,23 +409,23 @@ def served(texts: Path, folder: Path) -> tuple[str, str]:
         def log_message(self, *_: object) -> None:
             """Print nothing."""
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(directory)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}/{archive.name}", hashlib.sha256(archive.read_bytes()).hexdigest()
 
 
-def configurations(folder: Path, cores: int) -> Iterator[Configuration]:
+def configurations(directory: Path, cores: int) -> Iterator[Configuration]:
     """Yield the configurations, each with its run that was not killed."""
-    sentences = folder / "sentences.txt"
+    sentences = directory / "sentences.txt"
     sentences.parent.mkdir(parents=True, exist_ok=True)
     sentences.write_text(SENTENCES)
     settings = SETTINGS | {"seq2seq": SETTINGS["seq2seq"] | {"sentences": str(sentences)}}
-    systems = Configuration("systems", folder / "systems", settings, targets=("all", "results/table2.md"))
+    systems = Configuration("systems", directory / "systems", settings, targets=("all", "results/table2.md"))
     run_reference(systems, cores)
     yield systems
     # tokenised corpora that are downloaded as an archive, and their alignment; jobs in parts, as on a cluster
     texts = systems.reference / "results/corpus/tokenized"
-    url, sha256 = served(texts, folder / "served")
+    url, sha256 = served(texts, directory / "served")
 
     def corpus(name: str, role: str, *sides: str) -> dict[str, Any]:
         files = {side: f"{name}.{'en' if side == 'source' else 'fr'}.gz" for side in sides}
@@ -433,13 +433,13 @@ def configurations(folder: Path, cores: int) -> Iterator[Configuration]:
         return {"name": name, "role": role, **files, "download": download}
 
     both = ("source", "target")
-    links = folder / "served/links.gz"
+    links = directory / "served/links.gz"
     sides = [gzip.decompress((texts / f"general.{lang}.gz").read_bytes()).splitlines() for lang in ("en", "fr")]
     with gzip.open(links, "wt") as file:
         for pair in zip(*sides, strict=True):
             file.write(" ".join(f"{i}-{i}" for i in range(min(len(side.split()) for side in pair))) + "\n")
     files = Configuration(
-        "files", folder / "files",
+        "files", directory / "files",
         {
             "corpora": [
                 corpus("general", "bitext", *both),
@@ -495,14 +495,14 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the session is ended
-    folder = Path(args.directory).resolve() / version()
+    directory = Path(args.directory).resolve() / version()
     drawn, found, wrong = random.Random(args.seed), dict[str, Kills](), list[str]()
     rules: set[str] = set()
-    for configuration in configurations(folder, args.cores):
+    for configuration in configurations(directory, args.cores):
         jobs, run, file = (
             jobs_of(configuration.reference),
-            configuration.folder / "killed",
-            configuration.folder / "kills.json",
+            configuration.directory / "killed",
+            configuration.directory / "kills.json",
         )
         wanted = args.kills * 4 // 5 if configuration.name == "systems" else args.kills - args.kills * 4 // 5
         kills = found[configuration.name] = Kills(jobs, wanted, set(), drawn)

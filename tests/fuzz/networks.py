@@ -61,7 +61,7 @@ class Networks(Harness):
 
     def prepare(self) -> None:
         """Train the networks, and keep the states."""
-        self.place = self.folder / "run"
+        self.place = self.directory / "run"
         self.place.mkdir()
         with chdir(self.place):
             sound_files()
@@ -83,7 +83,7 @@ class Networks(Harness):
         for use, names in FILES.items():
             for name in names:
                 self.originals[f"{use}: {name}"] = (self.place / name).read_bytes()
-        self.pristine = self.folder / "pristine"
+        self.pristine = self.directory / "pristine"
         shutil.copytree(self.place, self.pristine)
         one_thread()
 

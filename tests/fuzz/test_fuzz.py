@@ -17,9 +17,9 @@ SLOW = ("networks", "texts", "plans")
 FINDINGS = Path(__file__).parent / "findings"
 
 
-def prepared(kind: type[Harness], folder: Path) -> Harness:
+def prepared(kind: type[Harness], directory: Path) -> Harness:
     """A harness that is ready to run."""
-    harness = kind(folder)
+    harness = kind(directory)
     with quiet():
         harness.prepare()
     return harness

@@ -91,7 +91,7 @@ class Texts(Harness):
 
     def prepare(self) -> None:
         """Write sound files."""
-        self.place = self.folder / "run"
+        self.place = self.directory / "run"
         self.place.mkdir()
         with chdir(self.place):
             sound_files()

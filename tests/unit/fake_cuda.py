@@ -289,10 +289,10 @@ def compiler() -> str | None:
     return shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 
 
-def load_guard(folder: Path) -> None:
+def load_guard(directory: Path) -> None:
     """Tell torch that there is a device type CUDA; for the rest of the process."""
     root = Path(torch.__file__).parent
-    source, library = folder / "guard.cpp", folder / "guard.so"
+    source, library = directory / "guard.cpp", directory / "guard.so"
     source.write_text(GUARD)
     build = [compiler() or "c++", "-std=c++20", "-shared", "-fPIC", f"-I{root / 'include'}", str(source)]
     subprocess.run([*build, "-o", str(library), f"-L{root / 'lib'}", "-lc10"], check=True)
@@ -363,8 +363,8 @@ def fake_cuda() -> Iterator[Device]:
 
 def pytest_configure(config: Any) -> None:
     """As a plugin (``-p tests.unit.fake_cuda``): the device is there for all tests of the process."""
-    with TemporaryDirectory() as folder:
-        load_guard(Path(folder))
+    with TemporaryDirectory() as directory:
+        load_guard(Path(directory))
     stack = ExitStack()
     stack.enter_context(fake_cuda())
     config.add_cleanup(stack.close)

@@ -27,31 +27,40 @@ SMALL_RNN = {"embedding": 8, "hidden": 16, "maxout": 8, "deviation": 0.1, "preci
 SMALL_CSLM = {"projection": 8, "hidden_1": 16, "hidden_2": 12, "spread": 0.3, "precision": "float32"}
 
 
-def make_pairs(folder: Path, length: int, number: int = 400) -> Pairs:
+def make_pairs(directory: Path, length: int, number: int = 400) -> Pairs:
     """Pairs of phrases that all have so many ids with EOS."""
     rng = np.random.default_rng(1)
-    return pairs_of(folder, sorted({" ".join(rng.choice(WORDS, length - 1)) for _ in range(number)}))
+    return pairs_of(directory, sorted({" ".join(rng.choice(WORDS, length - 1)) for _ in range(number)}))
 
 
-def pairs_of(folder: Path, phrases: list[str]) -> Pairs:
+def pairs_of(directory: Path, phrases: list[str]) -> Pairs:
     """Phrases, each with itself in capitals."""
     lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in phrases]
-    (folder / "table").write_text("".join(lines))
-    (folder / "source").write_text(" ".join(WORDS) + "\n")
-    (folder / "target").write_text(" ".join(WORDS).upper() + "\n")
-    command = ["rnn", "prepare", "--phrase-table", folder / "table", "--source", folder / "source"]
-    command += ["--target", folder / "target", "--output-dir", folder / "pairs"]
+    (directory / "table").write_text("".join(lines))
+    (directory / "source").write_text(" ".join(WORDS) + "\n")
+    (directory / "target").write_text(" ".join(WORDS).upper() + "\n")
+    command = ["rnn", "prepare", "--phrase-table", directory / "table", "--source", directory / "source"]
+    command += ["--target", directory / "target", "--output-dir", directory / "pairs"]
     assert main([str(part) for part in command]) == 0
-    return Pairs.open(folder / "pairs")
+    return Pairs.open(directory / "pairs")
 
 
-def make_text(folder: Path, lines: int = 500) -> Text:
+def make_text(directory: Path, lines: int = 500) -> Text:
     """A text of random words."""
     rng = np.random.default_rng(1)
-    (folder / "text").write_text("".join(" ".join(rng.choice(WORDS, 8)) + "\n" for _ in range(lines)))
-    command = ["cslm", "prepare", "--input", folder / "text", "--vocab-size", "30", "--output-dir", folder / "ids"]
+    (directory / "text").write_text("".join(" ".join(rng.choice(WORDS, 8)) + "\n" for _ in range(lines)))
+    command = [
+        "cslm",
+        "prepare",
+        "--input",
+        directory / "text",
+        "--vocab-size",
+        "30",
+        "--output-dir",
+        directory / "ids",
+    ]
     assert main([str(part) for part in command]) == 0
-    return Text.open(folder / "ids")
+    return Text.open(directory / "ids")
 
 
 def rnn_trainer(pairs: Pairs, setup: DeviceSetup, preset: str = "paper", **settings: object) -> RnnTrainer:

@@ -66,7 +66,7 @@ def text(language: str, lines: int, seed: int) -> str:
 
 
 def sound_files() -> None:
-    """Write sound input of every stage into the working folder."""
+    """Write sound input of every stage into the working directory."""
     for side in ("en", "fr"):
         for name in ("raw", "tok"):
             Path(f"{name}.{side}").write_text(text(side[0], 40, 1))
@@ -91,49 +91,51 @@ def sound_files() -> None:
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with sound input of every stage."""
-    folder = tmp_path_factory.mktemp("good")
+    """A directory with sound input of every stage."""
+    directory = tmp_path_factory.mktemp("good")
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+        patch.chdir(directory)
         sound_files()
-    return folder
+    return directory
 
 
 @pytest.fixture
 def place(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of the folder with old outputs in it, as the working folder."""
-    folder = tmp_path / "place"
-    shutil.copytree(good, folder)
+    """A copy of the directory with old outputs in it, as the working directory."""
+    directory = tmp_path / "place"
+    shutil.copytree(good, directory)
     for name in ("O1", "O2", "O3"):
-        (folder / name).write_text("old\n")
-    monkeypatch.chdir(folder)
-    yield folder
+        (directory / name).write_text("old\n")
+    monkeypatch.chdir(directory)
+    yield directory
 
 
-def state(folder: Path) -> dict[str, bytes]:
+def state(directory: Path) -> dict[str, bytes]:
     """All files; what belongs to the state of a tuning run may be there."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "lock"}
+    return {
+        str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file() and p.name != "lock"
+    }
 
 
-def refused(folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> str:
+def refused(directory: Path, command: str, capsys: pytest.CaptureFixture[str]) -> str:
     """Run a stage that must refuse its input; its sentence."""
-    before = state(folder)
+    before = state(directory)
     assert main(command.split()) == 2
     error = capsys.readouterr().err
     assert "Traceback" not in error
     sentences = [line for line in error.splitlines() if ": error: " in line]
     assert len(sentences) == 1
     assert error.splitlines()[-1] == sentences[0], "nothing comes after the sentence"
-    assert state(folder) == before
+    assert state(directory) == before
     return sentences[0].split(": error: ", 1)[1]
 
 
-def with_suffix(folder: Path, command: str, name: str, suffix: str, data: bytes) -> str:
+def with_suffix(directory: Path, command: str, name: str, suffix: str, data: bytes) -> str:
     """Put a file in place of another under a name with a suffix; the command that reads it."""
-    (folder / name).unlink()
-    (folder / f"{name}{suffix}").write_bytes(data)
+    (directory / name).unlink()
+    (directory / f"{name}{suffix}").write_bytes(data)
     if name in TABLES:
-        ini = folder / "moses.ini"
+        ini = directory / "moses.ini"
         ini.write_text(ini.read_text().replace(f"path={name}", f"path={name}{suffix}"))
     return re.sub(rf"(?<=[ =]){re.escape(name)}(?=[ =]|$)", name + suffix, command)
 
@@ -281,7 +283,7 @@ def test_damaged_files(
         ("--output ./sel/../tok.fr", "is also --target"),
         ("--state-dir O1", "--output O1: is also --state-dir"),
         ("--output .", "'.' is not a file name"),
-        ("--output folder", "folder: is a directory; specify the path of a file"),
+        ("--output directory", "directory: is a directory; specify the path of a file"),
         ("--output tc.en/O1", "tc.en/O1: tc.en is a file, not a directory"),
         ("--output tc.en/new/O1", "tc.en/new/O1: "),
         ("--output pipe", "pipe: is not a regular file and cannot be replaced"),
@@ -296,7 +298,7 @@ def test_options_are_checked_first(
     place: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str
 ) -> None:
     """Before anything is read: the input is damaged too."""
-    (place / "folder").mkdir()
+    (place / "directory").mkdir()
     os.mkfifo(place / "pipe")
     (place / "device").symlink_to("/dev/null")
     (place / "tok.en").write_bytes(b"\xff\n")
@@ -321,10 +323,10 @@ def test_numbers_that_no_library_takes(
     assert sentence in refused(place, f"{STAGES[stage]} {options}", capsys)
 
 
-def test_output_folders_are_checked_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for folder in ("tc.en/models", "tc.en"):
-        command = STAGES["models"].replace("OD", folder)
-        assert f"{folder}: tc.en is a file, not a directory" in refused(place, command, capsys)
+def test_output_directories_are_checked_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for directory in ("tc.en/models", "tc.en"):
+        command = STAGES["models"].replace("OD", directory)
+        assert f"{directory}: tc.en is a file, not a directory" in refused(place, command, capsys)
 
 
 def test_a_link_stays_one(place: Path) -> None:
@@ -356,14 +358,14 @@ def test_a_full_disk(place: Path, capsys: pytest.CaptureFixture[str], stage: str
 
 @pytest.fixture(scope="module")
 def network(good: Path) -> Path:
-    """A folder with pairs, a network and the state of its training."""
-    folder = good.parent / "network"
+    """A directory with pairs, a network and the state of its training."""
+    directory = good.parent / "network"
     with pytest.MonkeyPatch.context() as patch:
-        shutil.copytree(good, folder)
-        patch.chdir(folder)
+        shutil.copytree(good, directory)
+        patch.chdir(directory)
         assert main(STAGES["pairs"].replace("OD", "pairs").split()) == 0
         assert main(TRAIN.replace("O1", "m.pt").replace("O2", "m.json").split()) == 0
-    return folder
+    return directory
 
 
 TRAIN = (
@@ -375,11 +377,11 @@ SCORE = "rnn score --pairs pairs --model m.pt --output O1"
 
 @pytest.fixture
 def trained(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "trained"
-    shutil.copytree(network, folder)
-    (folder / "O1").write_text("old")
-    monkeypatch.chdir(folder)
-    return folder
+    directory = tmp_path / "trained"
+    shutil.copytree(network, directory)
+    (directory / "O1").write_text("old")
+    monkeypatch.chdir(directory)
+    return directory
 
 
 def respoilt(path: Path, change: Callable[[dict], object]) -> None:

@@ -216,7 +216,7 @@ def record(message: str | None = None, **about: object) -> logging.LogRecord:
 
 
 def test_messages_of_snakemake(capsys, tmp_path, monkeypatch):
-    """What is told otherwise is left out; whatever is not known is printed. How far the run is stands in its folder."""
+    """Messages that are shown otherwise are left out; unknown ones are printed. The progress is in the directory."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".snakemake").mkdir()
     handler = LogHandler(Settings(dryrun=False), None)

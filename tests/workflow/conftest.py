@@ -1,4 +1,4 @@
-"""Running the workflow as a user does: the snakemake command in a folder of its own."""
+"""Running the workflow as a user does: the snakemake command in a directory of its own."""
 
 import fcntl
 import os
@@ -33,16 +33,16 @@ SMALL = {
 
 
 class Workflow:
-    """One folder of results and the snakemake calls on it, with the Snakefile of this checkout or another."""
+    """One directory of results and the snakemake calls on it, with the Snakefile of this checkout or another."""
 
-    def __init__(self, folder: Path, snakefile: Path = ROOT / "Snakefile") -> None:
-        self.folder = folder
+    def __init__(self, directory: Path, snakefile: Path = ROOT / "Snakefile") -> None:
+        self.directory = directory
         self.snakefile = snakefile
         self._plans: dict[tuple[str, ...], subprocess.CompletedProcess] = {}
 
     def options(self, *options: str) -> list[str]:
         """The options of a call."""
-        return ["--snakefile", str(self.snakefile), "--directory", str(self.folder), "--cores", "2", *options]
+        return ["--snakefile", str(self.snakefile), "--directory", str(self.directory), "--cores", "2", *options]
 
     def command(self, *options: str) -> list[str]:
         """The command line of a call."""
@@ -64,7 +64,7 @@ class Workflow:
 
     def log(self) -> str:
         """The full log of the last run."""
-        return max(self.folder.glob(".snakemake/log/*.log")).read_text()
+        return max(self.directory.glob(".snakemake/log/*.log")).read_text()
 
     def dry_run(self, *options: str, **environment: str) -> subprocess.CompletedProcess:
         """What a call would run, with its commands; planned once for the same options, until something has run."""
@@ -86,18 +86,18 @@ class Workflow:
         return "\n".join(job.split("\nrule ")[0].split("Shell command: ")[1] for job in jobs)
 
 
-def copy_of_checkout(folder: Path) -> Path:
+def copy_of_checkout(directory: Path) -> Path:
     """What a run needs of this checkout, as another one; its Snakefile."""
     for name in ("workflow", "profiles", "envs", "src"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("Snakefile", "config.yaml"):
-        shutil.copy(ROOT / name, folder)
-    return folder / "Snakefile"
+        shutil.copy(ROOT / name, directory)
+    return directory / "Snakefile"
 
 
 @pytest.fixture
 def workflow(tmp_path) -> Workflow:
-    """A workflow in an empty folder."""
+    """A workflow in an empty directory."""
     return Workflow(tmp_path)
 
 
@@ -121,7 +121,7 @@ def small_config(tmp_path_factory) -> Path:
 def finished(tmp_path_factory, small_config) -> Workflow:
     """The whole workflow on a small embedded corpus, run once, also where the tests run in several processes.
 
-    What it printed is in ``finished.whole`` beside its folder.
+    What it printed is in ``finished.whole`` beside its directory.
     """
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -130,7 +130,7 @@ def finished(tmp_path_factory, small_config) -> Workflow:
         fcntl.flock(lock, fcntl.LOCK_EX)
         workflow = Workflow(shared / "finished")
         if not (shared / "finished.whole").exists():
-            workflow.folder.mkdir(exist_ok=True)
+            workflow.directory.mkdir(exist_ok=True)
             done = workflow.call("--configfile", str(small_config), "--show-failed-logs", timeout=1500)
             assert done.returncode == 0, done.stdout + done.stderr
             (shared / "finished.whole").write_text(done.stderr)
@@ -140,7 +140,7 @@ def finished(tmp_path_factory, small_config) -> Workflow:
 @pytest.fixture
 def copy_of_finished(finished, tmp_path) -> Workflow:
     """A finished run that a test may change; its files keep their times."""
-    subprocess.run(["cp", "-a", f"{finished.folder}/.", str(tmp_path)], check=True)
+    subprocess.run(["cp", "-a", f"{finished.directory}/.", str(tmp_path)], check=True)
     return Workflow(tmp_path)
 
 

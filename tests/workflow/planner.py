@@ -25,8 +25,8 @@ def _server() -> subprocess.Popen:
 
 def run(options: list[str], environment: dict[str, str], timeout: float) -> subprocess.CompletedProcess:
     """Return what ``python -m snakemake`` does with these options; it must be a dry run."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = [str(Path(folder) / name) for name in ("stdout", "stderr")]
+    with tempfile.TemporaryDirectory() as directory:
+        files = [str(Path(directory) / name) for name in ("stdout", "stderr")]
         request = {"options": options, "environment": environment, "timeout": timeout, "files": files}
         server = _server()
         assert server.stdin and server.stdout

@@ -1,4 +1,4 @@
-"""A Slurm of one node on this machine for tests: its daemons run as the user of the tests, with all files in a folder.
+"""A Slurm of one node for tests: its daemons run as the user of the tests, with all files in a directory.
 
 Needs slurmctld, slurmd, munged and the commands of Slurm (Debian: ``apt install slurm-wlm munge``). There are no
 cgroups: processes are found by their parents, and memory is looked at every second (OverMemoryKill).
@@ -27,12 +27,12 @@ SlurmdPort={ports[1]}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={directory}/munge.socket
 CredType=cred/munge
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+StateSaveLocation={directory}/state
+SlurmdSpoolDir={directory}/spool
+SlurmctldPidFile={directory}/slurmctld.pid
+SlurmdPidFile={directory}/slurmd.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SwitchType=switch/none
@@ -46,7 +46,7 @@ JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill,NoShared
 JobCompType=jobcomp/filetxt
-JobCompLoc={folder}/completed
+JobCompLoc={directory}/completed
 MinJobAge=3600
 KillWait=5
 ReturnToService=2
@@ -82,37 +82,37 @@ class SlurmCluster:
     """The daemons, from ``start`` to ``stop``; ``environment`` is what its commands need.
 
     Args:
-        folder: an empty one, with a short path (the socket of munged is in it).
+        directory: an empty one, with a short path (the socket of munged is in it).
         cpus, memory: of the node, in MB, whatever the machine has.
     """
 
-    def __init__(self, folder: Path, cpus: int, memory: int) -> None:
+    def __init__(self, directory: Path, cpus: int, memory: int) -> None:
         import getpass
 
-        self.folder = folder
-        bin_folder = folder / "bin"
-        self.environment = {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{bin_folder}{os.pathsep}{PATHS}"}
+        self.directory = directory
+        bin_directory = directory / "bin"
+        self.environment = {"SLURM_CONF": str(directory / "slurm.conf"), "PATH": f"{bin_directory}{os.pathsep}{PATHS}"}
         self._daemons: list[subprocess.Popen[bytes]] = []
         text = CONFIGURATION.format(
-            host=socket.gethostname().split(".")[0], folder=folder, ports=free_ports(2), user=getpass.getuser(),
+            host=socket.gethostname().split(".")[0], directory=directory, ports=free_ports(2), user=getpass.getuser(),
             cpus=cpus, memory=memory,
         )  # fmt: skip
-        (folder / "slurm.conf").write_text(text)
-        (folder / "munge.key").write_bytes(os.urandom(1024))
-        (folder / "munge.key").chmod(0o600)
+        (directory / "slurm.conf").write_text(text)
+        (directory / "munge.key").write_bytes(os.urandom(1024))
+        (directory / "munge.key").chmod(0o600)
         for name in ("state", "spool", "bin"):
-            (folder / name).mkdir()
+            (directory / name).mkdir()
         # Snakemake's executor takes SLURM_CONF out of the environment of its srun: these commands know it.
         for name in CLIENTS:
-            command = bin_folder / name
+            command = bin_directory / name
             command.write_text(
-                f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {shutil.which(name, path=PATHS)} "$@"\n'
+                f'#!/bin/sh\nSLURM_CONF={directory}/slurm.conf exec {shutil.which(name, path=PATHS)} "$@"\n'
             )
             command.chmod(0o755)
 
     def start(self) -> None:
         """Start the daemons, one after the other, and wait until the node takes jobs."""
-        inside = {name: str(self.folder / f"munge.{name}") for name in ("socket", "pid", "seed", "log", "key")}
+        inside = {name: str(self.directory / f"munge.{name}") for name in ("socket", "pid", "seed", "log", "key")}
         options = [
             f"--{'key' if name == 'key' else name}-file={path}" for name, path in inside.items() if name != "socket"
         ]
@@ -120,12 +120,14 @@ class SlurmCluster:
         wait_until(Path(inside["socket"]).exists, 20, "munged listens")
         self._launch("slurmctld", "-D", "-f", self.environment["SLURM_CONF"])
         self._launch("slurmd", "-D", "-f", self.environment["SLURM_CONF"])
-        wait_until(lambda: "idle" in self.call("sinfo", "--noheader", "--format=%t"), 60, f"a node, see {self.folder}")
+        wait_until(
+            lambda: "idle" in self.call("sinfo", "--noheader", "--format=%t"), 60, f"a node, see {self.directory}"
+        )
 
     def _launch(self, name: str, *options: str) -> None:
         program = shutil.which(name, path=PATHS)
         assert program is not None
-        with (self.folder / f"{name}.log").open("wb") as log:
+        with (self.directory / f"{name}.log").open("wb") as log:
             self._daemons.append(
                 subprocess.Popen([program, *options], stdout=log, stderr=log, env=os.environ | self.environment)
             )

@@ -44,34 +44,34 @@ def runnable(block: str, port: int) -> str:
     return re.sub(rf"(--serve {port})$", rf"\1{waiting}", block, flags=re.M)
 
 
-def prepare(folder: Path, page: Path) -> None:
+def prepare(directory: Path, page: Path) -> None:
     """What the reader has: `mine.yaml`, the texts that it and mini-wmt name, a letter, a model directory of Moses."""
     configs = [*blocks(ROOT / "README.md", "yaml"), *(block for block in blocks(page, "yaml") if "corpora:" in block)]
-    (folder / "mine.yaml").write_text(configs[-1])
+    (directory / "mine.yaml").write_text(configs[-1])
     texts = {
-        lang: gzip.decompress((folder / f"results/corpus/joined/truecased/dev.{lang}.gz").read_bytes()).decode()
+        lang: gzip.decompress((directory / f"results/corpus/joined/truecased/dev.{lang}.gz").read_bytes()).decode()
         for lang in ("en", "fr")
     }
-    (folder / "workflow").symlink_to(ROOT / "workflow")
-    (folder / "data").mkdir()
+    (directory / "workflow").symlink_to(ROOT / "workflow")
+    (directory / "data").mkdir()
     for config in (*configs, (ROOT / "workflow/configs/mini-wmt.yaml").read_text()):
         for corpus in yaml.safe_load(config)["corpora"]:
             for side, lang in (("source", "en"), ("target", "fr")):
                 if side in corpus:
                     lines = (f"{corpus['name']} {line}\n" for line in texts[lang].splitlines())
-                    (folder / "data" / corpus[side]).write_text("".join(lines))
-    (folder / "letter.en").write_text("The boats are in the harbour.\n")
-    (folder / "my.align.gz").write_bytes((folder / "results/align/model4/forward.gz").read_bytes())
+                    (directory / "data" / corpus[side]).write_text("".join(lines))
+    (directory / "letter.en").write_text("The boats are in the harbour.\n")
+    (directory / "my.align.gz").write_bytes((directory / "results/align/model4/forward.gz").read_bytes())
     if page.stem == "moses":
-        (folder / "model").symlink_to("results/systems/baseline/run1")
+        (directory / "model").symlink_to("results/systems/baseline/run1")
         for name, lang in (("dev.en", "en"), ("dev.fr", "fr"), ("test.en", "en")):
-            (folder / name).write_text(texts[lang])
+            (directory / name).write_text(texts[lang])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
-    folder = copy_of_finished.folder
-    prepare(folder, page)
+    directory = copy_of_finished.directory
+    prepare(directory, page)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -80,18 +80,18 @@ def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
     )
     for block in blocks(page, "python"):
         if "import rnnsmt" in block:
-            (folder / "example.py").write_text(block)
+            (directory / "example.py").write_text(block)
             script += "python example.py\n"
-    script = re.sub(r"data_dir=(/where/the/files/are|DIR)", f"data_dir={folder}/data", script)
+    script = re.sub(r"data_dir=(/where/the/files/are|DIR)", f"data_dir={directory}/data", script)
     script = re.sub(r"\brnnsmt run\b", "rnnsmt run --dry-run", script)
-    home = os.environ.get("MOSES_HOME") or str(install(folder / "moses"))
+    home = os.environ.get("MOSES_HOME") or str(install(directory / "moses"))
     environment = os.environ | {
         "ROOT": str(ROOT),
         "MOSES_HOME": home,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     done = subprocess.Popen(
-        ["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        ["bash", "-c", script], cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:

@@ -23,30 +23,32 @@ COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|cpp|c89|c99|l
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory) -> Path:
     """A wheel of this checkout, built without network."""
-    folder = tmp_path_factory.mktemp("wheel")
-    copy_of_checkout(folder / "source")
+    directory = tmp_path_factory.mktemp("wheel")
+    copy_of_checkout(directory / "source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder / "source")
+        shutil.copy(ROOT / name, directory / "source")
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
-    subprocess.run([*command, "--wheel-dir", str(folder), str(folder / "source")], check=True, capture_output=True)
-    (path,) = folder.glob("*.whl")
+    subprocess.run(
+        [*command, "--wheel-dir", str(directory), str(directory / "source")], check=True, capture_output=True
+    )
+    (path,) = directory.glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="session")
 def installed(wheel, tmp_path_factory) -> Path:
     """A directory with the files of the wheel, to be found before the package of this checkout."""
-    folder = tmp_path_factory.mktemp("installed")
+    directory = tmp_path_factory.mktemp("installed")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder
+        archive.extractall(directory)
+    return directory
 
 
-def call(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess:
+def call(installed: Path, directory: Path, *words: str) -> subprocess.CompletedProcess:
     """Run the package of the wheel in a directory."""
     environment = os.environ | {"PYTHONPATH": str(installed)}
     command = [sys.executable, *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_wheel_has_the_workflow_of_the_checkout(installed):
@@ -134,7 +136,7 @@ def test_networks_need_pytorch(workflow):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode != 0) == refused, done.stderr
         assert ("these networks need PyTorch" in done.stderr + done.stdout) == refused
-        assert (workflow.folder / "results").exists() == runs
+        assert (workflow.directory / "results").exists() == runs
 
 
 MISSING = """

@@ -1,4 +1,4 @@
-"""Another workflow uses this one, and checkouts in folders with names that shells read differently."""
+"""Another workflow uses this one, and checkouts in directories with names that shells read differently."""
 
 import gzip
 import os
@@ -33,7 +33,7 @@ use rule language_model from smt as mine with:
 """A workflow that uses one rule file, on a file of its own."""
 
 ODD = "it's $(touch evil) here"
-"""A folder name with everything that an unquoted or badly quoted path would show."""
+"""A directory name with everything that an unquoted or badly quoted path would show."""
 
 OUTER = """
 module smt:
@@ -51,20 +51,20 @@ rule mine:
 """
 
 
-def outer(folder: Path, snakefile: Path) -> Workflow:
+def outer(directory: Path, snakefile: Path) -> Workflow:
     """A workflow with rules of its own that wants the table; the settings it leaves out are those of config.yaml."""
-    folder.mkdir()
-    (folder / "Snakefile").write_text(OUTER.format(snakefile=str(snakefile)))
-    (folder / "config.yaml").write_text(
+    directory.mkdir()
+    (directory / "Snakefile").write_text(OUTER.format(snakefile=str(snakefile)))
+    (directory / "config.yaml").write_text(
         yaml.safe_dump({"smt": {"demo": {"scale": 0.02}, "compare": ["baseline", "rnn"]}})
     )
-    return Workflow(folder, folder / "Snakefile")
+    return Workflow(directory, directory / "Snakefile")
 
 
 def test_a_module_of_another_workflow(tmp_path):
     """All its files lie under the prefix, in commands too, and its jobs run."""
     workflow = outer(tmp_path / ODD, ROOT / "Snakefile")
-    settings = ["--configfile", str(workflow.folder / "config.yaml")]
+    settings = ["--configfile", str(workflow.directory / "config.yaml")]
     jobs = workflow.plan(*settings)
     assert jobs["mine"] == jobs["smt_table1"] == jobs["smt_rnn_train"] == 1
     assert jobs["smt_mert"] == 2
@@ -75,23 +75,23 @@ def test_a_module_of_another_workflow(tmp_path):
     assert not [path for path in paths if not path.lstrip("'").startswith("translation/results/")]
     done = workflow.call(*settings, "--until", "smt_prepare_mono", "smt_train_truecaser")
     assert done.returncode == 0, done.stderr
-    assert (workflow.folder / "translation/results/corpus/truecaser.fr").exists()
-    assert not (workflow.folder / "results").exists()
-    assert not list(workflow.folder.rglob("evil"))
+    assert (workflow.directory / "translation/results/corpus/truecaser.fr").exists()
+    assert not (workflow.directory / "results").exists()
+    assert not list(workflow.directory.rglob("evil"))
 
 
 @pytest.fixture(scope="session")
 def hosted(tmp_path_factory) -> str:
     """The Snakefile in a Git repository without work tree; for Snakemake, what a hosting service has is the same."""
-    folder = tmp_path_factory.mktemp("hosted")
-    copy_of_checkout(folder)
-    git = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    directory = tmp_path_factory.mktemp("hosted")
+    copy_of_checkout(directory)
+    git = ["git", "-C", str(directory), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"]):
         subprocess.run([*git, *words], check=True)
-    for path in folder.iterdir():
+    for path in directory.iterdir():
         if path.name != ".git":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return f"git+file:{folder}/workflow/Snakefile@main"
+    return f"git+file:{directory}/workflow/Snakefile@main"
 
 
 def test_a_hosted_module(hosted, plan, tmp_path):
@@ -116,7 +116,7 @@ def test_one_chapter_alone(hosted, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
-def test_a_checkout_in_an_odd_folder(tmp_path):
+def test_a_checkout_in_an_odd_directory(tmp_path):
     """Nothing of its path is read by a shell."""
     checkout = tmp_path / ODD
     checkout.mkdir()

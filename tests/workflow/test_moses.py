@@ -50,7 +50,7 @@ def test_tables_and_language_models_of_moses_are_pruned(workflow, home):
 
 def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory):
     home = install(tmp_path_factory.mktemp("moses"), without=("mgiza", "fast_align", "symal"))
-    (workflow.folder / "mine.align").write_text("0-0\n")
+    (workflow.directory / "mine.align").write_text("0-0\n")
     settings = ["engine=moses", f"moses_home={home}", SYSTEMS, "alignment={external: mine.align}"]
     assert workflow.plan("--config", *settings)["check_alignment"] == 1
 
@@ -145,14 +145,14 @@ def test_a_table_by_moses(workflow, home, tmp_path_factory, installed):
         "alignment": {"aligners": ["model4"]},
         "tuning": {"runs": 1, "max_iterations": 2},
     }
-    (workflow.folder / "config.yaml").write_text(yaml.safe_dump(config))
-    done = workflow.call("--configfile", str(workflow.folder / "config.yaml"), "--show-failed-logs")
+    (workflow.directory / "config.yaml").write_text(yaml.safe_dump(config))
+    done = workflow.call("--configfile", str(workflow.directory / "config.yaml"), "--show-failed-logs")
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = json.loads((workflow.folder / "results/table1.json").read_text())["rows"]
+    rows = json.loads((workflow.directory / "results/table1.json").read_text())["rows"]
     assert {row["system"] for row in rows} == {"baseline", "rnn"}
     assert all(10 < row["bleu"] < 95 for row in rows)
-    about = json.loads((workflow.folder / "results/provenance.json").read_text())
+    about = json.loads((workflow.directory / "results/provenance.json").read_text())
     assert about["software"]["moses"]["moses"]["path"] == str(home.resolve() / "bin/moses")
     assert len(about["software"]["moses"]["moses"]["sha256"]) == 64
-    assert (workflow.folder / "results/report/index.html").is_file()
-    assert not workflow.plan("--configfile", str(workflow.folder / "config.yaml"))
+    assert (workflow.directory / "results/report/index.html").is_file()
+    assert not workflow.plan("--configfile", str(workflow.directory / "config.yaml"))

@@ -178,14 +178,14 @@ def test_every_rule_asks_for_memory_and_time():
 def call_with(workflow: Workflow, lines: str, *options: str, **environment: str) -> subprocess.CompletedProcess:
     """What Snakemake does with a Snakefile of these lines instead of the rule files, with what these share."""
     shared = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name in ("common.smk", "resources.smk"))
-    (workflow.folder / "Snakefile").write_text(shared + lines)
-    own = Workflow(workflow.folder, workflow.folder / "Snakefile")
+    (workflow.directory / "Snakefile").write_text(shared + lines)
+    own = Workflow(workflow.directory, workflow.directory / "Snakefile")
     return own.call("--workflow-profile", str(ROOT / "profiles/default"), *options, **environment)
 
 
 def test_a_further_attempt_gets_more(workflow):
     """Of memory and time, by the size of the input. Parts share the time."""
-    (workflow.folder / "text").write_bytes(bytes(3 << 20))
+    (workflow.directory / "text").write_bytes(bytes(3 << 20))
     rule = """
 from rnnsmt.plan.resources import Line, JobNeeds
 machine.needs["grows"] = JobNeeds(Line(100, 10), Line(5, 2))
@@ -203,7 +203,7 @@ rule grows:
 """
     done = call_with(workflow, rule, "1-of-3.out")
     assert done.returncode == 0, done.stderr
-    assert (workflow.folder / "tries").read_text() == "130 11 7\n260 22 14\n390 33 21\n"
+    assert (workflow.directory / "tries").read_text() == "130 11 7\n260 22 14\n390 33 21\n"
 
 
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
@@ -233,13 +233,13 @@ def test_the_python_of_the_stages(workflow):
     """Beside Snakemake's own, whether or not its environment is active."""
     done = call_with(workflow, NOTHING, "nothing", PATH="/usr/local/bin:/usr/bin:/bin")
     assert done.returncode == 0, done.stderr
-    assert (workflow.folder / "nothing").read_text() == f"{Path(sys.executable).parent / 'rnnsmt'}\n"
+    assert (workflow.directory / "nothing").read_text() == f"{Path(sys.executable).parent / 'rnnsmt'}\n"
 
 
 def test_the_package_of_another_checkout_is_refused(workflow, tmp_path_factory):
     """Its stages would compute something else than the rules mean."""
     other = tmp_path_factory.mktemp("other")
-    done = Workflow(workflow.folder, copy_of_checkout(other)).call("--dry-run", PYTHONPATH=str(ROOT / "src"))
+    done = Workflow(workflow.directory, copy_of_checkout(other)).call("--dry-run", PYTHONPATH=str(ROOT / "src"))
     assert done.returncode != 0
     assert f"imported from {ROOT / 'src/rnnsmt'}, but this workflow belongs to the checkout {other}" in done.stdout
     assert "make setup" in done.stdout
@@ -260,10 +260,10 @@ def test_a_printed_command_can_be_pasted(workflow):
     """It is what is executed, in an environment that is active."""
     command = workflow.commands("demo", "demo={scale: 0.02}").split("\nrule ")[0].strip()
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    (workflow.folder / "results/demo").mkdir(parents=True)
-    (workflow.folder / "results/logs/corpus").mkdir(parents=True)
-    subprocess.run(["bash", "-c", command.splitlines()[0]], cwd=workflow.folder, env=environment, check=True)
-    assert (workflow.folder / "results/demo/test.fr").stat().st_size > 100
+    (workflow.directory / "results/demo").mkdir(parents=True)
+    (workflow.directory / "results/logs/corpus").mkdir(parents=True)
+    subprocess.run(["bash", "-c", command.splitlines()[0]], cwd=workflow.directory, env=environment, check=True)
+    assert (workflow.directory / "results/demo/test.fr").stat().st_size > 100
 
 
 def test_environments_are_those_of_the_package():
@@ -328,13 +328,13 @@ def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
     assert "--target-jobs 'demo:'" in asked[0]
     assert re.search(r"--config \S*cluster=\S*[Tt]rue", asked[0])
     command = [sys.executable, "-m", "rnnsmt", "status"]
-    status = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, check=False)
+    status = subprocess.run(command, cwd=workflow.directory, capture_output=True, text=True, check=False)
     assert status.stdout.startswith("failed: 0 of ")
     assert "demo failed" in status.stdout
 
 
 def test_external_alignment(workflow):
-    (workflow.folder / "mine.align").write_text("0-0\n")
+    (workflow.directory / "mine.align").write_text("0-0\n")
     jobs = workflow.plan("--config", "alignment={external: mine.align}")
     assert jobs["check_alignment"] == 1
     assert "align_words" not in jobs
@@ -347,7 +347,7 @@ def test_a_corpus_kept_whole_is_not_scored(workflow):
 
 def test_in_domain_text_of_one_language(workflow):
     """Monolingual in-domain text goes into the models of its own language."""
-    config = workflow.folder / "mine.yaml"
+    config = workflow.directory / "mine.yaml"
     config.write_text(
         "corpora:\n"
         "  - {name: general, role: bitext, source: results/demo/general.en.gz, target: results/demo/general.fr.gz}\n"
@@ -427,8 +427,8 @@ def test_trainings_and_scorers(workflow):
     assert jobs["augmented_ini"] == 4
     command = workflow.commands("mert", *settings, "compare=[baseline, mine]")
     inis = " ".join(f"results/augmented/rnn_inverse/network{n}/moses.ini" for n in (1, 2, 1, 2))
-    folders = " ".join(f"results/augmented/rnn_inverse/network{n}/filtered/dev" for n in (1, 2, 1, 2))
-    assert f"--ini {inis} --model-dir {folders} " in command
+    directories = " ".join(f"results/augmented/rnn_inverse/network{n}/filtered/dev" for n in (1, 2, 1, 2))
+    assert f"--ini {inis} --model-dir {directories} " in command
     train = workflow.commands("rnn_train", *settings, "compare=[baseline, mine]")
     assert train.count("--direction inverse --seed 1 ") == train.count("--direction inverse --seed 2 ") == 1
 
@@ -458,7 +458,7 @@ def test_the_joint_model(workflow):
     assert all(f"nnjm{n}=results/nnjm/network{n}/model.pt=results/nnjm/network{n}/history.json" in own for n in (1, 2))
     assert "nnjm=nnjm cslm_nnjm=cslm+nnjm" in workflow.commands("table1", *settings, *systems)
     external = ["alignment={external: mine.align}", *systems]
-    (workflow.folder / "mine.align").write_text("0-0\n")
+    (workflow.directory / "mine.align").write_text("0-0\n")
     assert "--alignment results/align/external/aligned.gz " in workflow.commands("nnjm_prepare", *external)
 
 
@@ -626,7 +626,7 @@ def test_the_published_figures_stand_beside_the_paper_s_sets_only(workflow, targ
     names = {"train": "bitext", **dict.fromkeys(dev, "dev"), test: "test"}
     for name in names:
         for side in ("x", "y"):
-            (workflow.folder / f"{name}.{side}").write_text(f"{name} {side}\n")
+            (workflow.directory / f"{name}.{side}").write_text(f"{name} {side}\n")
     corpora = [f"{{name: {name}, role: {role}, source: {name}.x, target: {name}.y}}" for name, role in names.items()]
     settings = [f"languages={{source: en, target: {target}}}", f"corpora=[{', '.join(corpora)}]"]
     assert (" --paper " in workflow.commands("table1", *settings)) == shown
@@ -769,7 +769,7 @@ def test_mistakes_are_readable(workflow, setting, sentence):
 
 
 def test_a_key_that_is_there_twice_is_named(workflow):
-    config = workflow.folder / "mine.yaml"
+    config = workflow.directory / "mine.yaml"
     config.write_text("tuning: {runs: 2}\nseed: 2\ntuning: {nbest: 50}\n")
     done = workflow.call("--dry-run", "--configfile", str(config))
     assert done.returncode != 0
@@ -782,8 +782,8 @@ def test_own_corpora_have_larger_networks_than_the_embedded_one(workflow):
     lines = [f"hello {i}\n" for i in range(50)]
     for name in ("train", "dev", "test"):
         for side in ("en", "fr"):
-            (workflow.folder / f"{name}.{side}").write_text(f"{name} {side}\n" + "".join(lines))
-    config = workflow.folder / "mine.yaml"
+            (workflow.directory / f"{name}.{side}").write_text(f"{name} {side}\n" + "".join(lines))
+    config = workflow.directory / "mine.yaml"
     roles = {"train": "bitext", "dev": "dev", "test": "test"}
     corpora = [{"name": f"my-{n}", "role": r, "source": f"{n}.en", "target": f"{n}.fr"} for n, r in roles.items()]
     config.write_text(json.dumps({"corpora": corpora}))
@@ -800,11 +800,11 @@ def test_own_corpora_have_larger_networks_than_the_embedded_one(workflow):
 
 def test_a_missing_corpus_file_is_named(workflow):
     config = ROOT / "workflow/configs/mini-wmt.yaml"
-    done = workflow.call("--dry-run", "--configfile", str(config), "--config", f"data_dir={workflow.folder}")
+    done = workflow.call("--dry-run", "--configfile", str(config), "--config", f"data_dir={workflow.directory}")
     said = done.stdout + done.stderr
     assert done.returncode != 0
     assert "warning: corpora[0] (laws): source: " in said
-    assert f"error: prepare_bitext corpus=laws: no such file: {workflow.folder}/laws.en.xz" in said
+    assert f"error: prepare_bitext corpus=laws: no such file: {workflow.directory}/laws.en.xz" in said
     assert "MissingInputException" not in said
 
 
@@ -833,14 +833,14 @@ def test_values_that_cannot_be_read_are_told(tmp_path, text, said):
 
 def leave_run(workflow: Workflow, host: str, cluster: bool) -> Path:
     """The file of a run that is dead."""
-    path = workflow.folder / ".snakemake/rnnsmt-runs" / f"{host}.1.json"
+    path = workflow.directory / ".snakemake/rnnsmt-runs" / f"{host}.1.json"
     path.write_text(json.dumps({"host": host, "cluster": cluster}))
     return path
 
 
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory) -> Workflow:
-    """A folder in which the embedded corpus has been made."""
+    """A directory in which the embedded corpus has been made."""
     workflow = Workflow(tmp_path_factory.mktemp("embedded"))
     assert workflow.call(*DEMO).returncode == 0
     return workflow
@@ -848,15 +848,15 @@ def embedded(tmp_path_factory) -> Workflow:
 
 @pytest.fixture
 def killed(workflow, embedded) -> Workflow:
-    """A folder as a run leaves it that was killed while it made the embedded corpus."""
-    subprocess.run(["cp", "-a", f"{embedded.folder}/.", str(workflow.folder)], check=True)
-    state = workflow.folder / ".snakemake"
+    """A directory as a run leaves it that was killed while it made the embedded corpus."""
+    subprocess.run(["cp", "-a", f"{embedded.directory}/.", str(workflow.directory)], check=True)
+    state = workflow.directory / ".snakemake"
     (state / "locks").mkdir(exist_ok=True)
     (state / "locks/0.output.lock").write_text("results/demo/dev.en\n")
     (state / "incomplete" / base64.urlsafe_b64encode(b"results/demo/dev.en").decode()).write_text(
         '{"external_jobid": null}'
     )
-    (workflow.folder / "results/demo/dev.en").write_text("half a")
+    (workflow.directory / "results/demo/dev.en").write_text("half a")
     return workflow
 
 
@@ -871,15 +871,15 @@ def test_a_killed_run_goes_on(killed):
     inside = ("--mode", "remote", "--nolock", "--ignore-incomplete", *DEMO)
     for options in (["--dry-run", *DEMO], ["--lint"], ["--summary"], ["--touch", *DEMO], inside):
         killed.call(*options)
-        assert (killed.folder / LEFT).read_text() == "half a", options
-        assert (killed.folder / ".snakemake/locks/0.output.lock").exists(), options
-        assert list(killed.folder.glob(".snakemake/incomplete/*=")), options
+        assert (killed.directory / LEFT).read_text() == "half a", options
+        assert (killed.directory / ".snakemake/locks/0.output.lock").exists(), options
+        assert list(killed.directory.glob(".snakemake/incomplete/*=")), options
         assert dead.exists(), options
     assert killed.plan(*DEMO) == {"demo": 1}
     done = killed.call(*DEMO)
     assert done.returncode == 0, done.stderr
-    assert len((killed.folder / LEFT).read_text()) > 100
-    assert not list(killed.folder.glob(".snakemake/rnnsmt-runs/*.json"))
+    assert len((killed.directory / LEFT).read_text()) > 100
+    assert not list(killed.directory.glob(".snakemake/rnnsmt-runs/*.json"))
 
 
 @pytest.mark.slow
@@ -890,18 +890,18 @@ def test_what_may_still_be_worked_on_is_left_alone(killed, host, cluster):
     done = killed.call(*DEMO)
     assert done.returncode != 0
     assert "--unlock" in done.stderr
-    assert (killed.folder / LEFT).read_text() == "half a"
+    assert (killed.directory / LEFT).read_text() == "half a"
     assert dead.exists()
     assert killed.call("--unlock").returncode == 0
     assert not dead.exists()
     assert killed.call(*DEMO).returncode == 0
-    assert len((killed.folder / LEFT).read_text()) > 100
+    assert len((killed.directory / LEFT).read_text()) > 100
 
 
 def test_a_lock_of_nobody_knows_whom_is_left_alone(killed):
-    """As of a run of other rules in the same folder."""
+    """As of a run of other rules in the same directory."""
     assert killed.call(*DEMO).returncode != 0
-    assert (killed.folder / ".snakemake/locks/0.output.lock").exists()
+    assert (killed.directory / ".snakemake/locks/0.output.lock").exists()
 
 
 def test_lint_is_clean(workflow):
@@ -919,9 +919,9 @@ def test_a_bad_corpus_is_told_and_can_be_mended(workflow):
     """The sentence is on the terminal and in the log; with the corpus mended the same command goes on."""
     for name in ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr"):
         text = "".join(f"line {number} of {name}\n" for number in range(30))
-        (workflow.folder / name).write_text(text)
-    (workflow.folder / "train.fr").write_text("\n" * 30)
-    config = workflow.folder / "mine.yaml"
+        (workflow.directory / name).write_text(text)
+    (workflow.directory / "train.fr").write_text("\n" * 30)
+    config = workflow.directory / "mine.yaml"
     config.write_text(
         "corpora:\n"
         "  - {name: mine, role: bitext, source: train.en, target: train.fr}\n"
@@ -935,8 +935,8 @@ def test_a_bad_corpus_is_told_and_can_be_mended(workflow):
     assert sentence in done.stderr.splitlines()[-1]
     assert done.stderr.count("prepare_bitext corpus=mine failed") == 2, "tried once: where it happens, and at the end"
     assert ".smk" not in done.stderr
-    assert sentence in next(workflow.folder.glob("results/logs/**/*mine*.log")).read_text()
-    assert not list(workflow.folder.rglob(".tmp-*"))
-    assert not list(workflow.folder.glob("results/corpus/tokenized/mine*"))
-    (workflow.folder / "train.fr").write_text("une ligne du texte\n" * 30)
+    assert sentence in next(workflow.directory.glob("results/logs/**/*mine*.log")).read_text()
+    assert not list(workflow.directory.rglob(".tmp-*"))
+    assert not list(workflow.directory.glob("results/corpus/tokenized/mine*"))
+    (workflow.directory / "train.fr").write_text("une ligne du texte\n" * 30)
     assert workflow.call(*options).returncode == 0

@@ -35,13 +35,13 @@ REPORT = {"table1": 1, "provenance": 1, "mert_curves": 1, "report_page": 1, "all
 """What is made from all systems."""
 
 
-def tuned(folder: Path) -> list[Path]:
+def tuned(directory: Path) -> list[Path]:
     """The tuned systems of a run."""
-    return sorted(folder.glob("results/systems/*/run*/moses.ini"))
+    return sorted(directory.glob("results/systems/*/run*/moses.ini"))
 
 
 def test_the_table(finished):
-    table = pandas.read_csv(finished.folder / "results/table1.tsv", sep="\t")
+    table = pandas.read_csv(finished.directory / "results/table1.tsv", sep="\t")
     assert list(table["system"].unique()) == SMALL["compare"]
     assert list(table["test_set"]) == ["dev", "harbour-test"] * 8
     assert table["p_value"].between(0, 1).tolist() == [False] * 2 + [True] * 14
@@ -49,14 +49,14 @@ def test_the_table(finished):
     assert {"bleu", "bleu_sd", "sacrebleu", "runs"} <= set(table.columns)
     assert (table["runs"] == 2).all()
     assert table["bleu"][table["system"] != "lstm"].between(10, 95).all()
-    assert "Baseline" in (finished.folder / "results/table1.md").read_text()
-    assert "<table" in (finished.folder / "results/table1.html").read_text()
+    assert "Baseline" in (finished.directory / "results/table1.md").read_text()
+    assert "<table" in (finished.directory / "results/table1.html").read_text()
 
 
 def test_every_cell_can_be_traced(finished):
     """The means of the table are those of the runs in the provenance, whose files are there."""
-    found = json.loads((finished.folder / "results/provenance.json").read_text())
-    table = pandas.read_csv(finished.folder / "results/table1.tsv", sep="\t")
+    found = json.loads((finished.directory / "results/provenance.json").read_text())
+    table = pandas.read_csv(finished.directory / "results/table1.tsv", sep="\t")
     cells = {(cell["system"], cell["test_set"]): cell["runs"] for cell in found["cells"]}
     for row in table.to_dict("records"):
         runs = cells[row["system"], row["test_set"]]
@@ -70,13 +70,13 @@ def test_every_cell_can_be_traced(finished):
     }  # fmt: skip
     assert found["config"]["tuning"]["runs"] == 2
     for path, about in found["files"].items():
-        content = (finished.folder / path).read_bytes()
+        content = (finished.directory / path).read_bytes()
         assert (about["bytes"], about["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
 
 
 def test_runs_take_turns_on_the_networks(finished):
     """Two trainings of two runs: each run has its own networks, in its table and in its ini."""
-    results = finished.folder / "results"
+    results = finished.directory / "results"
     tables = [results / f"augmented/rnn/network{n}/phrase-table.gz" for n in (1, 2)]
     assert tables[0].read_bytes() != tables[1].read_bytes()
     for run in (1, 2):
@@ -94,7 +94,7 @@ def test_runs_take_turns_on_the_networks(finished):
 
 def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
     """Every run has its own networks; a system's translations are among those of the lists that it chooses from."""
-    results = finished.folder / "results"
+    results = finished.directory / "results"
     alone = [(results / f"systems/lstm/run{run}/harbour-test.output").read_text().splitlines() for run in (1, 2)]
     assert alone[0] != alone[1]
     assert len(alone[0]) == len(alone[1]) == 500
@@ -124,7 +124,7 @@ def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
 
 def test_proposed_pairs_are_in_the_tables(finished):
     """The pairs that the network proposes, each once, marked in the last column, beside those of the table of rnn."""
-    results = finished.folder / "results"
+    results = finished.directory / "results"
     for part in ("dev", "all"):
         own, filled, proposed = (
             gzip.decompress((results / path).read_bytes()).decode().splitlines()
@@ -142,7 +142,7 @@ def test_proposed_pairs_are_in_the_tables(finished):
 
 def test_systems_are_compared_sentence_by_sentence(finished):
     """Every system with the largest ones that it contains: the difference is that of the table."""
-    results = finished.folder / "results"
+    results = finished.directory / "results"
     assert {path.name for path in (results / "analysis").iterdir() if path.is_dir()} == {
         "rnn.vs.baseline", "rnn_proposals.vs.rnn", "cslm_rnn.vs.rnn", "cslm_rnn_wp.vs.cslm_rnn",
     }  # fmt: skip
@@ -159,22 +159,22 @@ def test_systems_are_compared_sentence_by_sentence(finished):
 
 def test_tuned_systems_translate_raw_text_as_the_workflow_did(finished, tmp_path):
     """From the same raw text `rnnsmt translate` makes what the workflow wrote, byte for byte."""
-    results = finished.folder / "results"
+    results = finished.directory / "results"
     for system in ("baseline", "rnn_proposals", "cslm_rnn_wp"):
-        folder = results / f"systems/{system}/run2"
+        directory = results / f"systems/{system}/run2"
         files = ["--input", str(results / "demo/test.en"), "--output", str(tmp_path / system)]
-        assert main(["translate", "--system", str(folder), *files]) == 0
-        assert (tmp_path / system).read_bytes() == (folder / "harbour-test.detokenized").read_bytes()
+        assert main(["translate", "--system", str(directory), *files]) == 0
+        assert (tmp_path / system).read_bytes() == (directory / "harbour-test.detokenized").read_bytes()
 
 
 def test_figures_and_the_report(finished, small_config, tmp_path):
-    figures = {path.name for path in (finished.folder / "results/figures").glob("*.png")}
+    figures = {path.name for path in (finished.directory / "results/figures").glob("*.png")}
     maps = {f"{name}{part}.png" for name in ("words", "phrases") for part in ("", "-zooms")}
     assert figures == maps | {
         *(f"learning-{name}.png" for name in ("rnn", "cslm", "lstm")),
         *("mert.png", "scores-rnn.png", "bleu-curves-harbour-test.png"),
     }
-    examples = json.loads((finished.folder / "results/analysis/phrase-examples.json").read_text())
+    examples = json.loads((finished.directory / "results/analysis/phrase-examples.json").read_text())
     assert examples["frequent"]
     assert examples["rare"]
     done = finished.call("--configfile", str(small_config), "--report", str(tmp_path / "report.html"))
@@ -183,14 +183,14 @@ def test_figures_and_the_report(finished, small_config, tmp_path):
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "report.html").read_text()
     assert "Figure 3 of Cho et al. (2014)" in text
-    page = (finished.folder / "results/report/index.html").read_text()
+    page = (finished.directory / "results/report/index.html").read_text()
     for said in ("RNN + Proposals", "Learning curve, LSTM", "rnn train", "rare words, harbour-test", "(Figure 5"):
         assert said in page
     assert "Learning curve, CSLM" in text
 
 
 def test_every_log_ends_with_figures(finished):
-    logs = list(finished.folder.glob("results/logs/**/*.log"))
+    logs = list(finished.directory.glob("results/logs/**/*.log"))
     assert len(logs) > 30
     for log in logs:
         last = log.read_text().splitlines()[-1]
@@ -199,7 +199,7 @@ def test_every_log_ends_with_figures(finished):
 
 
 def test_the_status_of_a_finished_run(finished, capsys):
-    assert main(["status", "--directory", str(finished.folder)]) == 0
+    assert main(["status", "--directory", str(finished.directory)]) == 0
     first, *others = capsys.readouterr().out.splitlines()
     assert re.match(r"finished: (\d+) of \1 jobs done, ", first)
     assert others[-1].endswith("results/table1.md")
@@ -207,7 +207,7 @@ def test_the_status_of_a_finished_run(finished, capsys):
 
 def test_what_a_run_prints(finished):
     """In a pipe: a few lines, among them what became of every corpus."""
-    lines = (finished.folder.parent / "finished.whole").read_text().splitlines()
+    lines = (finished.directory.parent / "finished.whole").read_text().splitlines()
     assert len(lines) < 200
     assert len([line for line in lines if "] prepare_bitext corpus=" in line]) == 4
     assert re.search(
@@ -218,12 +218,12 @@ def test_what_a_run_prints(finished):
 
 
 def test_nothing_half_written_stays(finished):
-    assert not list(finished.folder.rglob(".tmp-*"))
+    assert not list(finished.directory.rglob(".tmp-*"))
 
 
 def test_memory_that_jobs_ask_for(finished):
     """Enough, and at most twice what they take, or half a gigabyte; three times where they keep what a CSLM said."""
-    rules = by_rule(finished.folder)
+    rules = by_rule(finished.directory)
     assert len(rules) > 40
     for job in (job for jobs in rules.values() for job in jobs):
         most = 3 if job.rule in ("mert", "decode", "nbest_lists", "compare_systems") else 2
@@ -232,16 +232,16 @@ def test_memory_that_jobs_ask_for(finished):
 
 def test_the_tables_of_a_set_with_further_columns(finished):
     """As many lines as without, one score more; the reordering table is theirs."""
-    whole, added = (finished.folder / "results" / folder for folder in ("model", "augmented/rnn/network1"))
+    whole, added = (finished.directory / "results" / directory for directory in ("model", "augmented/rnn/network1"))
     for part in ("dev", "all"):
         plain, augmented = (
-            gzip.decompress((folder / "filtered" / part / "phrase-table.gz").read_bytes()).decode().splitlines()
-            for folder in (whole, added)
+            gzip.decompress((directory / "filtered" / part / "phrase-table.gz").read_bytes()).decode().splitlines()
+            for directory in (whole, added)
         )
         assert len(plain) == len(augmented) == len(numpy.load(whole / "filtered" / part / "lines.npy")) - 1
         for before, after in zip(plain, augmented, strict=True):
             assert after.split(" ||| ")[2].startswith(f"{before.split(' ||| ')[2]} ")
-        tables = [next((folder / "filtered" / part).glob("reordering-table*")) for folder in (whole, added)]
+        tables = [next((directory / "filtered" / part).glob("reordering-table*")) for directory in (whole, added)]
         assert tables[0].read_bytes() == tables[1].read_bytes()
         assert not tables[1].is_symlink()
 
@@ -250,7 +250,9 @@ def test_an_interpolated_language_model(finished, small_config):
     settings = ("--config", "lm={models: {other: [harbour]}, interpolate: true}")
     done = finished.call("results/model/lm-interpolated.arpa.gz", "--configfile", str(small_config), *settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert gzip.decompress((finished.folder / "results/model/lm-interpolated.arpa.gz").read_bytes())[:6] == b"\\data\\"
+    assert (
+        gzip.decompress((finished.directory / "results/model/lm-interpolated.arpa.gz").read_bytes())[:6] == b"\\data\\"
+    )
 
 
 def test_nothing_to_do_after_a_run(finished, small_config):
@@ -327,7 +329,7 @@ def test_a_change_reruns_what_depends_on_it(finished, small_config, tmp_path, se
 
 def test_another_meaning_of_a_preset_trains_again(finished, small_config, tmp_path):
     """Although the configuration and the command name the same preset."""
-    other = Workflow(finished.folder, copy_of_checkout(tmp_path))
+    other = Workflow(finished.directory, copy_of_checkout(tmp_path))
     presets = tmp_path / "src/rnnsmt/rnn/settings.py"
     before = presets.read_text()
     presets.write_text(before.replace("DEMO = replace(\n    SMALL,", "DEMO = replace(\n    SMALL,\n    clip=3.0,"))
@@ -364,21 +366,23 @@ def test_without_the_network_only_the_table_is_made_again(finished, small_config
 def test_the_column_of_the_network(finished):
     """The scores of both parts are the fifth column of every line; weights start as Moses' do."""
     scores = numpy.concatenate(
-        [numpy.load(finished.folder / f"results/rnn/network1/scores/{k}-of-2.npy") for k in (1, 2)]
+        [numpy.load(finished.directory / f"results/rnn/network1/scores/{k}-of-2.npy") for k in (1, 2)]
     )
-    with gzip.open(finished.folder / "results/augmented/rnn/network1/phrase-table.gz", "rt", encoding="utf-8") as table:
+    with gzip.open(
+        finished.directory / "results/augmented/rnn/network1/phrase-table.gz", "rt", encoding="utf-8"
+    ) as table:
         columns = [line.split(" ||| ")[2].split() for line in table]
     assert {len(row) for row in columns} == {5}
     found = numpy.log([float(row[4]) for row in columns])
     numpy.testing.assert_allclose(found, scores, atol=1e-5)
-    ini = (finished.folder / "results/augmented/rnn/network1/moses.ini").read_text()
+    ini = (finished.directory / "results/augmented/rnn/network1/moses.ini").read_text()
     assert "num-features=5" in ini
     assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2\n" in ini
 
 
 def test_the_column_of_the_word_penalty(finished):
     """e^n for n words outside the shortlist, behind the column of the network; its weight starts at 0."""
-    results = finished.folder / "results"
+    results = finished.directory / "results"
     known = {*(results / "rnn/pairs/vocab.target.txt").read_text().split("\n")[2:-2]}
     seen = set()
     with gzip.open(results / "augmented/rnn_wp/network1/phrase-table.gz", "rt", encoding="utf-8") as table:
@@ -396,12 +400,12 @@ def test_the_column_of_the_word_penalty(finished):
 
 
 def test_a_lost_result_is_made_again(copy_of_finished, small_config):
-    before = (copy_of_finished.folder / FINAL[0]).read_bytes()
-    (copy_of_finished.folder / "results/systems/baseline/run1/dev.output").unlink()
-    (copy_of_finished.folder / "results/table1.tsv").unlink()
+    before = (copy_of_finished.directory / FINAL[0]).read_bytes()
+    (copy_of_finished.directory / "results/systems/baseline/run1/dev.output").unlink()
+    (copy_of_finished.directory / "results/table1.tsv").unlink()
     done = copy_of_finished.call("--configfile", str(small_config))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (copy_of_finished.folder / FINAL[0]).read_bytes() == before
+    assert (copy_of_finished.directory / FINAL[0]).read_bytes() == before
 
 
 def kill_and_start_again(workflow: Workflow, sign: str, *options: str) -> None:
@@ -410,24 +414,24 @@ def kill_and_start_again(workflow: Workflow, sign: str, *options: str) -> None:
         workflow.command(*options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     until = time.monotonic() + 500
-    while not list(workflow.folder.glob(sign)):
+    while not list(workflow.directory.glob(sign)):
         assert process.poll() is None, "ended before it came so far"
         assert time.monotonic() < until
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    assert list(workflow.folder.glob(".snakemake/locks/*.lock"))
-    assert list(workflow.folder.glob(".snakemake/incomplete/*"))
+    assert list(workflow.directory.glob(".snakemake/locks/*.lock"))
+    assert list(workflow.directory.glob(".snakemake/incomplete/*"))
     done = workflow.call(*options, timeout=1500)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert not list(workflow.folder.rglob(".tmp-*"))
+    assert not list(workflow.directory.rglob(".tmp-*"))
 
 
 def test_killed_in_alignment_and_started_again(workflow, finished, small_config):
     made = FINAL[2:]
     kill_and_start_again(workflow, "results/align/*/forward.gz", *made, "--configfile", str(small_config))
     for name in made:
-        assert (workflow.folder / name).read_bytes() == (finished.folder / name).read_bytes(), name
+        assert (workflow.directory / name).read_bytes() == (finished.directory / name).read_bytes(), name
 
 
 def test_killed_in_an_alignment_in_parts_and_started_again(workflow, finished, small_config):
@@ -437,22 +441,22 @@ def test_killed_in_an_alignment_in_parts_and_started_again(workflow, finished, s
     kill_and_start_again(workflow, "results/logs/align/count.model4.forward.3.2-of-2.log", *options)
     assert "rule align_cut:" not in workflow.log()
     assert workflow.log().count("rule align_count:") <= (16 - 3) * 2
-    assert (workflow.folder / links).read_bytes() == (finished.folder / links).read_bytes()
-    assert not list(workflow.folder.glob("results/align/*/*.passes"))
+    assert (workflow.directory / links).read_bytes() == (finished.directory / links).read_bytes()
+    assert not list(workflow.directory.glob("results/align/*/*.passes"))
 
 
 def test_killed_in_tuning_and_started_again(copy_of_finished, finished, small_config):
     """In the second run of a system; the results are those of a workflow that nobody disturbed."""
-    shutil.rmtree(copy_of_finished.folder / "results/systems")
-    (copy_of_finished.folder / FINAL[0]).unlink()
+    shutil.rmtree(copy_of_finished.directory / "results/systems")
+    (copy_of_finished.directory / FINAL[0]).unlink()
     systems = ["baseline", "rnn", "cslm_rnn"]
     options = [FINAL[0], "--configfile", str(small_config), "--config", f"compare={systems}"]
     kill_and_start_again(copy_of_finished, "results/systems/*/run2/state/nbest-*.npz", *options)
-    assert len(tuned(copy_of_finished.folder)) == 6
-    for ours in tuned(copy_of_finished.folder):
-        theirs = finished.folder / ours.relative_to(copy_of_finished.folder)
+    assert len(tuned(copy_of_finished.directory)) == 6
+    for ours in tuned(copy_of_finished.directory):
+        theirs = finished.directory / ours.relative_to(copy_of_finished.directory)
         assert ours.read_bytes() == theirs.read_bytes()
-    tables = [pandas.read_csv(w.folder / FINAL[0], sep="\t") for w in (copy_of_finished, finished)]
+    tables = [pandas.read_csv(w.directory / FINAL[0], sep="\t") for w in (copy_of_finished, finished)]
     columns = ["system", "test_set", "bleu", "bleu_sd", "sacrebleu", "runs", "diff_baseline", "p_value"]
     ours, theirs = (table[columns][table["system"].isin(systems)].reset_index(drop=True) for table in tables)
     pandas.testing.assert_frame_equal(ours, theirs)

@@ -36,15 +36,15 @@ SHARED = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name 
 
 @pytest.fixture(scope="module")
 def slurm() -> Iterator[SlurmCluster]:
-    """A cluster of one node with eight processors, in a folder of its own (sockets need short paths)."""
-    folder = Path(tempfile.mkdtemp(prefix="rnnsmt-slurm-"))
-    cluster = SlurmCluster(folder, cpus=8, memory=48000)
+    """A cluster of one node with eight processors, in a directory of its own (sockets need short paths)."""
+    directory = Path(tempfile.mkdtemp(prefix="rnnsmt-slurm-"))
+    cluster = SlurmCluster(directory, cpus=8, memory=48000)
     try:
         cluster.start()
         yield cluster
     finally:
         cluster.stop()
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
 
 
 @pytest.fixture(autouse=True)
@@ -66,21 +66,21 @@ class OnSlurm(Workflow):
 
 @pytest.fixture
 def on_slurm(tmp_path) -> OnSlurm:
-    """A workflow in an empty folder."""
+    """A workflow in an empty directory."""
     return OnSlurm(tmp_path)
 
 
-def write_config(folder: Path, **changes: object) -> str:
+def write_config(directory: Path, **changes: object) -> str:
     """A config file of the small corpus with two systems."""
-    path = folder / "config.yaml"
+    path = directory / "config.yaml"
     path.write_text(yaml.safe_dump(TWO_SYSTEMS | changes))
     return str(path)
 
 
-def own_rules(folder: Path, lines: str) -> OnSlurm:
+def own_rules(directory: Path, lines: str) -> OnSlurm:
     """A workflow of these rules, with the rules that all rule files share."""
-    (folder / "Snakefile").write_text(SHARED + lines)
-    return OnSlurm(folder, folder / "Snakefile")
+    (directory / "Snakefile").write_text(SHARED + lines)
+    return OnSlurm(directory, directory / "Snakefile")
 
 
 def new_jobs(slurm: SlurmCluster, before: set[str]) -> list[tuple[str, str, str]]:
@@ -98,37 +98,39 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
     scratch = tmp_path_factory.mktemp("scratch")
     os.utime(scratch, (0, 0))
     before = set(slurm.jobs())
-    config = write_config(on_slurm.folder)
+    config = write_config(on_slurm.directory)
     done = local.call(TABLE, "--configfile", config)
     assert done.returncode == 0, done.stdout + done.stderr
     done = on_slurm.call(
         TABLE, "--configfile", config, timeout=1500, RNNSMT_SCRATCH="$DISK_OF_NODE", DISK_OF_NODE=str(scratch)
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    tables = [pandas.read_csv(run.folder / TABLE, sep="\t") for run in (on_slurm, local)]
+    tables = [pandas.read_csv(run.directory / TABLE, sep="\t") for run in (on_slurm, local)]
     pandas.testing.assert_frame_equal(*tables)
     for path in ("rnn/network1/model.pt", "cslm/network1/model.pt", "systems/cslm_rnn/run1/moses.ini"):
-        assert (on_slurm.folder / "results" / path).read_bytes() == (local.folder / "results" / path).read_bytes(), path
+        assert (on_slurm.directory / "results" / path).read_bytes() == (
+            local.directory / "results" / path
+        ).read_bytes(), path
     jobs = new_jobs(slurm, before)
     assert {state for _, state, _ in jobs} == {"COMPLETED"}
     assert len(jobs) < 20, jobs
-    assert len(list(on_slurm.folder.glob("results/logs/**/*.log"))) > 50
+    assert len(list(on_slurm.directory.glob("results/logs/**/*.log"))) > 50
     assert not list(scratch.iterdir())
     assert scratch.stat().st_mtime > 0, "there has been something"
-    assert not [path for path in on_slurm.folder.rglob("*") if ".tmp-" in path.name]
+    assert not [path for path in on_slurm.directory.rglob("*") if ".tmp-" in path.name]
 
 
 def test_an_alignment_in_parts_has_the_links_of_one_job(slurm, on_slurm, tmp_path_factory):
     """Every pass over a part is a job that any node could take."""
     local = Workflow(tmp_path_factory.mktemp("local"))
     links = "results/align/fast_align/forward.gz"
-    options = (links, "--configfile", write_config(on_slurm.folder))
+    options = (links, "--configfile", write_config(on_slurm.directory))
     done = local.call(*options)
     assert done.returncode == 0, done.stdout + done.stderr
     before = set(slurm.jobs())
     done = on_slurm.call(*options, "--set-scatter", "align_words=2", timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (on_slurm.folder / links).read_bytes() == (local.folder / links).read_bytes()
+    assert (on_slurm.directory / links).read_bytes() == (local.directory / links).read_bytes()
     jobs = new_jobs(slurm, before)
     assert {state for _, state, _ in jobs} == {"COMPLETED"}
     assert sum("align_count" in comment for *_, comment in jobs) >= 4, jobs
@@ -137,10 +139,10 @@ def test_an_alignment_in_parts_has_the_links_of_one_job(slurm, on_slurm, tmp_pat
 def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
     """It saves its state, is submitted again and goes on, both times. Without, it saves every five minutes."""
     settings = SMALL["rnn"]["settings"] | {"updates": 10**7}
-    config = write_config(on_slurm.folder, rnn={"settings": settings})
+    config = write_config(on_slurm.directory, rnn={"settings": settings})
     pairs = on_slurm.call("results/rnn/pairs/pairs.json", "--configfile", config, timeout=900)
     assert pairs.returncode == 0, pairs.stdout + pairs.stderr
-    log = on_slurm.folder / "results/logs/rnn/train.1.log"
+    log = on_slurm.directory / "results/logs/rnn/train.1.log"
     with training(slurm, on_slurm, config, minutes=30) as jobs:
         wait_until(lambda: "update " in read(log), 240, "some updates")
         slurm.call("scancel", jobs()[0][0])
@@ -272,7 +274,7 @@ rule long:
 
 def test_a_thousand_jobs_side_by_side(on_slurm):
     """A plan of more parts than there are pairs, all of which could go at once."""
-    many = OnSlurm(on_slurm.folder)
+    many = OnSlurm(on_slurm.directory)
     many.profile = "slurm"
     plan = many.plan("--jobs", "1000", "--set-scatter", "rnn_score=500")
     assert plan["rnn_score"] == 500

@@ -57,11 +57,11 @@ elif ALIGN_PARTS == 1:
             runtime=LONG,
         params:
             version=version("align", "words"),
-            folder=subpath(output[0], parent=True),
+            directory=subpath(output[0], parent=True),
         shell:
             "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
             "--direction {wildcards.direction} --output {output:q} --threads {threads} "
-            "--state-dir {params.folder:q}/state.{wildcards.direction} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+            "--state-dir {params.directory:q}/state.{wildcards.direction} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 else:
 
@@ -88,10 +88,10 @@ else:
         params:
             version=version("align", "cut"),
             parts=ALIGN_PARTS,
-            folder=subpath(output[0], parent=True),
+            directory=subpath(output[0], parent=True),
         shell:
             "rnnsmt align cut --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
-            "--direction {wildcards.direction} --parts {params.parts} --output-dir {params.folder:q} --threads {threads} "
+            "--direction {wildcards.direction} --parts {params.parts} --output-dir {params.directory:q} --threads {threads} "
             "&> {log:q}"
 
     rule align_count:

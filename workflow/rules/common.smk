@@ -77,7 +77,7 @@ if settled := settle(config):
 CLUSTER = config["cluster"]
 try:
     if enter(Path(".snakemake"), CLUSTER, sys.argv):
-        logger.info("Removed the lock that a run which was killed had left in this folder.")
+        logger.info("Removed the lock that a run which was killed had left in this directory.")
 except InputError as error:
     raise WorkflowError(str(error))
 

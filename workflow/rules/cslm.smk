@@ -24,13 +24,13 @@ rule cslm_prepare:
     params:
         version=version("cslm", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
-        folder=subpath(output[0], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt cslm prepare --input {input.text:q} --vocab-size {params.vocab_size} "
-        "--vocabulary-text {input.bitext:q} --output-dir {params.folder:q} &> {log:q}"
+        "--vocabulary-text {input.bitext:q} --output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its directory's state.
 rule cslm_train:
     input:
         CSLM_TEXT_FILES,
@@ -55,10 +55,10 @@ rule cslm_train:
         settings=settings_options(config["cslm"]["settings"]),
         seed=lambda w: systems.network_seed(w.network),
         text=subpath(input[0], parent=True),
-        folder=subpath(output.model, parent=True),
+        directory=subpath(output.model, parent=True),
     shell:
         "rnnsmt cslm train --text {params.text:q} --preset {params.preset} {params.settings} --seed {params.seed} "
-        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.folder:q}/state "
+        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.directory:q}/state "
         "--device {resources.device} --processes {resources.gpu} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 

@@ -22,7 +22,7 @@ rule demo:
         version=version("demo", "make"),
         seed=config["seed"],
         scale=config["demo"]["scale"],
-        folder=subpath(output[0], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt demo make --output-dir {params.folder:q} --seed {params.seed} --scale {params.scale} "
+        "rnnsmt demo make --output-dir {params.directory:q} --seed {params.seed} --scale {params.scale} "
         "--threads {threads} &> {log:q}"

@@ -36,7 +36,7 @@ if "decoding" in MOSES_PARTS:
             version=version("moses", "decode"),
             home=MOSES_HOME,
             limits=systems.moses_limits(),
-            tables=lambda w, input: systems.table_folders(w.system, input.tables),
+            tables=lambda w, input: systems.table_directories(w.system, input.tables),
         shell:
             "rnnsmt moses decode --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "
             "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
@@ -73,7 +73,7 @@ else:
         params:
             version=version("search", "decode"),
             limits=lambda w: systems.search_options(w.system),
-            tables=lambda w, input: systems.table_folders(w.system, input.tables),
+            tables=lambda w, input: systems.table_directories(w.system, input.tables),
         shell:
             "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
             "--input {input.source:q} --output {output.text:q} --report {output.report:q} --output-details {output.details:q} "
@@ -122,9 +122,9 @@ rule score:
             shlex.quote("=".join(files)) for files in zip(SETS, input.reference, input.plain_reference)
         ),
         case=f"{KEEP_CASE} {switch('lowercase', config['text']['lowercase'])}",
-        folders=lambda w, input: list(dict.fromkeys(str(Path(text).parent) for text in input.text)),
+        directories=lambda w, input: list(dict.fromkeys(str(Path(text).parent) for text in input.text)),
     shell:
-        "rnnsmt evaluation score --run-dir {params.folders:q} --set {params.sets} "
+        "rnnsmt evaluation score --run-dir {params.directories:q} --set {params.sets} "
         f"--lang {TARGET} {{params.case}} --system {{wildcards.system}} &> {{log:q}}"
 
 

@@ -48,9 +48,9 @@ rule moses_ini:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
         order=config["lm"]["order"],
-        folder=subpath(input[1], parent=True),
+        directory=subpath(input[1], parent=True),
     shell:
-        f"rnnsmt moses ini --model-dir {{params.folder:q}} --phrase-table {PHRASE_TABLE} "
+        f"rnnsmt moses ini --model-dir {{params.directory:q}} --phrase-table {PHRASE_TABLE} "
         f"--reordering-table {REORDERING_TABLE} --lm {' '.join(LM_NAMES)} --lm-order {{params.order}} {{params.limits}} "
         "--output {output:q} &> {log:q}"
 
@@ -76,10 +76,10 @@ rule augmented_ini:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
         order=config["lm"]["order"],
-        folder=subpath(input.lm, parent=True),
+        directory=subpath(input.lm, parent=True),
         model=lambda w: systems.ini_options(w.features.split("_"), w.network),
     shell:
-        f"rnnsmt moses ini --model-dir {{params.folder:q}} --lm {' '.join(LM_NAMES)} "
+        f"rnnsmt moses ini --model-dir {{params.directory:q}} --lm {' '.join(LM_NAMES)} "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 
@@ -106,11 +106,11 @@ rule filter_tables:
     params:
         version=version("phrases", "filter"),
         max_length=config["phrases"]["max_length"],
-        folder=subpath(output[0], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
         "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
-        "--output-dir {params.folder:q} --output-lines {output.lines:q} &> {log:q}"
+        "--output-dir {params.directory:q} --output-lines {output.lines:q} &> {log:q}"
 
 
 # The same part of a table with further columns: the filtered lines get theirs, which is quicker than filtering it as well.
@@ -166,7 +166,7 @@ rule fill_up:
         runtime=minutes("fill_up"),
     params:
         version=version("phrases", "fill-up"),
-        folder=subpath(output[0], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt phrases fill-up --phrase-table {input.phrase_table:q} --reordering-table {input.reordering_table:q} "
-        "--pairs {input.pairs:q} --output-dir {params.folder:q} &> {log:q}"
+        "--pairs {input.pairs:q} --output-dir {params.directory:q} &> {log:q}"

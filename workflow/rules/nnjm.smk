@@ -32,13 +32,13 @@ rule nnjm_prepare:
         version=version("nnjm", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
         direction=lambda w: NNJM_DIRECTIONS[w.nnjm],
-        folder=subpath(output[0], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt nnjm prepare --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
-        "--vocab-size {params.vocab_size} --direction {params.direction} --output-dir {params.folder:q} &> {log:q}"
+        "--vocab-size {params.vocab_size} --direction {params.direction} --output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its directory's state.
 rule nnjm_train:
     input:
         EXAMPLE_FILES,
@@ -63,10 +63,10 @@ rule nnjm_train:
         settings=settings_options(config["nnjm"]["settings"]),
         seed=lambda w: systems.network_seed(w.network),
         examples=subpath(input[0], parent=True),
-        folder=subpath(output.model, parent=True),
+        directory=subpath(output.model, parent=True),
     shell:
         "rnnsmt nnjm train --examples {params.examples:q} --preset {params.preset} {params.settings} --seed {params.seed} "
-        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.folder:q}/state "
+        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.directory:q}/state "
         "--device {resources.device} --processes {resources.gpu} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
@@ -87,9 +87,9 @@ rule nnjm_export:
         runtime=minutes("nnjm_export"),
     params:
         version=version("nnjm", "export-nplm"),
-        folder=subpath(output.model, parent=True),
+        directory=subpath(output.model, parent=True),
     shell:
-        "rnnsmt nnjm export-nplm --model {input:q} --output-dir {params.folder:q} &> {log:q}"
+        "rnnsmt nnjm export-nplm --model {input:q} --output-dir {params.directory:q} &> {log:q}"
 
 
 # ln p of every translation of the lists by the joint models of all directions that its search has not asked.

@@ -36,11 +36,11 @@ if "training" in MOSES_PARTS:
             home=MOSES_HOME,
             max_length=config["phrases"]["max_length"],
             smoothing=config["phrases"]["smoothing"],
-            folder=subpath(output[0], parent=True),
+            directory=subpath(output[0], parent=True),
         shell:
             "rnnsmt moses train --moses-home {params.home:q} --source {input.source:q} --target {input.target:q} "
             "--alignment {input.alignment:q} --max-length {params.max_length} --smoothing {params.smoothing} "
-            "--output-dir {params.folder:q} --threads {threads} --memory-mb {resources.mem_mb} "
+            "--output-dir {params.directory:q} --threads {threads} --memory-mb {resources.mem_mb} "
             "--program-log {log.program:q} &> {log[0]:q}"
 
 else:

@@ -1,5 +1,5 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
-# seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in folders of their own. With
+# seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in directories of their own. With
 # rnn.leave_out every training is one of several networks, each without the pairs of some sentences, which it then scores.
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
@@ -34,17 +34,17 @@ rule rnn_prepare:
     params:
         version=version("rnn", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
-        folder=subpath(output[0], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} "
         + ("--origins {input.origins:q} " if ORIGINS else "")
         + "--source {input.source:q} --target {input.target:q} "
-        "--vocab-size {params.vocab_size} --output-dir {params.folder:q} &> {log:q}"
+        "--vocab-size {params.vocab_size} --output-dir {params.directory:q} &> {log:q}"
 
 
 # What the preset says is a param, although the command only names it: other values are a reason to train again. Trainings
 # go before what is not so long: most of the table waits for them.
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its directory's state.
 rule rnn_train:
     input:
         f"{PAIRS}/pairs.json",
@@ -71,11 +71,11 @@ rule rnn_train:
         seed=lambda w: systems.network_seed(w.network),
         leave_out=lambda w: w.left_out.replace(".without-", "--leave-out "),
         pairs=subpath(input[0], parent=True),
-        folder=subpath(output.model, parent=True),
+        directory=subpath(output.model, parent=True),
     shell:
         "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
         "{params.leave_out} --output-model {output.model:q} --output-history {output.history:q} "
-        "--state-dir {params.folder:q}/state{wildcards.left_out} "
+        "--state-dir {params.directory:q}/state{wildcards.left_out} "
         "--device {resources.device} --processes {resources.gpu} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 

@@ -27,10 +27,10 @@ rule selection_models:
     params:
         version=version("selection", "models"),
         seed=config["seed"],
-        folder=subpath(output[0], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt selection models --in-domain {input.in_domain:q} --pool {input.pool:q} "
-        "--output-dir {params.folder:q} "
+        "--output-dir {params.directory:q} "
         "--seed {params.seed} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
@@ -103,11 +103,11 @@ rule select_bitext:
         version=version("selection", "select"),
         corpora=lambda w, input: texts.selection_options("bitext", input.scores, input.texts),
         amount=amount_kept(config["selection"]["bitext"]),
-        folder=subpath(output.selected, parent=True),
+        directory=subpath(output.selected, parent=True),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         "rnnsmt selection select {params.corpora} {params.amount} --held-out {input.held_out:q} "
-        "{params.random} --output-dir {params.folder:q} --curve {output.curve:q} "
+        "{params.random} --output-dir {params.directory:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
@@ -132,11 +132,11 @@ rule select_mono:
         version=version("selection", "select"),
         corpora=lambda w, input: texts.selection_options("mono", input.scores, input.texts),
         amount=amount_kept(config["selection"]["mono"]),
-        folder=subpath(output.selected, parent=True),
+        directory=subpath(output.selected, parent=True),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         "rnnsmt selection select {params.corpora} {params.amount} --held-out {input.held_out:q} "
-        "{params.random} --output-dir {params.folder:q} --curve {output.curve:q} "
+        "{params.random} --output-dir {params.directory:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 

@@ -33,13 +33,13 @@ rule seq2seq_prepare:
         sizes=f"--source-vocab-size {config['seq2seq']['source_vocab_size']} "
         f"--target-vocab-size {config['seq2seq']['target_vocab_size']} --max-length {config['text']['max_length']} "
         f"--subwords {config['seq2seq']['subwords']}" + "".join(f" --alignment {path}" for path in POSITIONS),
-        folder=subpath(output[0], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt seq2seq prepare --source {input.source:q} --target {input.target:q} {params.sizes} "
-        "--output-dir {params.folder:q} &> {log:q}"
+        "--output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its directory's state.
 rule seq2seq_train:
     input:
         f"{SENTENCES}/sentences.json",
@@ -65,11 +65,11 @@ rule seq2seq_train:
         settings=lambda w: settings_options(systems.lstm_settings(w.lstm)),
         seed=lambda w: systems.network_seed(w.network),
         sentences=subpath(input[0], parent=True),
-        folder=subpath(output.model, parent=True),
+        directory=subpath(output.model, parent=True),
     shell:
         "rnnsmt seq2seq train --sentences {params.sentences:q} --preset {params.preset} {params.settings} "
         "--seed {params.seed} --output-model {output.model:q} --output-history {output.history:q} "
-        "--state-dir {params.folder:q}/state --device {resources.device} --processes {resources.gpu} "
+        "--state-dir {params.directory:q}/state --device {resources.device} --processes {resources.gpu} "
         "--threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
@@ -133,7 +133,7 @@ rule nbest_lists:
         version=version("search", "decode"),
         limits=lambda w: systems.search_options(w.system),
         nbest=config["seq2seq"]["nbest"],
-        tables=lambda w, input: systems.table_folders(w.system, input.tables),
+        tables=lambda w, input: systems.table_directories(w.system, input.tables),
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
         "--input {input.source:q} --output {output.best:q} --nbest {params.nbest} --nbest-file {output.nbest:q} "

@@ -38,7 +38,7 @@ if "tuning" in MOSES_PARTS:
             f"--max-iterations {config['tuning']['max_iterations']}",
             limits=systems.moses_limits(),
             seeds=[config["seed"] + run for run in RUNS],
-            tables=lambda w, input: systems.table_folders(w.system, input.tables),
+            tables=lambda w, input: systems.table_directories(w.system, input.tables),
             states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
         shell:
             "rnnsmt moses tune --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "
@@ -83,7 +83,7 @@ else:
             nested=lambda w, input: systems.nested_options(w.system, input.nested),
             limits=lambda w: systems.search_options(w.system),
             seeds=[config["seed"] + run for run in RUNS],
-            tables=lambda w, input: systems.table_folders(w.system, input.tables),
+            tables=lambda w, input: systems.table_directories(w.system, input.tables),
             states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
         shell:
             "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "

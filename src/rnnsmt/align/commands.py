@@ -87,7 +87,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.pharaoh import write_links
     from rnnsmt.align.training import AlignmentState, align, fingerprint
-    from rnnsmt.base.resuming import StateFolder
+    from rnnsmt.base.resuming import StateDirectory
 
     if args.time_limit is not None and not args.state_dir:
         raise InputError("--time-limit needs --state-dir, the directory for checkpoints")
@@ -95,8 +95,8 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     with Stop(args.time_limit) if args.state_dir else nullcontext() as stop:
         state = None
         if stop is not None:
-            folder = StateFolder(args.state_dir, _fingerprint(args) | fingerprint(bitext))
-            state = AlignmentState(folder, args.save_every, stop)
+            directory = StateDirectory(args.state_dir, _fingerprint(args) | fingerprint(bitext))
+            state = AlignmentState(directory, args.save_every, stop)
         links = align(bitext, args.aligner, args.direction, args.threads, args.max_pairs, state)
         written = write_links(args.output, links)
         if state:

@@ -30,7 +30,7 @@ from rnnsmt.base.io import InputError, atomic_path
 from rnnsmt.base.options import bounds_of_part
 from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.progress import Meter, say
-from rnnsmt.base.resuming import StateFolder, Stop
+from rnnsmt.base.resuming import StateDirectory, Stop
 
 DIRECTIONS = ("forward", "reverse")
 """Alignment directions; in ``forward``, target words are generated from source words."""
@@ -146,19 +146,19 @@ def links_of(best: npt.NDArray[np.int16], generated: Offsets, direction: str) ->
 class AlignmentState:
     """Checkpoint of the parameters after a pass, on disk."""
 
-    def __init__(self, folder: StateFolder, save_every: float, stop: Stop) -> None:
+    def __init__(self, directory: StateDirectory, save_every: float, stop: Stop) -> None:
         """Lock the state directory, and remove what a finished run with other settings left.
 
         Args:
-            folder: the state directory.
+            directory: the state directory.
             save_every: minimum number of seconds between checkpoints, which are written only after a pass.
             stop: tells whether the process has been asked to stop.
         """
-        self._folder, self._save_every, self._stop = folder, save_every, stop
-        self._path = folder.path / "passes.npz"
+        self._directory, self._save_every, self._stop = directory, save_every, stop
+        self._path = directory.path / "passes.npz"
         self._saved = self._last = time.monotonic()
-        folder.lock()
-        folder.clear_finished(self._path.name)
+        directory.lock()
+        directory.clear_finished(self._path.name)
 
     def load(self) -> tuple[int, Parameters]:
         """Return the number of completed passes and the parameters after them; 0 and {} if there is no checkpoint.
@@ -169,10 +169,10 @@ class AlignmentState:
         self._last = time.monotonic()  # the first pass is timed from here
         if not self._path.exists():
             return 0, {}
-        fingerprint, parameters = load_arrays(self._path, self._folder.remedy)
-        self._folder.check(fingerprint)
+        fingerprint, parameters = load_arrays(self._path, self._directory.remedy)
+        self._directory.check(fingerprint)
         done = int(parameters.pop("done"))
-        say(f"{self._folder.path}: resuming after iteration {done}")
+        say(f"{self._directory.path}: resuming after iteration {done}")
         return done, parameters
 
     def after_pass(self, done: int, parameters: Parameters) -> None:
@@ -188,14 +188,14 @@ class AlignmentState:
         if not stopping and now - self._saved < self._save_every:
             return
         self._saved = now
-        save_arrays(self._path, self._folder.fingerprint, done=np.array(done), **parameters)
+        save_arrays(self._path, self._directory.fingerprint, done=np.array(done), **parameters)
         if stopping:
             say(f"stopped {self._stop.reason()} after iteration {done}; run the same command again to resume")
             raise SystemExit(self._stop.exit_code())
 
     def finish(self) -> None:
         """Record that the job is finished, after the links are written, and remove the checkpoint."""
-        self._folder.finish()
+        self._directory.finish()
         self._path.unlink(missing_ok=True)
 
 
@@ -235,7 +235,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
 
 
 def fingerprint(bitext: Bitext) -> dict[str, object]:
-    """Return SHA-256 digests of both sides of the text, for the fingerprint of a ``StateFolder``."""
+    """Return SHA-256 digests of both sides of the text, for the fingerprint of a ``StateDirectory``."""
     digests: dict[str, object] = {}
     for name, side in zip(("source", "target"), bitext, strict=True):
         digest = hashlib.sha256("\n".join(side.vocabulary).encode())
@@ -256,7 +256,11 @@ IN_ORDER = ("sums", "best")
 
 
 def cut_shards(
-    bitext: Bitext, fingerprint: Mapping[str, object], folder: str | Path, threads: int = 1, max_pairs: int = MAX_PAIRS
+    bitext: Bitext,
+    fingerprint: Mapping[str, object],
+    directory: str | Path,
+    threads: int = 1,
+    max_pairs: int = MAX_PAIRS,
 ) -> int:
     """Write the inputs of all iterations: ``corpus.npz``, ``parameters.0.npz`` and the shards, ``part.K-of-N.npz``.
 
@@ -265,24 +269,24 @@ def cut_shards(
     Args:
         bitext: the corpus.
         fingerprint: fingerprint of the job, with ``--aligner``, ``--direction`` and ``--parts``.
-        folder: output directory.
+        directory: output directory.
         threads: number of threads.
         max_pairs: as in ``build_lexicon``.
 
     Returns:
         The number of word pairs of the lexicon.
     """
-    folder, job = Path(folder), {name: str(value) for name, value in fingerprint.items()}
+    directory, job = Path(directory), {name: str(value) for name, value in fingerprint.items()}
     given, generated = sides(bitext, job["--direction"])
     direction = Direction(given, generated, threads, max_pairs)
     statistics: dict[str, Any] = direction.statistics()._asdict()
-    save_arrays(folder / "corpus.npz", job, **statistics, offsets=generated.offsets)
+    save_arrays(directory / "corpus.npz", job, **statistics, offsets=generated.offsets)
     parts = int(job["--parts"])
     for number in range(1, parts + 1):
         arrays = _shard(direction, (number, parts))
-        save_arrays(folder / f"part.{number}-of-{parts}.npz", job, part=np.array(number), **arrays)
+        save_arrays(directory / f"part.{number}-of-{parts}.npz", job, part=np.array(number), **arrays)
     parameters = ALIGNERS[job["--aligner"]].begin(direction)
-    save_arrays(folder / "parameters.0.npz", job, done=np.array(0), **parameters)
+    save_arrays(directory / "parameters.0.npz", job, done=np.array(0), **parameters)
     return direction.pairs
 
 

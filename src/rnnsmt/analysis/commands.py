@@ -244,10 +244,10 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
     return figures
 
 
-def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pairs]":
+def _load_network(path: str, pairs_directory: str) -> "tuple[RNNEncoderDecoder, Pairs]":
     """Load a network that encodes source phrases onto the CPU, and its pairs.
 
-    path: the model file. pairs_folder: the directory of `rnn prepare`.
+    path: the model file. pairs_directory: the directory of `rnn prepare`.
 
     Raises:
         InputError: the network was not trained with --direction direct; a file is missing or damaged.
@@ -256,7 +256,7 @@ def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pai
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
 
-    model, pairs, _ = load_model_of(Pairs.open(pairs_folder), path, set_up_device("cpu", 1))
+    model, pairs, _ = load_model_of(Pairs.open(pairs_directory), path, set_up_device("cpu", 1))
     if pairs.direction != "direct":
         raise InputError(
             f"{path}: was trained with --direction {pairs.direction}; a network with --direction direct is required"

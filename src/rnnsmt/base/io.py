@@ -500,7 +500,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def scratch_folder(output: str | Path) -> Iterator[Path]:
+def scratch_directory(output: str | Path) -> Iterator[Path]:
     """Provide an empty directory for temporary files of a stage; it is removed at the end.
 
     It is created next to ``output``, or in the directory given by the environment variable ``RNNSMT_SCRATCH``, e.g. on
@@ -515,15 +515,15 @@ def scratch_folder(output: str | Path) -> Iterator[Path]:
     _check_parents(output)
     path = _scratch_place(output)
     _check_parents(path)
-    folder = _temporary(path)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    directory = _temporary(path)
+    directory.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
-    shutil.rmtree(folder, ignore_errors=True)  # left by an earlier process with the same process id
-    folder.mkdir()
+    shutil.rmtree(directory, ignore_errors=True)  # left by an earlier process with the same process id
+    directory.mkdir()
     try:
-        yield folder
+        yield directory
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _scratch_place(output: Path) -> Path:
@@ -574,7 +574,7 @@ def _check_parents(path: Path, itself: bool = False) -> None:
         raise InputError(f"{path}: the directory {parent.resolve()} is not writable; choose another output")
 
 
-def check_output_folder(path: str | Path) -> None:
+def check_output_directory(path: str | Path) -> None:
     """Check that a path can be an output directory, without creating it.
 
     Raises:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_folder
+from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_directory
 
 MAX_THREADS = 1024
 
@@ -22,7 +22,7 @@ SEEDS = ("seed", "random")
 
 NONE_IS_MINUS_ONE = ("distortion_limit",)
 
-FOLDERS = ("output_dir", "state_dir")
+DIRECTORIES = ("output_dir", "state_dir")
 
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
@@ -94,12 +94,12 @@ def check_options(args: argparse.Namespace) -> None:
         for other, value in _paths(args):
             if other != name and _same(path, value):
                 raise InputError(f"{option(name)} {path}: is also {option(other)}; every output needs a different name")
-    for name in FOLDERS:
-        folders = _values(getattr(args, name, None))
-        for place, folder in enumerate(folders):
-            check_output_folder(folder)
-            if any(_same(folder, before) for before in folders[:place]):
-                raise InputError(f"{option(name)} {folder}: used twice; every run needs a different directory")
+    for name in DIRECTORIES:
+        directories = _values(getattr(args, name, None))
+        for place, directory in enumerate(directories):
+            check_output_directory(directory)
+            if any(_same(directory, before) for before in directories[:place]):
+                raise InputError(f"{option(name)} {directory}: used twice; every run needs a different directory")
 
 
 def option(name: str) -> str:
@@ -124,7 +124,7 @@ def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> 
 def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
     """Return the options that name output files."""
     for name, value in vars(args).items():
-        if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in FOLDERS:
+        if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in DIRECTORIES:
             yield from ((name, path) for path in _values(value))
 
 

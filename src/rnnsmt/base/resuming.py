@@ -4,7 +4,7 @@ Most stages terminate on SIGTERM and Ctrl-C as on an exception (``catch_signals`
 the signal and poll it, and the time limit, at points where they can stop (``Stop``). A signal that is ignored when the
 process starts, as in the background of a shell script, remains ignored.
 
-A checkpoint directory (``StateFolder``) is used by one process at a time and resumed only with the same settings. A
+A checkpoint directory (``StateDirectory``) is used by one process at a time and resumed only with the same settings. A
 system lock, which is released when its process ends, keeps out a second process: a stage may outlive a killed
 Snakemake. ``finished.json`` marks that the outputs of the job were written; after that, other settings replace the
 state, while the state of an interrupted job is never discarded.
@@ -146,7 +146,7 @@ LONGEST_VALUE = 40
 """Maximum length of values shown in messages; longer ones are mostly hashes."""
 
 
-class StateFolder:
+class StateDirectory:
     """Checkpoint directory of one job."""
 
     def __init__(self, path: str | Path, fingerprint: Mapping[str, object]) -> None:

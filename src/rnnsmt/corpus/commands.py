@@ -464,9 +464,9 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     languages = {"source": "en", "target": "fr"} | dict(settings.get("languages") or {})
     for side in languages:
         languages[side] = getattr(args, f"{side}_lang", None) or languages[side]
-    folder = args.data_dir or settings.get("data_dir")
+    directory = args.data_dir or settings.get("data_dir")
     try:
-        listed = corpora_listed({"corpora": settings["corpora"], "data_dir": folder, "languages": languages})
+        listed = corpora_listed({"corpora": settings["corpora"], "data_dir": directory, "languages": languages})
     except (KeyError, TypeError, AttributeError, IndexError):
         raise InputError(
             f"{args.config or '--corpus'}: corpora must be a list of entries with name, role and files; see "

@@ -147,14 +147,14 @@ class Split:
 
 
 def split_bitext(
-    rows: Callable[[], Iterator[Row]], langs: tuple[str, str], folder: Path, options: SplitOptions, name: str
+    rows: Callable[[], Iterator[Row]], langs: tuple[str, str], directory: Path, options: SplitOptions, name: str
 ) -> Split:
     """Write the parts of a bitext to the files ``FILES`` of a directory.
 
     Args:
         rows: returns the pairs of raw segments, the same in every call.
         langs: codes of source and target, for the names of the files.
-        folder: the directory.
+        directory: the directory.
         options: sizes and rules.
         name: the bitext, for messages.
 
@@ -172,10 +172,10 @@ def split_bitext(
             f"{name}: only {len(chosen):,} of the pairs drawn are not similar to each other, but {options.dev:,} dev "
             f"and {options.test:,} test pairs are required; reduce --dev and --test, or increase --similarity"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         files = {
-            part: [stack.enter_context(atomic_binary(folder / FILES[part].format(lang))) for lang in langs]
+            part: [stack.enter_context(atomic_binary(directory / FILES[part].format(lang))) for lang in langs]
             for part in PARTS
         }
         for number, row in enumerate(track(rows(), "splitting")):

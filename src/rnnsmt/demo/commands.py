@@ -58,7 +58,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
 
     if not 0.01 <= args.scale <= 100:
         raise InputError(f"--scale {args.scale}: must be from 0.01 to 100")
-    folder, seed = Path(args.output_dir), args.seed
+    directory, seed = Path(args.output_dir), args.seed
 
     def size(lines: int) -> int:
         return max(1, round(args.scale * lines))
@@ -69,10 +69,10 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     known = {pair[0] for pair in [*in_domain, *general]} | {pair[1] for pair in mono}
     held_out = unseen(sentences(seed, "held-out", 1.0), known)
     dev, test = list(islice(held_out, DEV)), list(islice(held_out, TEST))
-    write_pairs(folder, "in-domain", with_faults(in_domain, Random(f"{seed} faults in-domain"), 0.03))
-    write_pairs(folder, "general", with_faults(general, Random(f"{seed} faults general")))
-    write_lines(folder / "mono.fr.gz", (target for _, target in mono))
+    write_pairs(directory, "in-domain", with_faults(in_domain, Random(f"{seed} faults in-domain"), 0.03))
+    write_pairs(directory, "general", with_faults(general, Random(f"{seed} faults general")))
+    write_lines(directory / "mono.fr.gz", (target for _, target in mono))
     for name, pairs in (("dev", dev), ("test", test)):
-        write_lines(folder / f"{name}.en", (source for source, _ in pairs))
-        write_lines(folder / f"{name}.fr", (target for _, target in pairs))
+        write_lines(directory / f"{name}.en", (source for source, _ in pairs))
+        write_lines(directory / f"{name}.fr", (target for _, target in pairs))
     return {"in-domain": len(in_domain), "general": len(general), "mono": len(mono), "dev": len(dev), "test": len(test)}

@@ -489,9 +489,9 @@ def _spoil(fault: str, pair: Pair, before: Pair, rng: Random) -> Pair:  # noqa: 
     return pair
 
 
-def write_pairs(folder: Path, name: str, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+def write_pairs(directory: Path, name: str, pairs: Iterable[tuple[bytes, bytes]]) -> None:
     """Write both sides of a parallel corpus to compressed files; line breaks inside a segment become spaces."""
-    with atomic_binary(folder / f"{name}.en.gz") as source, atomic_binary(folder / f"{name}.fr.gz") as target:
+    with atomic_binary(directory / f"{name}.en.gz") as source, atomic_binary(directory / f"{name}.fr.gz") as target:
         for left, right in pairs:
             source.write(left.replace(b"\n", b" ") + b"\n")
             target.write(right.replace(b"\n", b" ") + b"\n")

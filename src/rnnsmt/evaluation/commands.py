@@ -161,9 +161,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--lang {wrong}")
     sets = [_set_with_references(text) for text in args.set]
     bleu: dict[str, list[float]] = {name: [] for name, _, _ in sets}
-    for run, folder in enumerate(args.run_dir, 1):
+    for run, directory in enumerate(args.run_dir, 1):
         for name, reference, plain_reference in sets:
-            stem = f"{folder}/{name}"
+            stem = f"{directory}/{name}"
             output = list(read_lines(f"{stem}.output"))
             for kind, detokenize in (("tokens", False), ("detokenized", True)):
                 recase = Detokenizer(args.lang, not args.no_detruecase, detokenize)
@@ -416,9 +416,11 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
         comparison.add_details(*args.details)
     if args.ini:
         ini = MosesIni.read(args.ini)
-        folder = None if args.model_dir is None else Path(args.model_dir)
-        model = load_model(ini, list(comparison.source or ()), folder, args.threads, args.device, args.cslm_precision)
-        table = next(ini.located(feature, folder) for feature in ini.features if feature.kind in PHRASE_TABLES)
+        directory = None if args.model_dir is None else Path(args.model_dir)
+        model = load_model(
+            ini, list(comparison.source or ()), directory, args.threads, args.device, args.cslm_precision
+        )
+        table = next(ini.located(feature, directory) for feature in ini.features if feature.kind in PHRASE_TABLES)
         comparison.add_model(model, model.weights(ini), table, args.columns)
     content = {"baseline": args.names[0], "system": args.names[1], **comparison.content(args.examples)}
     write_json(args.output_json, content)

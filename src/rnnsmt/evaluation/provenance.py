@@ -76,8 +76,8 @@ class Files:
 
     def beside(self, score: str, test_set: str) -> dict[str, str]:
         """Add a score file and the files next to it; return their paths by kind."""
-        folder = Path(score).parent
-        paths = {name: folder / f"{test_set}{suffix}" for name, suffix in BESIDE.items()}
+        directory = Path(score).parent
+        paths = {name: directory / f"{test_set}{suffix}" for name, suffix in BESIDE.items()}
         return {"score": self.add(score)} | {name: self.add(path) for name, path in paths.items() if path.is_file()}
 
     def listing(self) -> dict[str, dict[str, Any]]:
@@ -87,18 +87,18 @@ class Files:
 
 def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
     """Return seed, weights and files of the tuned model in a score file's directory; None if it has no moses.ini."""
-    folder = Path(score).parent
-    if not (folder / "moses.ini").is_file():
+    directory = Path(score).parent
+    if not (directory / "moses.ini").is_file():
         return None
-    ini = MosesIni.read(folder / "moses.ini")
+    ini = MosesIni.read(directory / "moses.ini")
     run: dict[str, Any] = {
-        "ini": files.add(folder / "moses.ini"),
+        "ini": files.add(directory / "moses.ini"),
         "weights": ini.weights,
         "model": {f.name: files.add(ini.file_of(f)) for f in ini.features if "path" in f.options},
     }
-    if (folder / "history.json").is_file():
-        history = read_json(folder / "history.json")
-        run["history"] = files.add(folder / "history.json")
+    if (directory / "history.json").is_file():
+        history = read_json(directory / "history.json")
+        run["history"] = files.add(directory / "history.json")
         run |= {key: history.get(key) for key in ("seed", "best_iteration", "comparisons", "dev_bleu", "stopped")}
     return run
 

@@ -96,13 +96,13 @@ class Workspace:
 
     Args:
         memory: memory of the whole estimation, in bytes.
-        folder: directory of the temporary files, created when needed.
+        directory: directory of the temporary files, created when needed.
     """
 
-    def __init__(self, memory: int, folder: Path) -> None:
+    def __init__(self, memory: int, directory: Path) -> None:
         self.memory = memory
         self.on_disk = False
-        self._folder = folder
+        self._directory = directory
 
     def use_disk(self) -> None:
         """Create all further columns as files."""
@@ -110,8 +110,8 @@ class Workspace:
 
     def file(self) -> IO[bytes]:
         """Create a temporary file."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryFile(dir=self._folder, prefix=".tmp-lm-")
+        self._directory.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryFile(dir=self._directory, prefix=".tmp-lm-")
 
     def column(self, dtype: npt.DTypeLike) -> Column:
         """Create an empty column."""

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, scratch_folder
+from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, scratch_directory
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.options import pruning_mistake
 from rnnsmt.base.progress import say
@@ -153,7 +153,7 @@ def run_lmplz(
     """
     thresholds = ["--prune", *map(str, _padded(prune, order))] if prune else []
     lines = 0
-    with scratch_folder(output) as temporary:
+    with scratch_directory(output) as temporary:
         arpa = temporary / "lm.arpa"
         memory = ["-S", f"{memory_mb}M", "-T", f"{temporary}/"]
         command = [lmplz, "-o", str(order), *memory, *thresholds, "--discount_fallback", "--arpa", str(arpa)]

@@ -56,25 +56,25 @@ _kept: dict[Path, IO[str]] = {}
 """Locked files of this process by directory, kept open until it ends."""
 
 
-def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
+def enter(directory: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
     """Register a run in a directory, after removing the stale lock of a dead run; return whether there was one.
 
     Args:
-        folder: Snakemake's directory ``.snakemake``.
+        directory: Snakemake's directory ``.snakemake``.
         cluster: whether this run submits jobs to other machines.
         arguments: Snakemake's command line. A dry run or a job of another run is not registered and removes nothing.
 
     Raises:
         InputError: Slurm jobs of a dead run are still in the queue.
     """
-    runs = (folder / RUNS).resolve()
+    runs = (directory / RUNS).resolve()
     if runs in _kept or not executes(arguments):
         return False
     try:
         runs.mkdir(parents=True, exist_ok=True)
         with (runs / "lock").open("w") as guard:
             fcntl.flock(guard, fcntl.LOCK_EX)  # runs that start at the same time enter one after the other
-            removed = _clear(folder, runs, "--unlock" in arguments)
+            removed = _clear(directory, runs, "--unlock" in arguments)
             path = runs / f"{socket.gethostname()}.{os.getpid()}.json"
             file = path.open("w", encoding="utf-8")
             json.dump({"host": socket.gethostname(), "cluster": cluster}, file)
@@ -87,9 +87,9 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
     return removed
 
 
-def runs_alive(folder: Path) -> bool:
-    """Return whether a run is alive, as far as this machine can tell; ``folder`` is Snakemake's ``.snakemake``."""
-    return any(not _is_dead(path) for path in (folder / RUNS).glob("*.json"))
+def runs_alive(directory: Path) -> bool:
+    """Return whether a run is alive, as far as this machine can tell; ``directory`` is Snakemake's ``.snakemake``."""
+    return any(not _is_dead(path) for path in (directory / RUNS).glob("*.json"))
 
 
 def executes(arguments: Sequence[str]) -> bool:
@@ -103,17 +103,19 @@ def _is_no_run(argument: str) -> bool:
     return argument in [f"--{name}" for name in NO_RUNS] or re.match("-[fFkpa]*[ntlSD]", argument) is not None
 
 
-def _clear(folder: Path, runs: Path, unlock: bool) -> bool:
+def _clear(directory: Path, runs: Path, unlock: bool) -> bool:
     """Remove the files of runs that are over and Snakemake's lock if it is stale; return whether that was there."""
     paths = list(runs.glob("*.json"))
     if not all(_is_dead(path) for path in paths):
         return False
-    over = [unlock or _is_over(path, folder) for path in paths]  # a list: jobs of any run in Slurm's queue are an error
+    over = [
+        unlock or _is_over(path, directory) for path in paths
+    ]  # a list: jobs of any run in Slurm's queue are an error
     if not all(over):
         return False
     for path in paths:
         path.unlink(missing_ok=True)
-    locks = folder / "locks"
+    locks = directory / "locks"
     if unlock or not paths or not locks.is_dir() or not any(locks.iterdir()):
         return False
     shutil.rmtree(locks)
@@ -132,7 +134,7 @@ def _is_dead(path: Path) -> bool:
     return True
 
 
-def _is_over(path: Path, folder: Path) -> bool:
+def _is_over(path: Path, directory: Path) -> bool:
     """Return whether a dead run and its jobs have ended, as far as that is known.
 
     The run must have started on this machine, and its jobs must have run there or have left Slurm's queue.
@@ -151,21 +153,21 @@ def _is_over(path: Path, folder: Path) -> bool:
         return False
     if not cluster:
         return True
-    if jobs := slurm_jobs(folder):
+    if jobs := slurm_jobs(directory):
         raise InputError(
-            f"a run in {folder.resolve().parent} was killed; its jobs {', '.join(jobs)} are still in Slurm's queue: "
+            f"a run in {directory.resolve().parent} was killed; its jobs {', '.join(jobs)} are still in Slurm's queue: "
             f"wait until they have ended, or cancel them (scancel {' '.join(jobs)}), and run the same command again"
         )
     return jobs is not None
 
 
-def slurm_jobs(folder: Path) -> list[str] | None:
+def slurm_jobs(directory: Path) -> list[str] | None:
     """Return the numbers of the jobs in Slurm's queue that Snakemake's executor submitted for a directory.
 
     They are recognised by their logs, which this executor writes to ``.snakemake/slurm_logs``. Return None if the
     executor was not used in the directory or Slurm does not answer.
     """
-    logs = (folder / "slurm_logs").resolve()
+    logs = (directory / "slurm_logs").resolve()
     if not logs.is_dir():
         return None
     user, columns = f"--user={os.getuid()}", "--Format=JobArrayID:40,STDOUT:4096"
@@ -185,18 +187,20 @@ TAIL = 1 << 14
 """Number of bytes read at the end of a log."""
 
 
-def status(folder: Path) -> Iterator[str]:
+def status(directory: Path) -> Iterator[str]:
     """Yield lines about the last run in a directory and its results.
 
     Raises:
         InputError: no run is known.
     """
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such directory")
-    if not (folder / FILE).is_file():
-        raise InputError(f"{folder}: no workflow run found in this directory; use the directory that contains results/")
-    run = read_json(folder / FILE)
-    alive = runs_alive(folder / ".snakemake")
+    if not directory.is_dir():
+        raise InputError(f"{directory}: no such directory")
+    if not (directory / FILE).is_file():
+        raise InputError(
+            f"{directory}: no workflow run found in this directory; use the directory that contains results/"
+        )
+    run = read_json(directory / FILE)
+    alive = runs_alive(directory / ".snakemake")
     state = _state(run, alive)
     started = time.strftime("%Y-%m-%d %H:%M", time.localtime(run["started"]))
     until = time.time() if state == "running" else run["seen"]
@@ -205,11 +209,11 @@ def status(folder: Path) -> Iterator[str]:
     for job in run["running"]:
         spent = f" for {clock(until - job['started'])}" if state == "running" else ""
         yield f"  {'running' if state == 'running' else 'was running'}: {job['name']}{spent}"
-        if said := _last_line(folder, job["logs"]):
+        if said := _last_line(directory, job["logs"]):
             yield f"    {said}"
     for lines in run["failed"]:
         yield from (f"  {line}" for line in lines)
-    table = folder / "results/table1.md"
+    table = directory / "results/table1.md"
     if table.is_file():
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(table.stat().st_mtime))
         yield f"  the table of {made}: {table}"
@@ -226,11 +230,11 @@ def _state(run: dict[str, Any], alive: bool) -> str:
     return "finished" if run["done"] == run["total"] else "ended early"
 
 
-def _last_line(folder: Path, logs: list[str]) -> str:
+def _last_line(directory: Path, logs: list[str]) -> str:
     """Return the last line of a job's log: rate and expected end, losses, or an error message."""
     for path in logs:
         try:
-            with (folder / path).open("rb") as file:
+            with (directory / path).open("rb") as file:
                 file.seek(max(0, file.seek(0, 2) - TAIL))
                 lines = re.split(r"[\r\n]+", file.read().decode("utf-8", "replace"))
         except OSError:
@@ -266,23 +270,25 @@ class JobUsage(NamedTuple):
     output_mb: float
 
 
-def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
+def by_rule(directory: Path) -> dict[str, list[JobUsage]]:
     """Return the jobs of a run whose logs report their resources by rule, in the order in which they started.
 
     Raises:
         InputError: there is no Snakemake log.
     """
-    if not (logs := sorted((folder / ".snakemake/log").glob("*.snakemake.log"))):
-        raise InputError(f"{folder}: no workflow run found in this directory; use the directory that contains results/")
+    if not (logs := sorted((directory / ".snakemake/log").glob("*.snakemake.log"))):
+        raise InputError(
+            f"{directory}: no workflow run found in this directory; use the directory that contains results/"
+        )
     jobs = {}
     for path in logs:
         for job in _JOB.finditer(path.read_text(encoding="utf-8", errors="replace")):
             log, asked, output = (pattern.search(job["about"]) for pattern in (_LOG, _MEMORY, _OUTPUT))
-            if log is None or asked is None or not (folder / log[1]).is_file():
+            if log is None or asked is None or not (directory / log[1]).is_file():
                 continue
-            if took := _TOOK.findall((folder / log[1]).read_text(encoding="utf-8", errors="replace")):
+            if took := _TOOK.findall((directory / log[1]).read_text(encoding="utf-8", errors="replace")):
                 seconds, cpu, peak = (float(value.replace(",", "")) for value in took[-1])
-                files = [folder / name for name in (output[1].split(", ") if output else ())]
+                files = [directory / name for name in (output[1].split(", ") if output else ())]
                 written = sum(file.stat().st_size for file in files if file.is_file()) / 1e6
                 jobs[log[1]] = JobUsage(job["rule"], seconds, cpu, int(asked[1]), int(peak), written)
     rules: dict[str, list[JobUsage]] = {}
@@ -291,13 +297,13 @@ def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
     return rules
 
 
-def usage(folder: Path) -> Iterator[str]:
+def usage(directory: Path) -> Iterator[str]:
     """Yield a Markdown table of the jobs of a run by rule: sums of seconds and outputs, maximum memory.
 
     Raises:
         InputError: as ``by_rule``.
     """
-    rules = by_rule(folder)
+    rules = by_rule(directory)
     yield "| rule | jobs | seconds | CPU seconds | MB requested | MB used | MB written |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for rule, jobs in rules.items():

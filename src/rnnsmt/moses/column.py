@@ -34,9 +34,9 @@ FIRST_BYTES = 1 << 16
 class StageRunner:
     """Runner of stages in a directory, which records the finished ones."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._record = folder / "steps.json"
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._record = directory / "steps.json"
         self._done: dict[str, Any] = read_json(self._record) if self._record.is_file() else {}
 
     def run(self, name: str, command: Sequence[object], inputs: Sequence[Path], outputs: Sequence[Path]) -> None:
@@ -57,7 +57,7 @@ class StageRunner:
         if self._done.get(name) == said and all(path.exists() for path in outputs):
             say(f"{name}: already done")
             return
-        log = self._folder / "logs" / f"{name}.log"
+        log = self._directory / "logs" / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         say(f"{name} ... (log: {log})")
         with log.open("w", encoding="utf-8") as file:
@@ -150,14 +150,14 @@ def model_of_ini(path: Path) -> Model:
     return Model(ini, ini.located(tables[0]))
 
 
-def ini_with_column(model: Model, table: Path, scores: int, folder: Path) -> MosesIni:
+def ini_with_column(model: Model, table: Path, scores: int, directory: Path) -> MosesIni:
     """Return the ini of a model with the column in its phrase table.
 
     Args:
         model: the model.
         table: the table with the column.
         scores: number of scores without the column.
-        folder: directory of the ini.
+        directory: directory of the ini.
 
     Raises:
         InputError: the ini and the table of the model disagree about the number of scores.
@@ -167,7 +167,7 @@ def ini_with_column(model: Model, table: Path, scores: int, folder: Path) -> Mos
         lm, *further = (str(path.resolve()) for path in model.lms)
         weights = [COLUMN_WEIGHT] * (scores - 3) if scores >= 4 else None
         return default_ini(
-            folder, str(table.resolve()), reordering, lm, model.lm_order, scores + 1, further_weights=weights,
+            directory, str(table.resolve()), reordering, lm, model.lm_order, scores + 1, further_weights=weights,
             further_lms=further,
         )  # fmt: skip
     ini = model.ini

@@ -163,11 +163,11 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     for path in filter(None, given):
         if not path.is_file():
             raise InputError(f"{path}: no such file")
-    folder = args.output_dir
+    directory = args.output_dir
     if args.ini is not None:
         model = model_of_ini(args.ini)
     else:
-        lms = args.lm or [folder / "lm.arpa.gz"]
+        lms = args.lm or [directory / "lm.arpa.gz"]
         model = Model(None, args.phrase_table, args.reordering_table, lms, args.lm_order)
     scores = number_of_scores(model.table)
     if args.dev_source and (binary := lm_files(model)):
@@ -175,10 +175,10 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
             f"{binary[0]}: binary language models are not supported in tuning; use the ARPA file in the ini, or omit "
             "--dev-source and tune with mert-moses.pl"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    steps = StageRunner(folder)
+    directory.mkdir(parents=True, exist_ok=True)
+    steps = StageRunner(directory)
     threads, device = ["--threads", args.threads], ["--device", args.device]
-    pairs, network, column, table = (folder / name for name in ("pairs", "rnn.pt", "column.npy", "phrase-table.gz"))
+    pairs, network, column, table = (directory / name for name in ("pairs", "rnn.pt", "column.npy", "phrase-table.gz"))
     texts = ["--source", args.source, "--target", args.target]
     steps.run(
         "prepare",
@@ -197,7 +197,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
         [pairs],
     )
     epochs = [] if args.epochs is None else ["--epochs", args.epochs]
-    history, state = folder / "rnn.json", folder / "rnn.state"
+    history, state = directory / "rnn.json", directory / "rnn.state"
     trained = ["--pairs", pairs, "--preset", args.preset, *epochs, "--seed", args.seed]
     outputs = ["--output-model", network, "--output-history", history, "--state-dir", state]
     prepared = sorted(path for path in pairs.iterdir() if path.is_file())
@@ -209,20 +209,20 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     if args.ini is None and args.lm is None:
         estimated = ["--input", args.target, "--order", args.lm_order, "--output", model.lms[0]]
         steps.run("lm", ["lm", "estimate", *estimated], [args.target], [model.lms[0]])
-    ini, tuned = ini_with_column(model, table, scores, folder), folder / "moses.ini"
+    ini, tuned = ini_with_column(model, table, scores, directory), directory / "moses.ini"
     if args.dev_source is None:
         ini.write(tuned)
         return {"moses.ini": str(tuned), "scores": scores + 1, "tuned": "no"}
-    untuned = folder / "untuned.ini"
+    untuned = directory / "untuned.ini"
     ini.write(untuned)
     dev = ["--source", args.dev_source, "--reference", args.dev_reference, "--seed", args.seed]
     outputs = [
         "--output-ini",
         tuned,
         "--output-history",
-        folder / "tuning.json",
+        directory / "tuning.json",
         "--state-dir",
-        folder / "tuning.state",
+        directory / "tuning.state",
     ]
     limits = ["--max-iterations", args.max_iterations]
     steps.run(
@@ -402,12 +402,12 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
 
     moses, limits = Installation(args.moses_home), Limits(args.pop_limit, args.stack, args.threads)
     found = []
-    for folder, inis in same_models(args.ini, args.model_dir):
+    for directory, inis in same_models(args.ini, args.model_dir):
         for place, ini in inis.items():
             for text, path in enumerate(args.input):
                 task = place * len(args.input) + text
                 files = path, args.output[task], args.output_details[task]
-                found.append(translate(moses, ini, folder, *files, args.program_log, limits))
+                found.append(translate(moses, ini, directory, *files, args.program_log, limits))
                 shown = {"pop_limit": limits.pop_limit, "stack": limits.stack, "engine": "moses"}
                 write_report(args.report[task], {**found[-1], **shown})
     return {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
@@ -465,10 +465,10 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     moses, limits = Installation(args.moses_home), Limits(args.pop_limit, args.stack, args.threads)
     inis = args.ini * runs if len(args.ini) == 1 else args.ini
     found: list[dict[str, object]] = [{}] * runs
-    for folder, alike in same_models(inis, args.model_dir):
+    for directory, alike in same_models(inis, args.model_dir):
         for run, ini in alike.items():
             found[run] = tune_weights(
-                moses, ini, folder, args.source, args.reference, args.output_ini[run], args.output_history[run],
+                moses, ini, directory, args.source, args.reference, args.output_ini[run], args.output_history[run],
                 args.state_dir[run], args.program_log, limits, seed=args.seed[run], optimiser=args.optimiser,
                 nbest=args.nbest, max_iterations=args.max_iterations,
             )  # fmt: skip

@@ -20,14 +20,14 @@ from rnnsmt.base.io import (
     read_byte_lines,
     read_json,
     read_lines,
-    scratch_folder,
+    scratch_directory,
     sha256,
     words_of,
     write_json,
     write_lines,
     write_plain,
 )
-from rnnsmt.base.resuming import StateFolder
+from rnnsmt.base.resuming import StateDirectory
 from rnnsmt.moses.ini import BILINGUAL, FILES, NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import FILLED_MEMORY, MERT, MOSES, TRAIN, Installation, run
 from rnnsmt.moses.nbest import fields_of
@@ -74,7 +74,7 @@ def align(
     Raises:
         InputError: as ``run``; the numbers of lines differ.
     """
-    with scratch_folder(Path(output).resolve()) as work:
+    with scratch_directory(Path(output).resolve()) as work:
         texts = [work / f"corpus.{side}" for side in SIDES]
         lines, others = (write_plain([path], text) for path, text in zip((source, target), texts, strict=True))
         if lines != others:
@@ -83,11 +83,11 @@ def align(
             found = moses.giza()
             if found is None:
                 raise InputError(f"{moses.home}: has neither a complete MGIZA nor a complete GIZA++")
-            name, folder = found
+            name, directory = found
             seconds, _ = run(
                 [
                     moses.program(TRAIN), "-root-dir", work, "-corpus", work / "corpus", "-f", SIDES[0], "-e", SIDES[1],
-                    "-alignment", heuristic, "-first-step", "1", "-last-step", "3", "-external-bin-dir", folder,
+                    "-alignment", heuristic, "-first-step", "1", "-last-step", "3", "-external-bin-dir", directory,
                     *(["-mgiza", "-mgiza-cpus", str(threads)] if name == "mgiza" else []),
                 ],
                 log, work,
@@ -146,7 +146,7 @@ def train(
     Raises:
         InputError: as ``run``; the numbers of lines differ, or the tables are incomplete.
     """
-    with scratch_folder(output_dir.resolve() / TABLES[2]) as work:
+    with scratch_directory(output_dir.resolve() / TABLES[2]) as work:
         files = [work / f"corpus.{side}" for side in SIDES]
         numbers = [write_plain(paths, file) for paths, file in zip((sources, targets), files, strict=True)]
         (work / "model").mkdir()
@@ -206,12 +206,12 @@ class Limits(NamedTuple):
         ]  # fmt: skip
 
 
-def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
+def for_moses(ini: MosesIni, directory: Path | None) -> MosesIni:
     """Return the ini with absolute paths, so that Moses can be started in any directory.
 
     Args:
         ini: the ini.
-        folder: as in ``MosesIni.located``.
+        directory: as in ``MosesIni.located``.
 
     Raises:
         InputError: a file is missing, or Moses does not have a feature.
@@ -233,7 +233,7 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
                 f"{ini.path}: {feature.name}: the Moses decoder does not support {feature.kind}; convert the network "
                 "with `nnjm export-nplm`, and create the ini with `moses ini --nplm`"
             )
-        files = {key: str(path.resolve()) for key, path in ini.located_files(feature, folder).items()}
+        files = {key: str(path.resolve()) for key, path in ini.located_files(feature, directory).items()}
         features.append(Feature(feature.kind, feature.name, feature.options | files))
     return replace(ini, features=features)
 
@@ -246,7 +246,7 @@ def environment_of(ini: MosesIni) -> dict[str, str]:
 def decode(
     moses: Installation,
     ini: MosesIni,
-    folder: Path | None,
+    directory: Path | None,
     text: str | Path,
     output: str | Path,
     details: str | Path,
@@ -258,7 +258,7 @@ def decode(
     Args:
         moses: the installation.
         ini: the ini of the model.
-        folder: as in ``MosesIni.located``.
+        directory: as in ``MosesIni.located``.
         text: the text.
         output: the translations.
         details: n-best lists of size 1, with features and segmentations.
@@ -272,9 +272,9 @@ def decode(
     Raises:
         InputError: as ``run`` and ``for_moses``; the number of translations differs from the number of lines.
     """
-    with scratch_folder(Path(output).resolve()) as work:
+    with scratch_directory(Path(output).resolve()) as work:
         lines = write_plain([text], work / "input")
-        for_moses(ini, folder).write(work / "moses.ini")
+        for_moses(ini, directory).write(work / "moses.ini")
         options = ["-n-best-list", work / "nbest", "1", "distinct", "-include-segmentation-in-n-best"]
         options += ["-output-unknowns", work / "unknown"]
         seconds, _ = run(
@@ -302,7 +302,7 @@ def decode(
 def tune(
     moses: Installation,
     ini: MosesIni,
-    folder: Path | None,
+    directory: Path | None,
     source: str | Path,
     references: Sequence[str | Path],
     output_ini: Path,
@@ -324,7 +324,7 @@ def tune(
     Args:
         moses: the installation.
         ini: the ini with the initial weights.
-        folder: as in ``MosesIni.located``.
+        directory: as in ``MosesIni.located``.
         source: the tokenised dev text.
         references: one or more reference translations.
         output_ini: the ini with the tuned weights.
@@ -342,8 +342,8 @@ def tune(
             script left no translations.
     """
     work = work.resolve()
-    located = for_moses(ini, folder)
-    state = StateFolder(
+    located = for_moses(ini, directory)
+    state = StateDirectory(
         work,
         {
             "version of this stage": STAGES["moses"]["tune"].version,
@@ -430,7 +430,7 @@ def _flat(weights: dict[str, list[float]]) -> list[float]:
     return [value for values in weights.values() for value in values]
 
 
-def _rewind(folder: Path, nbest: int) -> bool:
+def _rewind(directory: Path, nbest: int) -> bool:
     """Reset an interrupted run of the script to its last complete iteration; return whether there is one.
 
     The script records an iteration before all its files are written, and records one that it never runs if it ends by
@@ -438,18 +438,18 @@ def _rewind(folder: Path, nbest: int) -> bool:
     """
     kept = ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest}.out.gz")
     whole = 0
-    while all((folder / f"run{whole + 1}.{name}").is_file() for name in kept):
+    while all((directory / f"run{whole + 1}.{name}").is_file() for name in kept):
         whole += 1
     if whole:
-        (folder / "finished_step.txt").write_text(f"{whole}\n")
-    elif folder.is_dir():
-        shutil.rmtree(folder)
+        (directory / "finished_step.txt").write_text(f"{whole}\n")
+    elif directory.is_dir():
+        shutil.rmtree(directory)
     return whole > 0
 
 
-def _run_ini(folder: Path, number: int) -> Path:
+def _run_ini(directory: Path, number: int) -> Path:
     """Return the ini that an iteration decoded with, uncompressed if needed."""
-    path = folder / f"run{number}.moses.ini"
+    path = directory / f"run{number}.moses.ini"
     if path.is_file():
         return path
     packed = path.with_name(f"{path.name}.gz")

@@ -138,7 +138,7 @@ class MosesIni:
     """Content of a ``moses.ini``.
 
     Attributes:
-        folder: directory that relative paths are resolved against.
+        directory: directory that relative paths are resolved against.
         features: the features in file order.
         weights: the weights of each feature, by name.
         distortion_limit: in source words; ``NO_LIMIT`` for none.
@@ -148,7 +148,7 @@ class MosesIni:
         section_lines: line number of each section name in this file.
     """
 
-    folder: Path
+    directory: Path
     features: list[Feature]
     weights: dict[str, list[float]]
     distortion_limit: int = DEFAULT_DISTORTION_LIMIT
@@ -218,7 +218,7 @@ class MosesIni:
     def table_limit_of(self, table: Feature) -> int:
         """Return the maximum number of translations per source phrase for a phrase table; 0 for no limit."""
         limit = table.options.get("table-limit")
-        return self.table_limit if limit is None else _integer([limit], "table-limit", self.path or self.folder, 0)
+        return self.table_limit if limit is None else _integer([limit], "table-limit", self.path or self.directory, 0)
 
     def number(self, section: str) -> int | None:
         """Return the number in a section of ``sections``, None if there is no such section.
@@ -229,7 +229,7 @@ class MosesIni:
         lines = self.sections.get(section)
         if not lines:
             return None
-        number = _integer(lines, section, self.path or self.folder, 1)
+        number = _integer(lines, section, self.path or self.directory, 1)
         if number < 1:
             raise InputError(f"{self._place(section)}: [{section}] {number}: must be at least 1")
         return number
@@ -322,22 +322,22 @@ class MosesIni:
         """
         if key not in feature.options:
             raise InputError(f"{self.path}: feature {feature.name} has no {key}=; add the path of its file")
-        return self.folder / feature.options[key]
+        return self.directory / feature.options[key]
 
-    def located(self, feature: Feature, folder: Path | None = None, key: str = FILES[0]) -> Path:
-        """Return the file of a feature, or the file of the same base name in ``folder`` if there is one.
+    def located(self, feature: Feature, directory: Path | None = None, key: str = FILES[0]) -> Path:
+        """Return the file of a feature, or the file of the same base name in ``directory`` if there is one.
 
         Args:
             feature: the feature.
-            folder: the directory, or None.
+            directory: the directory, or None.
             key: option that names the file, one of ``FILES``.
 
         Raises:
             InputError: the file is missing, or the feature has no such option.
         """
         path = self.file_of(feature, key)
-        if folder is not None and is_regular_file(folder / path.name):
-            return folder / path.name
+        if directory is not None and is_regular_file(directory / path.name):
+            return directory / path.name
         if not is_regular_file(path):
             where = f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
             raise InputError(
@@ -345,11 +345,11 @@ class MosesIni:
             )
         return path
 
-    def located_files(self, feature: Feature, folder: Path | None = None) -> dict[str, Path]:
+    def located_files(self, feature: Feature, directory: Path | None = None) -> dict[str, Path]:
         """Return all files of a feature by option, see ``located``."""
-        return {key: self.located(feature, folder, key) for key in FILES if key in feature.options}
+        return {key: self.located(feature, directory, key) for key in FILES if key in feature.options}
 
-    def neural_options(self, feature: Feature, folder: Path | None = None) -> dict[str, str]:
+    def neural_options(self, feature: Feature, directory: Path | None = None) -> dict[str, str]:
         """Return the options of a neural feature by ``NeuralKind``, with their defaults; files as ``located_files``.
 
         Raises:
@@ -363,7 +363,9 @@ class MosesIni:
             options[key] = feature.options[key]
             if key not in FILES and not (options[key].isdecimal() and len(options[key]) < 4):
                 raise InputError(f"{self.path}: {feature.name} has {key}={options[key][:60]}; it must be a number")
-        options |= {key: str(path) for key, path in self.located_files(feature, folder).items() if key in kind.required}
+        options |= {
+            key: str(path) for key, path in self.located_files(feature, directory).items() if key in kind.required
+        }
         for key, values in kind.choices.items():
             options[key] = feature.options.get(key, values[0])
             if options[key] not in values:
@@ -372,8 +374,8 @@ class MosesIni:
                 )
         return options
 
-    def text_for(self, folder: Path) -> str:
-        """Return the content of the file for the directory ``folder``; paths are rewritten relative to it."""
+    def text_for(self, directory: Path) -> str:
+        """Return the content of the file for the directory ``directory``; paths are rewritten relative to it."""
         out: list[str] = []
         for name, lines in self.sections.items():
             out += [f"[{name}]", *lines, ""]
@@ -382,7 +384,7 @@ class MosesIni:
             options = dict(feature.options)
             for key in FILES:
                 if key in options and not Path(options[key]).is_absolute():
-                    options[key] = os.path.relpath(self.folder / options[key], folder)
+                    options[key] = os.path.relpath(self.directory / options[key], directory)
             if feature.kind in PHRASE_TABLES and self.table_limit_of(feature) != DEFAULT_TABLE_LIMIT:
                 options["table-limit"] = str(self.table_limit_of(feature))
             out.append(Feature(feature.kind, feature.name, options).line())
@@ -481,13 +483,13 @@ def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> in
 
 
 def same_models(
-    inis: Sequence[str | Path], folders: Sequence[str | Path] | None
+    inis: Sequence[str | Path], directories: Sequence[str | Path] | None
 ) -> list[tuple[Path | None, dict[int, MosesIni]]]:
     """Group inis that differ in weights only.
 
     Args:
         inis: paths of the inis.
-        folders: directories that override files of the same base name: one for all inis, one per ini, or none.
+        directories: directories that override files of the same base name: one for all inis, one per ini, or none.
 
     Returns:
         The directory of each group, and its inis by their indices in ``inis``.
@@ -495,7 +497,7 @@ def same_models(
     Raises:
         InputError: as ``MosesIni.read``; the numbers of inis and directories do not match.
     """
-    places = [None] * len(inis) if not folders else [Path(folder) for folder in folders]
+    places = [None] * len(inis) if not directories else [Path(directory) for directory in directories]
     if len(places) == 1:
         places *= len(inis)
     if len(places) != len(inis):
@@ -503,14 +505,14 @@ def same_models(
             f"--model-dir: {len(places)} directories for {len(inis)} --ini files; specify one, or one for each"
         )
     found: list[tuple[Path | None, dict[int, MosesIni]]] = []
-    for place, (path, folder) in enumerate(zip(inis, places, strict=True)):
+    for place, (path, directory) in enumerate(zip(inis, places, strict=True)):
         ini = MosesIni.read(path)
         for other, alike in found:
-            if other == folder and next(iter(alike.values())).is_same_model(ini):
+            if other == directory and next(iter(alike.values())).is_same_model(ini):
                 alike[place] = ini
                 break
         else:
-            found.append((folder, {place: ini}))
+            found.append((directory, {place: ini}))
     return found
 
 
@@ -518,7 +520,7 @@ REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
 
 
 def default_ini(
-    folder: Path,
+    directory: Path,
     phrase_table: str,
     reordering_table: str | None,
     lm: str,
@@ -537,7 +539,7 @@ def default_ini(
     features are in ``NEURAL_MODELS``.
 
     Args:
-        folder: directory of the model.
+        directory: directory of the model.
         phrase_table, reordering_table, lm: paths of the files; None for no such feature.
         lm_order: order of the n-gram LMs.
         num_features: number of phrase scores.
@@ -577,4 +579,4 @@ def default_ini(
         features.append(Feature(kind, name, {"name": name, **given}))
         weights[name] = [NEURAL_MODELS[kind].weight]
     sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
-    return MosesIni(folder, features, weights, distortion_limit, table_limit, sections)
+    return MosesIni(directory, features, weights, distortion_limit, table_limit, sections)

@@ -42,7 +42,7 @@ from rnnsmt.moses.nplm_file import (
 )
 from rnnsmt.plan.config import moses_has_joint_model, parts_of_moses
 
-FOLDERS = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
+DIRECTORIES = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
 """Directories below an installation that contain the programs of Moses, MGIZA, GIZA++ and fast_align."""
 
 MOSES, TRAIN, MERT = "moses", "train-model.perl", "mert-moses.pl"
@@ -125,8 +125,8 @@ class Installation:
                 return None
             path = (caller.resolve().parents[2] / "bin" if name in OF_TRAIN else caller.parent) / name
             return path if os.access(path, os.X_OK) else None
-        for folder in FOLDERS:
-            path = self.home / folder / name
+        for directory in DIRECTORIES:
+            path = self.home / directory / name
             if path.is_file() and os.access(path, os.X_OK):
                 return path
         found = shutil.which(name)
@@ -140,7 +140,7 @@ class Installation:
         """
         found = self.find(name)
         if found is None:
-            raise InputError(f"{self.home}: program {name} not found in {', '.join(FOLDERS[:-1])} or on PATH")
+            raise InputError(f"{self.home}: program {name} not found in {', '.join(DIRECTORIES[:-1])} or on PATH")
         return found
 
     def giza(self) -> tuple[str, Path] | None:
@@ -229,22 +229,22 @@ def try_joint_model(decoder: Path) -> None:
         InputError: the decoder has no ``BilingualNPLM``, or computes another score.
     """
     with tempfile.TemporaryDirectory(prefix="rnnsmt-moses-") as name:
-        folder = Path(name)
+        directory = Path(name)
         target, source = [UNKNOWN, NONE, "b", BEGIN, END], [UNKNOWN, "a", BEGIN, END]
         sizes = BilingualSizes(order=2, window=1)
         one = np.ones((1, 1), np.float32)
         third = np.float32(-JOINT_SCORE / 3)
         write_network(
-            folder / MODEL,
+            directory / MODEL,
             NplmNetwork(
                 sizes.ngram, "rectifier", np.zeros((9, 1), np.float32), np.zeros((1, sizes.ngram - 1), np.float32),
                 third * one[0], one, third * one[0], -np.ones((5, 1), np.float32), -third * np.ones(5, np.float32),
             ),
         )  # fmt: skip
-        write_words(folder / TARGET, target)
-        write_words(folder / SOURCE, source)
-        write_info(folder / INFO, sizes)
-        said, nbest = _translate_a_word(decoder, folder, 2, {BILINGUAL: bilingual_options(folder, MODEL)})
+        write_words(directory / TARGET, target)
+        write_words(directory / SOURCE, source)
+        write_info(directory / INFO, sizes)
+        said, nbest = _translate_a_word(decoder, directory, 2, {BILINGUAL: bilingual_options(directory, MODEL)})
     found = re.search(rf"\b{JOINT_MODEL}= (\S+)", nbest)
     if found is None:
         raise InputError(
@@ -259,13 +259,13 @@ def try_joint_model(decoder: Path) -> None:
 
 
 def _translate_a_word(
-    decoder: Path, folder: Path, lm_order: int, neural: Mapping[str, Mapping[str, str]] | None = None
+    decoder: Path, directory: Path, lm_order: int, neural: Mapping[str, Mapping[str, str]] | None = None
 ) -> tuple[str, str]:
-    """Make a small model in ``folder``, and translate the word ``a``.
+    """Make a small model in ``directory``, and translate the word ``a``.
 
     Args:
         decoder: the program.
-        folder: directory of the model.
+        directory: directory of the model.
         lm_order: order of its language model.
         neural: neural features, see ``default_ini``.
 
@@ -275,7 +275,7 @@ def _translate_a_word(
     pairs = (("a", "b"), ("b", "c"))
     scores = {"table": "1 1 1 1 ||| 0-0 ||| 1 1 1 ||| |||", "reordering": "0.2 0.4 0.4 0.2 0.4 0.4"}
     for file, rest in scores.items():
-        with gzip.open(folder / f"{file}.gz", "wt") as out:
+        with gzip.open(directory / f"{file}.gz", "wt") as out:
             out.writelines(f"{source} ||| {target} ||| {rest}\n" for source, target in pairs)
     ngrams = [["<s>", "</s>", "<unk>", "b"], *([" ".join(["b"] * n)] for n in range(2, lm_order + 1))]
     counts = "\n".join(f"ngram {n}={len(found)}" for n, found in enumerate(ngrams, 1))
@@ -283,23 +283,23 @@ def _translate_a_word(
         f"\\{n}-grams:\n" + "".join(f"-1\t{one}{'' if n == lm_order else chr(9) + '-1'}\n" for one in found) + "\n"
         for n, found in enumerate(ngrams, 1)
     )
-    with gzip.open(folder / "lm.arpa.gz", "wt") as out:
+    with gzip.open(directory / "lm.arpa.gz", "wt") as out:
         out.write(f"\\data\\\n{counts}\n\n{blocks}\\end\\\n")
-    ini = default_ini(folder, "table.gz", "reordering.gz", "lm.arpa.gz", lm_order, neural=neural)
-    ini.write(folder / "moses.ini")
+    ini = default_ini(directory, "table.gz", "reordering.gz", "lm.arpa.gz", lm_order, neural=neural)
+    ini.write(directory / "moses.ini")
     options = (
         "-f moses.ini -search-algorithm 1 -cube-pruning-pop-limit 10 -s 10 -threads 2 -v 0 "
         "-output-unknowns unknown -n-best-list nbest 1 distinct -include-segmentation-in-n-best"
     )
     try:
         done = subprocess.run(
-            [str(decoder), *options.split()], cwd=folder, input="a\n", capture_output=True, text=True,
+            [str(decoder), *options.split()], cwd=directory, input="a\n", capture_output=True, text=True,
             timeout=SECONDS, check=False, env=os.environ | (FILLED_MEMORY if neural else {}),
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{decoder}: cannot be run: {error}") from None
-    works = done.returncode == 0 and done.stdout.split() == ["b"] and (folder / "nbest").is_file()
-    return done.stderr, (folder / "nbest").read_text().rstrip() if works else ""
+    works = done.returncode == 0 and done.stdout.split() == ["b"] and (directory / "nbest").is_file()
+    return done.stderr, (directory / "nbest").read_text().rstrip() if works else ""
 
 
 # Running of the programs
@@ -384,7 +384,7 @@ class Done(NamedTuple):
 def run(
     command: Sequence[object],
     log: Path,
-    folder: Path,
+    directory: Path,
     *,
     stdout: Path | None = None,
     threads: int = 1,
@@ -398,7 +398,7 @@ def run(
     Args:
         command: program and arguments; paths among them are checked with ``check_path``.
         log: file that the program's output is appended to.
-        folder: working directory.
+        directory: working directory.
         stdout: file for the standard output; None for the log.
         threads: number of threads of programs that use OpenMP.
         more_logs: files of the program that are appended to the log if it fails.
@@ -430,7 +430,7 @@ def run(
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         try:
             process = subprocess.Popen(
-                words, cwd=folder, stdin=subprocess.DEVNULL, stdout=writing or printed, stderr=printed,
+                words, cwd=directory, stdin=subprocess.DEVNULL, stdout=writing or printed, stderr=printed,
                 start_new_session=True, env=os.environ | variables, pass_fds=held,
                 preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, mask),
             )  # fmt: skip

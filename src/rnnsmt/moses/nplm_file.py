@@ -271,20 +271,20 @@ JOINT_MODEL = "NNJM0"
 """Name of the joint model for Moses: that of the joint model of this project."""
 
 
-def bilingual_options(folder: Path, path: str) -> dict[str, str]:
+def bilingual_options(directory: Path, path: str) -> dict[str, str]:
     """Return the options of a joint model for Moses; vocabularies and sizes are beside the network.
 
     Args:
-        folder: directory of the model.
-        path: the network, relative to ``folder``.
+        directory: directory of the model.
+        path: the network, relative to ``directory``.
 
     Raises:
         InputError: a file is missing or damaged.
     """
-    sizes = read_info((folder / path).with_name(INFO))
+    sizes = read_info((directory / path).with_name(INFO))
     vocabularies = {"source_vocab": Path(path).with_name(SOURCE), "target_vocab": Path(path).with_name(TARGET)}
     for file in vocabularies.values():
-        read_words(folder / file)
+        read_words(directory / file)
     return {
         "name": JOINT_MODEL, "order": str(sizes.order), "source_window": str(sizes.window), "path": path,
         **{option: str(file) for option, file in vocabularies.items()},

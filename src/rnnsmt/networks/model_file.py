@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from rnnsmt.base.io import InputError, atomic_path
-from rnnsmt.base.resuming import StateFolder
+from rnnsmt.base.resuming import StateDirectory
 from rnnsmt.networks.settings import NetworkSizes
 
 _CORRUPT = (
@@ -170,11 +170,11 @@ class Checkpoint:
     torch share are not part of the state: nobody seeds them, so that the states of equal trainings would differ.
     """
 
-    def __init__(self, folder: str | Path, fingerprint: Mapping[str, object]) -> None:
+    def __init__(self, directory: str | Path, fingerprint: Mapping[str, object]) -> None:
         """Open the state directory. fingerprint: name -> value of everything that the training depends on."""
-        self.folder = StateFolder(folder, fingerprint)
-        self.path = self.folder.path / "state.pt"
-        self.remedy = self.folder.remedy
+        self.directory = StateDirectory(directory, fingerprint)
+        self.path = self.directory.path / "state.pt"
+        self.remedy = self.directory.remedy
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
         """Read the last saved state, its tensors on ``device``; None if there is none.
@@ -188,17 +188,17 @@ class Checkpoint:
         before = saved.get("fingerprint")
         if not isinstance(before, dict) or not isinstance(saved.get("state"), dict):
             raise InputError(f"{self.path}: has unexpected contents; {self.remedy}")
-        self.folder.check(before)
+        self.directory.check(before)
         return dict(saved["state"])
 
     def lock(self) -> None:
         """Lock the state directory; remove the state of a finished training with other settings."""
-        self.folder.lock()
-        self.folder.clear_finished(self.path.name)
+        self.directory.lock()
+        self.directory.clear_finished(self.path.name)
 
     def finish(self) -> None:
         """Record that the outputs are written: a training with other settings may then start over."""
-        self.folder.finish()
+        self.directory.finish()
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Replace the saved state.
@@ -206,7 +206,7 @@ class Checkpoint:
         Raises:
             InputError: the file cannot be written (full disk); the previous state is kept.
         """
-        content = {"fingerprint": self.folder.fingerprint, "state": dict(state)}
+        content = {"fingerprint": self.directory.fingerprint, "state": dict(state)}
         try:
             save_file(self.path, content)
         except OSError as error:

@@ -123,12 +123,12 @@ PARAMETERS = {
 """Parameters of ``FeedForwardLM`` except R, with their fields of ``NplmNetwork``."""
 
 
-def write_nplm(trained: TrainedNnjm, folder: str | Path, where: str | Path) -> None:
+def write_nplm(trained: TrainedNnjm, directory: str | Path, where: str | Path) -> None:
     """Write a joint model in the files of Moses' ``BilingualNPLM``.
 
     Args:
         trained: the network.
-        folder: directory of the files, which is created.
+        directory: directory of the files, which is created.
         where: file of the network, for messages.
 
     Raises:
@@ -154,12 +154,12 @@ def write_nplm(trained: TrainedNnjm, folder: str | Path, where: str | Path) -> N
     fields = {field: value[name] for name, field in PARAMETERS.items()}
     fields |= {field: fields[field][classes] for field in ("output_weights", "output_biases")}
     embeddings = value["R"][np.concatenate([classes, ids + sizes.vocabulary])]
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_network(folder / MODEL, NplmNetwork(about.ngram, ACTIVATIONS[sizes.activation], embeddings, **fields))
-    write_words(folder / TARGET, [UNKNOWN, NONE, *target, BEGIN, END])
-    write_words(folder / SOURCE, [UNKNOWN, *source, BEGIN, END])
-    write_info(folder / INFO, about)
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    write_network(directory / MODEL, NplmNetwork(about.ngram, ACTIVATIONS[sizes.activation], embeddings, **fields))
+    write_words(directory / TARGET, [UNKNOWN, NONE, *target, BEGIN, END])
+    write_words(directory / SOURCE, [UNKNOWN, *source, BEGIN, END])
+    write_info(directory / INFO, about)
 
 
 def read_nplm(

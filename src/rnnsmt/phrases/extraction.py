@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_path, open_binary, scratch_folder
+from rnnsmt.base.io import InputError, atomic_path, open_binary, scratch_directory
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.phrases.aligned_text import (
@@ -225,7 +225,7 @@ def extract_phrases(
     Raises:
         InputError: as ``read_aligned_blocks``, or no phrase pair can be extracted.
     """
-    with scratch_folder(output) as scratch:
+    with scratch_directory(output) as scratch:
         figures = TextStats()
         source_words, target_words = WordNumbers(), WordNumbers()
         with (scratch / "spool").open("w+b") as spool:

@@ -265,12 +265,12 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     if wrong_addresses := list(_check_addresses(config["corpora"])):
         yield from wrong_addresses
         return
-    folder = config["data_dir"]
+    directory = config["data_dir"]
     external = config["alignment"]["external"]
     if external is not None and Path(external).is_dir():
         yield f"alignment.external: {external} is a directory, not a file"
-    if folder is not None and not Path(folder).is_dir():
-        yield f"data_dir: {folder} is not a directory (relative paths begin at {Path.cwd()}, the directory of the run)"
+    if directory is not None and not Path(directory).is_dir():
+        yield f"data_dir: {directory} is not a directory (relative paths start at {Path.cwd()}, where the run is)"
     else:
         yield from file_mistakes(corpora_listed(config))
 

@@ -76,7 +76,7 @@ def corpora_listed(config: Mapping[str, Any]) -> list[Corpus]:
 
 def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
     """Return one corpus, with its files in ``data_dir``; other files are downloaded if the entry says how."""
-    folder: str | None = config["data_dir"]
+    directory: str | None = config["data_dir"]
     downloads: dict[str, Any] = {}
     members: dict[str, tuple[str, str]] = {}
 
@@ -84,8 +84,8 @@ def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
         if side not in entry:
             return None
         fetched = entry.get("download", {}).get(side)
-        here = str(entry[side] if folder is None else Path(folder) / entry[side])
-        if fetched is None or (folder is not None and Path(here).exists()):
+        here = str(entry[side] if directory is None else Path(directory) / entry[side])
+        if fetched is None or (directory is not None and Path(here).exists()):
             return here
         path = _own_path("results/downloads", fetched["url"])
         downloads[path] = fetched
@@ -145,7 +145,7 @@ def _suffixes(lang: str) -> list[str]:
     return [code + end for code in codes for end in ("", *COMPRESSED)]
 
 
-def _own_path(folder: str, *source: str) -> str:
+def _own_path(directory: str, *source: str) -> str:
     """Return a path for a downloaded file or an archive member in a directory of its own.
 
     Different sources may have files of the same name, so that the directory name is a hash of the address (and of the
@@ -153,7 +153,7 @@ def _own_path(folder: str, *source: str) -> str:
     """
     key = hashlib.sha256("\n".join(source).encode()).hexdigest()[:10]
     name = (urlsplit(source[-1]).path if len(source) == 1 else source[-1]).rsplit("/", 1)[-1]
-    return f"{folder}/{key}/{name or 'file'}"
+    return f"{directory}/{key}/{name or 'file'}"
 
 
 def is_in_domain(entry: Mapping[str, Any]) -> bool:
@@ -227,13 +227,13 @@ def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[s
             if path.startswith("results/") or os.path.lexists(path):
                 continue
             near = similar_file(path)
-            folder = Path(path).parent
+            directory = Path(path).parent
             if near is not None:
                 hint = f"did you mean {near}?"
             elif data_dir is None and not Path(path).is_absolute():
                 hint = f"set data_dir to the directory of the corpora (now {Path.cwd()})"
-            elif not folder.is_dir():
-                hint = f"there is no directory {folder}"
+            elif not directory.is_dir():
+                hint = f"there is no directory {directory}"
             else:
                 hint = "check the name and data_dir"
             yield f"corpora[{number}] ({corpus.name}): {side}: {path} does not exist; {hint}"

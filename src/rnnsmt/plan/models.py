@@ -143,35 +143,35 @@ class Systems:
 
     # Tables and inis.
 
-    def table_folder(self, features: Collection[str], network: int | str) -> str:
+    def table_directory(self, features: Collection[str], network: int | str) -> str:
         """Return the directory of the phrase table with these features, below results."""
         columns = self.columns(features)
         return f"augmented/{'_'.join(columns)}/network{network if has_network(columns) else 1}" if columns else "model"
 
     def tables(self, features: Collection[str], network: int | str) -> tuple[str, str]:
         """Return phrase table and reordering table of an ini, below results: those of all sets, if ``per_text``."""
-        folder, table = self.table_folder(features, network), phrase_table(self.config)
+        directory, table = self.table_directory(features, network), phrase_table(self.config)
         if self.is_per_text(features):
-            return f"{folder}/filtered/all/{table}", f"{folder}/filtered/all/{REORDERING_TABLE}"
-        return f"{folder}/{table}", f"model/{REORDERING_TABLE}"
+            return f"{directory}/filtered/all/{table}", f"{directory}/filtered/all/{REORDERING_TABLE}"
+        return f"{directory}/{table}", f"model/{REORDERING_TABLE}"
 
     def filtered_tables(self, system: str, part: str) -> list[str]:
         """Return both tables of every training of a system, filtered for the dev set (dev) or for all sets (all)."""
-        folders = dict.fromkeys(
-            self.table_folder(self.features(system), network) for network in self.trainings_of(system)
+        directories = dict.fromkeys(
+            self.table_directory(self.features(system), network) for network in self.trainings_of(system)
         )
         return [
-            f"results/{folder}/filtered/{part}/{table}"
-            for folder in folders
+            f"results/{directory}/filtered/{part}/{table}"
+            for directory in directories
             for table in (phrase_table(self.config), REORDERING_TABLE)
         ]
 
-    def table_folders(self, system: str, tables: Sequence[str]) -> list[str]:
+    def table_directories(self, system: str, tables: Sequence[str]) -> list[str]:
         """Return the directories of the filtered tables: one, or one for every run."""
-        folders = [str(Path(table).parent) for table in tables[::2]]
+        directories = [str(Path(table).parent) for table in tables[::2]]
         trainings = self.trainings_of(system)
         numbers = list(dict.fromkeys(trainings))
-        return [folders[numbers.index(n)] for n in trainings] if len(folders) > 1 else folders
+        return [directories[numbers.index(n)] for n in trainings] if len(directories) > 1 else directories
 
     def untuned_inis(self, system: str) -> list[str]:
         """Return the ini of a system before tuning for every run; one, if all runs have the same."""
@@ -298,8 +298,8 @@ class Systems:
     def rescored_lists(self, system: str, run: int | str, name: str) -> str:
         """Return the n-best lists of a set with the scores of the networks of a system that rescores another."""
         lstm, size = self.ensemble(system)
-        folder = RUN.format(system=self.rescored_by(system), run=run)
-        return f"{folder}/{name}.{lstm}.{size}.nbest.gz"
+        directory = RUN.format(system=self.rescored_by(system), run=run)
+        return f"{directory}/{name}.{lstm}.{size}.nbest.gz"
 
     def list_networks(self, system: str) -> list[str]:
         """Return the networks of ``LIST_NETWORKS`` that rescore the lists of a system, without those of its search."""

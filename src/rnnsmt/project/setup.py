@@ -181,13 +181,13 @@ def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], comments:
         raise InputError(f"there is no corpus for {' and '.join(missing)}; add --{' and --'.join(missing)}")
     for corpus in corpora:
         _check_files(corpus, languages)
-    folder = os.path.commonpath([_absolute(path).parent for corpus in corpora for path in corpus.files])
-    lines = [f"data_dir: {json.dumps(folder, ensure_ascii=False)}", "", *comments, "corpora:"]
+    directory = os.path.commonpath([_absolute(path).parent for corpus in corpora for path in corpus.files])
+    lines = [f"data_dir: {json.dumps(directory, ensure_ascii=False)}", "", *comments, "corpora:"]
     names: set[str] = set()
     for corpus in corpora:
         entry: dict[str, str] = {"name": _name(corpus, names), "role": corpus.role}
         for side, path in zip(corpus.sides, corpus.files, strict=True):
-            entry[side] = str(_absolute(path).relative_to(folder))
+            entry[side] = str(_absolute(path).relative_to(directory))
         lines.append("  - " + json.dumps(entry, ensure_ascii=False))
     return lines
 

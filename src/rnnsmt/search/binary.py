@@ -210,21 +210,21 @@ def _strings(name: str, strings: Interner) -> Iterator[tuple[str, NDArray[Any]]]
             yield f"{name}.{part}", array
 
 
-def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> ModelTables | None:
+def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> ModelTables | None:
     """Return the tables of the first binary file that was made from these text files, or None if there is none.
 
     Binary files that were made from other text files are reported in the log.
 
     Args:
-        folders: directories to look in, in this order.
+        directories: directories to look in, in this order.
         texts: the text files.
 
     Raises:
         InputError: a binary file is damaged, incomplete, was written by another version of this program, or has values
             that no model has.
     """
-    for folder in dict.fromkeys(folders):
-        path = folder / NAME
+    for directory in dict.fromkeys(directories):
+        path = directory / NAME
         if path.is_file():
             binary = _Binary(path)
             misfit = _misfit(binary.header, texts)

@@ -84,12 +84,12 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
 
     found = []
     load_seconds = 0.0
-    for number, (folder, inis) in enumerate(models):
+    for number, (directory, inis) in enumerate(models):
         first = next(iter(inis.values()))
         options = search_options(args, first)
         limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
         began = time.process_time()
-        model = load_model(first, every, folder, args.threads, args.device, args.cslm_precision)
+        model = load_model(first, every, directory, args.threads, args.device, args.cslm_precision)
         load_seconds += time.process_time() - began
         for text, sentences in enumerate(texts):
             for place, ini in inis.items():
@@ -189,12 +189,12 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search.binary import NAME, make_binary
-    from rnnsmt.search.model import binary_folders, model_texts, read_tables
+    from rnnsmt.search.model import binary_directories, model_texts, read_tables
 
     if args.model_dir is not None and not args.model_dir.is_dir():
         raise InputError(f"{args.model_dir}: no such directory")
     texts = model_texts(MosesIni.read(args.ini), args.model_dir)
-    output = (args.output_dir or binary_folders(texts, None)[0]) / NAME
+    output = (args.output_dir or binary_directories(texts, None)[0]) / NAME
     tables, size = make_binary(output, texts, read_tables)
     say(f"{output}: written from {', '.join(text.path.name for text in texts)}")
     return {"phrase pairs": len(tables.phrases.source_of), "language models": len(tables.lms), "bytes": size}

@@ -129,13 +129,13 @@ def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punc
     return marked
 
 
-def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
+def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     """Return the text files of a model: phrase tables, reordering table and n-gram LMs.
 
     The phrase tables are marked if a neural feature needs the word alignment in them.
 
     Args:
-        folder: as ``model_dir`` of ``load_model``.
+        directory: as ``model_dir`` of ``load_model``.
 
     Raises:
         InputError: a file is missing, or the ini has no phrase table, no LM, or several reordering tables.
@@ -146,17 +146,20 @@ def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
     links = any(one.kind in NEURAL_MODELS and NEURAL_MODELS[one.kind].reads_links for one in ini.features)
     found = [
         ModelText(
-            one.kind, feature_count(one, str(ini.path)), ini.located(one, folder), links and one.kind in PHRASE_TABLES
+            one.kind,
+            feature_count(one, str(ini.path)),
+            ini.located(one, directory),
+            links and one.kind in PHRASE_TABLES,
         )
         for one in scored
     ]
-    return found + [ModelText("LM", 0, ini.located(one, folder)) for one in lms]
+    return found + [ModelText("LM", 0, ini.located(one, directory)) for one in lms]
 
 
-def binary_folders(texts: Sequence[ModelText], folder: Path | None) -> list[Path]:
-    """Return the directories to search for a binary file of a model: ``folder`` and that of the first phrase table."""
+def binary_directories(texts: Sequence[ModelText], directory: Path | None) -> list[Path]:
+    """Return the directories to search for a binary file: ``directory`` and that of the first phrase table."""
     beside = texts[0].path.parent
-    return [beside] if folder is None else [folder, beside]
+    return [beside] if directory is None else [directory, beside]
 
 
 def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) -> ModelTables:
@@ -198,19 +201,19 @@ def load_model(
         InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is not
             supported, or a damaged binary file.
     """
-    folder = Path(model_dir) if model_dir is not None else None
-    if folder is not None and not folder.is_dir():
-        raise InputError(f"{folder}: no such directory")
+    directory = Path(model_dir) if model_dir is not None else None
+    if directory is not None and not directory.is_dir():
+        raise InputError(f"{directory}: no such directory")
     ini.check_sections()
     policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
     xml_input = None if policy == "pass-through" else policy
     if sentences is not None:
         sentences = [one.text for one in _without_marks(sentences, xml_input, False)]
     names, columns = feature_vector(ini)
-    texts = model_texts(ini, folder)
-    networks = _networks(ini, folder)
+    texts = model_texts(ini, directory)
+    networks = _networks(ini, directory)
     scores, hierarchical = reordering_columns(ini, single(ini, "LexicalReordering"))
-    tables = fitting_tables(binary_folders(texts, folder), texts) or read_tables(texts, sentences)
+    tables = fitting_tables(binary_directories(texts, directory), texts) or read_tables(texts, sentences)
     options = NetworkOptions(threads, device, precision)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else ini.distortion_limit
     return SearchModel(
@@ -231,13 +234,13 @@ def load_model(
         xml_input=xml_input,
         monotone_at_punctuation=ini.is_on(MONOTONE_AT_PUNCTUATION),
         neural=[
-            load_feature(feature.kind, feature.name, path, ini.neural_options(feature, folder), options)
+            load_feature(feature.kind, feature.name, path, ini.neural_options(feature, directory), options)
             for feature, path in networks
         ],
     )
 
 
-def _networks(ini: MosesIni, folder: Path | None) -> list[tuple[Feature, Path]]:
+def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path]]:
     """Return the neural features of an ini and their model files, before anything slow is read.
 
     Raises:
@@ -247,7 +250,7 @@ def _networks(ini: MosesIni, folder: Path | None) -> list[tuple[Feature, Path]]:
     joint = [feature.name for feature in features if NEURAL_MODELS[feature.kind].reads_links]
     if len(joint) > 1:
         raise InputError(f"{ini.path}: {' and '.join(joint)} are joint models; this decoder supports one")
-    return [(feature, ini.located(feature, folder)) for feature in features]
+    return [(feature, ini.located(feature, directory)) for feature in features]
 
 
 def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:

@@ -95,10 +95,10 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.selection.models import train_models
 
-    folder = Path(args.output_dir)
+    directory = Path(args.output_dir)
     settings = {name: getattr(args, name) for name in ("order", "min_count", "hold_out", "seed")}
-    counts = train_models(args.in_domain, args.pool, folder, memory_mb=args.memory_mb, **settings)
-    write_json(folder / "models.json", {**settings, **counts})
+    counts = train_models(args.in_domain, args.pool, directory, memory_mb=args.memory_mb, **settings)
+    write_json(directory / "models.json", {**settings, **counts})
     return {name.replace("_", " "): value for name, value in counts.items()}
 
 
@@ -144,8 +144,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     if (args.text2 is None) != (args.models2 is None):
         raise InputError("--text2 and --models2 must be used together")
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
-    folders = [args.models] if args.text2 is None else [args.models, args.models2]
-    scorer = CrossEntropyDifference([SideModels.load(Path(folder)) for folder in folders])
+    directories = [args.models] if args.text2 is None else [args.models, args.models2]
+    scorer = CrossEntropyDifference([SideModels.load(Path(directory)) for directory in directories])
     total = 0.0
 
     def formatted() -> Iterator[str]:
@@ -270,18 +270,20 @@ def select(args: argparse.Namespace) -> dict[str, object]:
             f"{', '.join(args.held_out)}: contains no words; held-out text is required for the perplexity curve"
         )
 
-    folder = Path(args.output_dir)
+    directory = Path(args.output_dir)
     ranked = [read_corpus(corpus, args.unique) for corpus in corpora]
     chosen = None if is_auto else args.fraction or fraction_of_words(ranked, args.words)
     pool = Pool(ranked, sorted(set(args.fractions)) if chosen is None else [chosen])
     points = []
     if pool.together and held_out:
-        points = pool.measure(held_out, folder, order=args.curve_order, memory_mb=args.memory_mb, threads=args.threads)
+        points = pool.measure(
+            held_out, directory, order=args.curve_order, memory_mb=args.memory_mb, threads=args.threads
+        )
     if chosen is None and points:
         chosen = min(points, key=lambda point: (point.perplexity, point.fraction)).fraction
 
     masks = (pool if args.random is None else pool.shuffled(args.random)).kept(chosen)
-    pool.write(folder, masks, args.threads)
+    pool.write(directory, masks, args.threads)
     write_curve(args.curve, points, chosen)
     report = {
         "fraction": chosen,
@@ -289,7 +291,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
         "corpora": pool.report(masks),
         "curve": [vars(point) for point in points],
     }
-    write_json(folder / "selected.json", report | ({} if args.random is None else {"random": args.random}))
+    write_json(directory / "selected.json", report | ({} if args.random is None else {"random": args.random}))
     lines, kept = [item.lines for item in pool.corpora], [int(mask.sum()) for mask in masks]
     for corpus, all_lines, kept_lines in zip(corpora, lines, kept, strict=True):
         say(f"{corpus.name}: {kept_lines:,} of {all_lines:,} lines kept")

@@ -43,7 +43,7 @@ class Shell:
 
 
 def write_shells(
-    texts: Iterable[tuple[Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], folder: Path
+    texts: Iterable[tuple[Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], directory: Path
 ) -> list[Shell]:
     """Split texts into ``number`` files by the shell of every line; lines of higher shells are left out.
 
@@ -51,10 +51,10 @@ def write_shells(
         texts: (file, shell of every line), see ``rnnsmt.selection.pool.best``.
         number: number of shells.
         held_out: held-out text, to find its words in each shell.
-        folder: directory of the files.
+        directory: directory of the files.
     """
     wanted = {word for line in held_out for word in line.encode().split()}
-    paths = [folder / f"shell{i}" for i in range(number)]
+    paths = [directory / f"shell{i}" for i in range(number)]
     lines, words = [0] * number, [0] * number
     covers: list[set[bytes]] = [set() for _ in range(number)]
     with ExitStack() as stack:

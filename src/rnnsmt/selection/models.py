@@ -24,7 +24,7 @@ from typing import Self
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, read_byte_lines, read_lines, scratch_folder, write_lines
+from rnnsmt.base.io import InputError, read_byte_lines, read_lines, scratch_directory, write_lines
 from rnnsmt.base.progress import track
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import LOG2_10, Queries, load_queries
@@ -34,7 +34,7 @@ from rnnsmt.lm.text import frequent_words, refuse_reserved
 def train_models(
     in_domain: Sequence[str],
     pool: Sequence[str],
-    folder: Path,
+    directory: Path,
     *,
     order: int,
     min_count: int,
@@ -47,7 +47,7 @@ def train_models(
     Args:
         in_domain: files of in-domain text.
         pool: files of the pool.
-        folder: output directory.
+        directory: output directory.
         order: order of the models.
         min_count: minimum count of the words of the vocabulary.
         hold_out: one of this number of blocks is held out.
@@ -60,7 +60,7 @@ def train_models(
     Raises:
         InputError: there are too few lines or words, or a word that is reserved by language models.
     """
-    with scratch_folder(folder / "models") as work:
+    with scratch_directory(directory / "models") as work:
         for path in in_domain:
             sum(count_words(path))
         lines = list(chain.from_iterable(map(read_lines, in_domain)))
@@ -75,9 +75,9 @@ def train_models(
         _write_scratch(work / "general", samples.first)
         _write_scratch(work / "general2", samples.second or samples.first)
         for source, name in ((text, IN_DOMAIN), (work / "general", GENERAL), (work / "general2", GENERAL2)):
-            estimate([source], order, folder / name, vocabulary=vocabulary, memory_mb=memory_mb)
-        write_lines(folder / GENERAL_TEXT, samples.first)
-        write_lines(folder / HELD_OUT, held)
+            estimate([source], order, directory / name, vocabulary=vocabulary, memory_mb=memory_mb)
+        write_lines(directory / GENERAL_TEXT, samples.first)
+        write_lines(directory / HELD_OUT, held)
         return {
             "in_domain_lines": len(training),
             "in_domain_words": words,
@@ -190,14 +190,14 @@ class SideModels:
     seen: frozenset[str]
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
+    def load(cls, directory: Path) -> Self:
         """Read the models written by ``rnnsmt selection models``.
 
         Raises:
             InputError: a file is missing or damaged.
         """
-        in_domain, general, general2 = (load_queries(folder / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
-        return cls(in_domain, general, general2, frozenset(read_lines(folder / GENERAL_TEXT)))
+        in_domain, general, general2 = (load_queries(directory / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
+        return cls(in_domain, general, general2, frozenset(read_lines(directory / GENERAL_TEXT)))
 
     def differences(self, lines: Sequence[str]) -> list[float]:
         """Return H_in - H_gen of lines in bits per word, counting ``</s>``."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import InputError, read_byte_lines, read_parallel, scratch_folder
+from rnnsmt.base.io import InputError, read_byte_lines, read_parallel, scratch_directory
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import say
 from rnnsmt.selection.curve import Point, curve
@@ -180,17 +180,17 @@ class Pool:
         return Pool(corpora, self.fractions)
 
     def measure(
-        self, held_out: Sequence[str], folder: Path, *, order: int, memory_mb: int, threads: int
+        self, held_out: Sequence[str], directory: Path, *, order: int, memory_mb: int, threads: int
     ) -> list[Point]:
         """Return the perplexity of held-out text for each fraction of the corpora that are ranked together.
 
         Args:
             held_out: lines of held-out text.
-            folder: directory in which temporary files are created.
+            directory: directory in which temporary files are created.
             order, memory_mb, threads: order of the language models, and resources for their estimation.
         """
         texts = [item.corpus.texts[-1] for item in self.together]
-        with scratch_folder(folder / "curve") as work:
+        with scratch_directory(directory / "curve") as work:
             return curve(
                 [(text, self._shells[item.corpus.name]) for text, item in zip(texts, self.together, strict=True)],
                 texts,
@@ -232,11 +232,11 @@ class Pool:
             for item, mask in zip(self.corpora, masks, strict=True)
         }
 
-    def write(self, folder: Path, masks: Sequence[npt.NDArray[np.bool_]], threads: int) -> None:
+    def write(self, directory: Path, masks: Sequence[npt.NDArray[np.bool_]], threads: int) -> None:
         """Write the kept lines of every text to NAME.1.gz and, for parallel text, NAME.2.gz."""
         for item, mask in zip(self.corpora, masks, strict=True):
             for side, text in enumerate(item.corpus.texts, 1):
-                with atomic_blocks(folder / f"{item.corpus.name}.{side}.gz", threads) as out:
+                with atomic_blocks(directory / f"{item.corpus.name}.{side}.gz", threads) as out:
                     for line, kept in zip(read_byte_lines(text), mask.tolist(), strict=True):
                         if kept:
                             out.write(line + b"\n")

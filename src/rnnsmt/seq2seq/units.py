@@ -330,10 +330,10 @@ def _need_sentencepiece() -> None:
         raise InputError("subwords need sentencepiece, which is not installed here: pip install sentencepiece")
 
 
-def write_units(folder: Path, side: str, units: Units) -> None:
+def write_units(directory: Path, side: str, units: Units) -> None:
     """Write ``vocab.SIDE.txt`` and, for subwords, ``sentencepiece.SIDE.model``, each atomically."""
-    units.vocabulary.write(folder / f"vocab.{side}.txt")
-    path = _model_path(folder, side)
+    units.vocabulary.write(directory / f"vocab.{side}.txt")
+    path = _model_path(directory, side)
     if model := units.model():
         with atomic_binary(path) as out:
             out.write(model)
@@ -341,22 +341,22 @@ def write_units(folder: Path, side: str, units: Units) -> None:
         path.unlink(missing_ok=True)
 
 
-def read_units(folder: Path, side: str, kind: str, remedy: str) -> Units:
+def read_units(directory: Path, side: str, kind: str, remedy: str) -> Units:
     """Read the files that ``write_units`` wrote.
 
     Raises:
         InputError: a file is missing or damaged; the message ends in ``remedy``.
     """
-    path = folder / f"vocab.{side}.txt"
+    path = directory / f"vocab.{side}.txt"
     vocabulary = Vocabulary.read(path)
     try:
         if issubclass(KINDS[kind], Words):
             return KINDS[kind].load(vocabulary, b"")
-        path = _model_path(folder, side)
+        path = _model_path(directory, side)
         return KINDS[kind].load(vocabulary, path.read_bytes())
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({type(error).__name__}); {remedy}") from None
 
 
-def _model_path(folder: Path, side: str) -> Path:
-    return folder / f"sentencepiece.{side}.model"
+def _model_path(directory: Path, side: str) -> Path:
+    return directory / f"sentencepiece.{side}.model"

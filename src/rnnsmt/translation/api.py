@@ -255,18 +255,18 @@ class Document(NamedTuple):
     content: bytes
 
 
-def documents(folder: Path) -> list[Document]:
+def documents(directory: Path) -> list[Document]:
     """Return the documents about the system of a directory: model card, and provenance of the run of the workflow.
 
     ``MODEL_CARD.md`` is in the directory, ``provenance.json`` in ``results`` if that is ``results/systems/NAME/runN``.
     """
-    folder = folder.resolve()
+    directory = directory.resolve()
     found = []
     for title, path, kind, file in (
-        ("Model card", "model-card", "text/plain; charset=utf-8", folder / CARD),
-        ("Provenance", "provenance", "application/json", folder / "../../../provenance.json"),
+        ("Model card", "model-card", "text/plain; charset=utf-8", directory / CARD),
+        ("Provenance", "provenance", "application/json", directory / "../../../provenance.json"),
     ):
-        if path == "provenance" and folder.parents[1].name != "systems":
+        if path == "provenance" and directory.parents[1].name != "systems":
             continue
         # a link in an archive from an unknown source could lead to any file
         if file.is_file() and not file.is_symlink() and file.stat().st_size <= MOST_DOCUMENT_BYTES:

@@ -22,7 +22,7 @@ MOST_FILES = 1000
 """Maximum number of files of an archive."""
 
 
-def cache_folder() -> Path:
+def cache_directory() -> Path:
     """Return the directory of unpacked archives: that of ``CACHE``, or ``rnnsmt`` in the cache of the user."""
     if said := os.environ.get(CACHE):
         return Path(said)
@@ -30,7 +30,7 @@ def cache_folder() -> Path:
     return Path(home) / "rnnsmt"
 
 
-def system_folder(system: str | Path) -> Path:
+def system_directory(system: str | Path) -> Path:
     """Return the directory of a tuned system, after downloading and unpacking it if necessary.
 
     Args:
@@ -47,10 +47,10 @@ def system_folder(system: str | Path) -> Path:
     if not path.is_file():
         return path
     digest = sha256(path)
-    folder = cache_folder() / digest
-    if not folder.is_dir():
-        _unpack(path, str(path), folder)
-    return folder
+    directory = cache_directory() / digest
+    if not directory.is_dir():
+        _unpack(path, str(path), directory)
+    return directory
 
 
 def _downloaded(address: str) -> Path:
@@ -65,44 +65,44 @@ def _downloaded(address: str) -> Path:
             f"{url}#sha256= and 64 hexadecimal digits"
         )
     digest = found[1].lower()
-    folder = cache_folder() / digest
-    if folder.is_dir():
-        return folder
-    archive = folder.with_name(f"{digest}.tar")
-    say(f"downloading {url} to {cache_folder()}")
+    directory = cache_directory() / digest
+    if directory.is_dir():
+        return directory
+    archive = directory.with_name(f"{digest}.tar")
+    say(f"downloading {url} to {cache_directory()}")
     fetch_first([url], digest, archive)
-    _unpack(archive, url, folder)
+    _unpack(archive, url, directory)
     archive.unlink(missing_ok=True)
-    return folder
+    return directory
 
 
-def _unpack(archive: Path, name: str, folder: Path) -> None:
+def _unpack(archive: Path, name: str, directory: Path) -> None:
     """Unpack the files of an archive into a directory, which appears when it is complete.
 
     Args:
         archive: the file.
         name: what it is called in messages.
-        folder: the directory.
+        directory: the directory.
 
     Raises:
         InputError: damaged, not an archive of ``rnnsmt pack``, or no space.
     """
     temporary = None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=folder.parent))
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=directory.parent))
         _extract(archive, name, temporary)
         temporary.chmod(0o755)
-        say(f"unpacked {name} into {folder}")
+        say(f"unpacked {name} into {directory}")
         try:
-            temporary.replace(folder)
+            temporary.replace(directory)
         except OSError:
-            if not folder.is_dir():  # otherwise another process has just unpacked it
+            if not directory.is_dir():  # otherwise another process has just unpacked it
                 raise
     except (tarfile.TarError, *DAMAGED) as error:
         if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
             raise InputError(
-                f"{folder.parent}: {name} cannot be unpacked into it ({error.strerror}); free space, or set {CACHE} to "
+                f"{directory.parent}: cannot unpack {name} into it ({error.strerror}); free space, or set {CACHE} to "
                 "another directory"
             ) from None
         reason = error.__cause__ if isinstance(error, DamagedError) else error
@@ -112,7 +112,7 @@ def _unpack(archive: Path, name: str, folder: Path) -> None:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _extract(archive: Path, name: str, folder: Path) -> None:
+def _extract(archive: Path, name: str, directory: Path) -> None:
     """Write the files of an archive into an existing directory, without the name of their directory."""
     seen: set[tuple[str, ...]] = set()
     with open_binary(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as members:
@@ -134,7 +134,7 @@ def _extract(archive: Path, name: str, folder: Path) -> None:
                     f"with at most {MOST_FILES} files; unpack it yourself if you trust it, and give the directory"
                 )
             seen.add(parts)
-            with (folder / parts[1]).open("xb") as out:
+            with (directory / parts[1]).open("xb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
     if not seen:
         raise InputError(f"{name}: an empty archive; fetch it again")

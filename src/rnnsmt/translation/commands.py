@@ -75,7 +75,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
     if len(args.rnn) not in (0, 1, len(args.output_dir)) or bool(args.rnn) != bool(args.vocabulary):
         raise InputError("--rnn: specify one network, or one for each --output-dir, together with --vocabulary")
     examples = [] if args.examples is None else choose_examples(read_texts(args.examples))
-    for number, folder in enumerate(args.output_dir):
+    for number, directory in enumerate(args.output_dir):
         network = [args.rnn[number % len(args.rnn)], *args.vocabulary] if args.rnn else []
         Description(
             name=args.name,
@@ -85,8 +85,8 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
             tokenize=not args.no_tokenize,
             escape=not args.no_escape,
             lowercase=args.lowercase,
-            truecaser=None if args.truecaser is None else relative(args.truecaser, folder),
-            rnn=[relative(file, folder) for file in network],
+            truecaser=None if args.truecaser is None else relative(args.truecaser, directory),
+            rnn=[relative(file, directory) for file in network],
             columns=args.columns,
             filtered=args.filtered,
             pop_limit=args.pop_limit,
@@ -94,8 +94,8 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
             cslm_cells=args.cslm_cells,
             cslm_precision=args.cslm_precision,
             examples=examples,
-        ).write(folder)
-    return {"folders": len(args.output_dir)}
+        ).write(directory)
+    return {"directories": len(args.output_dir)}
 
 
 def choose_examples(texts: Sequence[str]) -> list[str]:
@@ -281,6 +281,6 @@ def pack(args: argparse.Namespace) -> dict[str, object]:
 
     if (args.results is None) != (not args.licence):
         raise InputError("--results and --licence must be used together; a model card states the licence of the system")
-    folder = Path(args.system)
-    card = None if args.results is None else model_card(folder, Path(args.results), args.licence)
-    return pack_system(folder, Path(args.output), card)
+    directory = Path(args.system)
+    card = None if args.results is None else model_card(directory, Path(args.results), args.licence)
+    return pack_system(directory, Path(args.output), card)

@@ -29,29 +29,29 @@ LIMITS = (
 )
 
 
-def model_card(folder: Path, results: Path, licence: str) -> str:
+def model_card(directory: Path, results: Path, licence: str) -> str:
     """Return the text of ``MODEL_CARD.md`` (Markdown) for the archive of a system of a finished run.
 
     Args:
-        folder: directory of the tuned system, ``results/systems/NAME/runN``.
+        directory: directory of the tuned system, ``results/systems/NAME/runN``.
         results: the directory ``results`` of the run, with ``table1.json`` and ``provenance.json``.
         licence: licence of the archive, in words.
 
     Raises:
         InputError: a file is missing or not of the workflow, or the run does not contain the system.
     """
-    about = Description.read(folder)
+    about = Description.read(directory)
     table, provenance = results / "table1.json", results / "provenance.json"
     try:
         rows = [row for row in read_json(table)["rows"] if row["system"] == about.name]
         content = read_json(provenance)
         cells = [cell for cell in content["cells"] if cell["system"] == about.name]
-        name = f"{about.name}/{folder.resolve().name}"
+        name = f"{about.name}/{directory.resolve().name}"
         scores = {cell["test_set"]: run["bleu"] for cell in cells for run in cell["runs"] if run["run"] == name}
         if not rows or not scores:
             raise InputError(f"{results}: the run has no system {name}; give --system and --results of the same run")
         lines = [
-            *_introduction(about, folder, content["software"]),
+            *_introduction(about, directory, content["software"]),
             *_data(content["config"], content["files"]),
             "",
             "## Licence",
@@ -67,10 +67,10 @@ def model_card(folder: Path, results: Path, licence: str) -> str:
     return "\n".join([*lines, "", "## Limits", "", *(f"* {one}" for one in _limits(about)), ""])
 
 
-def _introduction(about: Description, folder: Path, software: Mapping[str, Any]) -> Iterator[str]:
+def _introduction(about: Description, directory: Path, software: Mapping[str, Any]) -> Iterator[str]:
     yield f"# {about.name}: {about.source} to {about.target}"
     yield ""
-    scores = "; ".join(features(about, read_ini(folder)))
+    scores = "; ".join(features(about, read_ini(directory)))
     yield (
         "Phrase-based statistical machine translation as in Cho et al. (2014), made by the workflow of rnnsmt "
         f"{software['rnnsmt']} and packed by rnnsmt {__version__}. Its scores: {scores}."

@@ -40,31 +40,31 @@ MOST_CARD_BYTES = 1 << 20
 """Maximum size of the model card of a system."""
 
 
-def pack_system(folder: Path, output: Path, card: str | None = None) -> dict[str, object]:
+def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[str, object]:
     """Write the archive of a tuned system; it has one directory, named like the archive without its extension.
 
     Args:
-        folder: directory of the system.
+        directory: directory of the system.
         output: the archive, with one of the extensions ``GZIP`` or ``PLAIN``.
         card: text of its ``MODEL_CARD.md``; None to pack the file of this name in the directory, if there is one.
 
     Raises:
-        InputError: ``folder`` is not that of a tuned system, a file is missing, two files have the same name, or the
+        InputError: ``directory`` is not that of a tuned system, a file is missing, two files have the same name, or the
             extension is unknown; a file is not what the system uses it as.
     """
     ending = next((ending for ending in (*GZIP, PLAIN) if output.name.endswith(ending)), "")
     name = output.name.removesuffix(ending)
     if not ending or name in ("", ".", ".."):
         raise InputError(f"--output {output}: the name must end in {', '.join(GZIP)} or {PLAIN}")
-    about, ini = Description.read(folder), read_ini(folder)
+    about, ini = Description.read(directory), read_ini(directory)
     files: dict[str, Path] = {}
 
     def taken(path: Path, called: str, check: Check) -> str:
         """Check a file, add it to the archive under a name, and return the name."""
         if not path.is_file():
-            raise InputError(f"{folder}: needs {path}, which is missing; run the workflow again")
+            raise InputError(f"{directory}: needs {path}, which is missing; run the workflow again")
         if called in files:
-            raise InputError(f"{folder}: the system has two files with the name {called}; rename one")
+            raise InputError(f"{directory}: the system has two files with the name {called}; rename one")
         check(path)
         if path.is_symlink():
             say(f"{path} is a link; packing the content of {path.resolve()}")
@@ -80,20 +80,20 @@ def pack_system(folder: Path, output: Path, card: str | None = None) -> dict[str
         about,
         truecaser=None
         if about.truecaser is None
-        else taken(folder / about.truecaser, f"truecaser.{about.source}", Truecaser),
+        else taken(directory / about.truecaser, f"truecaser.{about.source}", Truecaser),
         rnn=[
-            taken(folder / path, called, check)
+            taken(directory / path, called, check)
             for path, called, check in zip(
                 about.rnn, RNN_FILES, (_check_network, Vocabulary.read, Vocabulary.read), strict=False
             )
         ],
     )
-    ini.folder = Path()
+    ini.directory = Path()
     texts = {INI: ini.text_for(Path()), FILE: json.dumps(packed.content(), indent=2, ensure_ascii=False) + "\n"}
     if card is not None:
         texts[CARD] = card
-    elif (folder / CARD).exists():
-        taken(folder / CARD, CARD, _check_card)
+    elif (directory / CARD).exists():
+        taken(directory / CARD, CARD, _check_card)
     sums = {called: hashlib.sha256(text.encode("utf-8")).hexdigest() for called, text in texts.items()}
     sums |= {called: sha256(source) for called, source in files.items()}
     texts[SUMS] = "".join(f"{digest}  {called}\n" for called, digest in sums.items())

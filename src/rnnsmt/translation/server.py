@@ -117,7 +117,7 @@ class Server:
         self.proxies, self.names = proxies, frozenset(name.lower() for name in names)
         self.translator, self.limit, self.log = Translator(system), RateLimit(rate), ClientLog()
         self.connections: dict[Connection, None] = {}  # in the order in which they were opened
-        self.documents = documents(system.folder)
+        self.documents = documents(system.directory)
         self.routes = self._routes(system)
         self.is_stopping = False
         self.answered = 0

@@ -33,7 +33,7 @@ from rnnsmt.search.neural import JointFeature
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import look_up
-from rnnsmt.translation.archives import system_folder
+from rnnsmt.translation.archives import system_directory
 
 if TYPE_CHECKING:
     from rnnsmt.networks.data import Vocabulary
@@ -91,16 +91,16 @@ class Description:
     examples: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: str | Path) -> "Description":
+    def read(cls, directory: str | Path) -> "Description":
         """Read the description in a directory.
 
         Raises:
             InputError: there is none, it is damaged, or it was written by another version.
         """
-        path = Path(folder) / FILE
+        path = Path(directory) / FILE
         if not path.is_file():
             raise InputError(
-                f"{folder}: contains no {FILE}; use the directory of a tuned system, results/systems/NAME/run1"
+                f"{directory}: contains no {FILE}; use the directory of a tuned system, results/systems/NAME/run1"
             )
         content = read_json(path)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
@@ -142,14 +142,14 @@ class Description:
         """Return the content of the file."""
         return {"format": FORMAT, **asdict(self)}
 
-    def write(self, folder: str | Path) -> None:
+    def write(self, directory: str | Path) -> None:
         """Write the description into a directory.
 
         Raises:
             InputError: as ``check``.
         """
-        self.check(str(Path(folder) / FILE))
-        write_json(Path(folder) / FILE, self.content())
+        self.check(str(Path(directory) / FILE))
+        write_json(Path(directory) / FILE, self.content())
 
 
 def _is(value: object, kind: type | tuple[type, ...]) -> bool:
@@ -157,47 +157,47 @@ def _is(value: object, kind: type | tuple[type, ...]) -> bool:
     return isinstance(value, kind) and (kind in (bool, (str, NoneType)) or not isinstance(value, bool))
 
 
-def check_sums(folder: Path) -> None:
+def check_sums(directory: Path) -> None:
     """Compare the files of an unpacked archive with its list ``SUMS``, if there is one.
 
     Raises:
         InputError: a file is missing or was changed, or a line is not one of such a list.
     """
-    if not (folder / SUMS).is_file():
+    if not (directory / SUMS).is_file():
         return
-    for number, line in enumerate(read_lines(folder / SUMS), 1):
+    for number, line in enumerate(read_lines(directory / SUMS), 1):
         digest, _, name = line.partition("  ")
         # the list may come from anybody: no file outside the directory
         if len(digest) != hashlib.sha256().digest_size * 2 or not name or Path(name).name != name or "\0" in name:
             raise InputError(
-                f"{folder / SUMS}, line {number}: expected SHA-256, two spaces and a file name; unpack "
+                f"{directory / SUMS}, line {number}: expected SHA-256, two spaces and a file name; unpack "
                 "the archive again"
             )
-        path = folder / name
+        path = directory / name
         if not is_regular_file(path):
             raise InputError(f"{path}: is missing; unpack the archive again")
         if sha256(path) != digest:
             raise InputError(
                 f"{path}: was changed after the archive was packed; unpack the archive again, or, if you changed "
                 f"it, remove its "
-                f"line from {folder / SUMS}"
+                f"line from {directory / SUMS}"
             )
 
 
-def read_ini(folder: Path) -> MosesIni:
+def read_ini(directory: Path) -> MosesIni:
     """Read the ``moses.ini`` of a system.
 
     Raises:
         InputError: as ``MosesIni.read``, or it is not a regular file.
     """
-    if not (folder / INI).is_file():
-        raise InputError(f"{folder / INI}: no such file; run the workflow again, or unpack the archive again")
-    return MosesIni.read(folder / INI)
+    if not (directory / INI).is_file():
+        raise InputError(f"{directory / INI}: no such file; run the workflow again, or unpack the archive again")
+    return MosesIni.read(directory / INI)
 
 
-def relative(file: str | Path, folder: str | Path) -> str:
+def relative(file: str | Path, directory: str | Path) -> str:
     """Return the path of a file relative to a directory."""
-    return os.path.relpath(file, folder)
+    return os.path.relpath(file, directory)
 
 
 EVIDENCE = 3
@@ -279,7 +279,7 @@ class System:
 
     def __init__(
         self,
-        folder: str | Path,
+        directory: str | Path,
         texts: Sequence[str] | None = None,
         device: str = "auto",
         threads: int = 1,
@@ -288,24 +288,24 @@ class System:
         """Load a system from its directory or archive.
 
         Args:
-            folder: the directory, an archive, or the address of one, see ``system_folder``.
+            directory: the directory, an archive, or the address of one, see ``system_directory``.
             texts: raw text; if given, the tables are filtered for it, and only this text can be translated.
             device: device for a neural LM, see ``load_model``.
             threads: number of threads.
             max_words: maximum number of words of a segment.
 
         Raises:
-            InputError: a file is missing or damaged, or is not the one that was packed; as ``system_folder``.
+            InputError: a file is missing or damaged, or is not the one that was packed; as ``system_directory``.
         """
-        self.folder = system_folder(folder)
-        check_sums(self.folder)
-        self.description = about = Description.read(self.folder)
+        self.directory = system_directory(directory)
+        check_sums(self.directory)
+        self.description = about = Description.read(self.directory)
         self.threads, self.device, self.max_words = threads, device, max_words
         cleaning = CleaningOptions(about.normalize, about.tokenize, about.escape, about.lowercase, keep_all=True)
         self._clean = Cleaner(about.source, cleaning)
         self._truecase = None if about.truecaser is None else Truecaser(self._file(about.truecaser))
         self._detokenize = Detokenizer(about.target, detruecase=about.truecaser is not None and not about.lowercase)
-        self.ini = read_ini(self.folder)
+        self.ini = read_ini(self.directory)
         if about.filtered:
             say(
                 f"warning: {about.name} contains phrase pairs for its dev and test sets only, and many words of "
@@ -324,11 +324,11 @@ class System:
         Raises:
             InputError: the file is missing or is not a regular file: reading a pipe or a device might never end.
         """
-        found = self.folder / path
+        found = self.directory / path
         if not is_regular_file(found):
             # Path.exists raises an exception for a name that is too long
             what = "is not a regular file" if os.path.exists(found) else "does not exist"  # noqa: PTH110
-            raise InputError(f"{self.folder / FILE}: refers to {found}, which {what}; run the workflow again")
+            raise InputError(f"{self.directory / FILE}: refers to {found}, which {what}; run the workflow again")
         return found
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:
@@ -548,7 +548,7 @@ class System:
 
             if not self.description.rnn:
                 raise InputError(
-                    f"{self.folder}: {self.description.name} has no RNN Encoder-Decoder; use a system with rnn"
+                    f"{self.directory}: {self.description.name} has no RNN Encoder-Decoder; use a system with rnn"
                 )
             path, *files = map(self._file, self.description.rnn)
             model, meta = load_network(path)

@@ -105,9 +105,9 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     states = open_states(runs, args)
     bleu = BatchBleu(references)
     results = []
-    for (path, folder), sharing in by_model(runs).items():
+    for (path, directory), sharing in by_model(runs).items():
         ini = MosesIni.read(path)
-        model = load_model(ini, sources, folder, args.threads, args.device, args.cslm_precision)
+        model = load_model(ini, sources, directory, args.threads, args.device, args.cslm_precision)
         decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
         for run in sharing:
             if len(runs) > 1:

@@ -208,7 +208,9 @@ class _Run:
             return
         pool = self._pool(start.size, len(state.iterations))
         if state.iterations:
-            say(f"resuming after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
+            say(
+                f"resuming after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.directory}"
+            )
         while _stop_reason(state.iterations, self._options) is None:
             self._ask_for_time()
             began = time.monotonic()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, write_json
-from rnnsmt.base.resuming import StateFolder, Stop
+from rnnsmt.base.resuming import StateDirectory, Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
 from rnnsmt.search import SearchOptions, decode
@@ -138,10 +138,12 @@ def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:
         raise InputError(
             "--seed, --output-ini, --output-history and --state-dir: give as many of each as there are runs"
         )
-    folders = _one_a_run("--model-dir", args.model_dir or [None], count)
+    directories = _one_a_run("--model-dir", args.model_dir or [None], count)
     inis = _one_a_run("--ini", args.ini, count)
     nested = _nested_of_runs(MosesIni.read(args.ini[0]), args.nested_ini, args.nested_columns, count)
-    of_each = zip(args.seed, inis, folders, args.output_ini, args.output_history, args.state_dir, nested, strict=True)
+    of_each = zip(
+        args.seed, inis, directories, args.output_ini, args.output_history, args.state_dir, nested, strict=True
+    )
     return [TuningRun(number, *values) for number, values in enumerate(of_each, 1)]
 
 
@@ -162,11 +164,11 @@ def open_states(runs: Sequence[TuningRun], args: argparse.Namespace) -> dict[str
         InputError: see ``TuningState``.
     """
     prints = {}
-    for (path, folder), sharing in by_model(runs).items():
-        common = fingerprint(args, MosesIni.read(path), folder)
+    for (path, directory), sharing in by_model(runs).items():
+        common = fingerprint(args, MosesIni.read(path), directory)
         for run in sharing:
             prints[run.state_dir] = common | {"--seed": str(run.seed)}
-    return {place: TuningState(place, prints[place]) for place in sorted(prints, key=StateFolder.is_finished)}
+    return {place: TuningState(place, prints[place]) for place in sorted(prints, key=StateDirectory.is_finished)}
 
 
 def _one_a_run(option: str, given: list[Any], runs: int) -> list[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path, checksum_of, open_binary, read_json, write_json
-from rnnsmt.base.resuming import StateFolder
+from rnnsmt.base.resuming import StateDirectory
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.nbest_pool import CandidateBatch
@@ -26,18 +26,18 @@ FORMAT = "rnnsmt-mert-1"
 class TuningState:
     """Checkpoint directory of one run."""
 
-    def __init__(self, folder: str | Path, fingerprint: Mapping[str, str]) -> None:
+    def __init__(self, directory: str | Path, fingerprint: Mapping[str, str]) -> None:
         """Open or create a checkpoint directory, and lock it.
 
         Raises:
             InputError: the directory holds the state of another run, or the state is damaged.
         """
-        self._state = StateFolder(folder, fingerprint)
-        self.folder = self._state.path
+        self._state = StateDirectory(directory, fingerprint)
+        self.directory = self._state.path
         self.iterations: list[dict[str, Any]] = []
         self.comparisons: list[dict[str, Any]] = []
         """Other decodings: ``weights`` and their ``dev_bleu``."""
-        self.path = self.folder / "state.json"
+        self.path = self.directory / "state.json"
         self._state.lock()
         self._state.clear_finished("state.json", "nbest-*.npz")
         if self.path.exists():
@@ -65,7 +65,7 @@ class TuningState:
 
     def save(self, iteration: Mapping[str, Any], batch: CandidateBatch) -> None:
         """Save a completed iteration and the candidates that it added to the pool."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         with atomic_path(self._batch_path(len(self.iterations))) as temporary, temporary.open("wb") as out:
             np.savez(out, features=batch.features, statistics=batch.statistics, sentences=batch.sentences)
         self.iterations.append(dict(iteration))
@@ -108,7 +108,7 @@ class TuningState:
 
     def _batch_path(self, number: int) -> Path:
         """Return the file of the candidates of an iteration, numbered from 0."""
-        return self.folder / f"nbest-{number + 1:03}.npz"
+        return self.directory / f"nbest-{number + 1:03}.npz"
 
 
 ITERATION = {"iteration": int, "dev_bleu": (int, float), "weights": list, "new_candidates": int}
@@ -154,7 +154,7 @@ Options for the end of the loop are left out, so that a run can be extended.
 """
 
 
-def fingerprint(args: argparse.Namespace, ini: MosesIni, folder: str | None) -> dict[str, str]:
+def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) -> dict[str, str]:
     """Return the inputs and options that the iterations of the runs of a model depend on, by option name.
 
     Input files are identified by their contents, not by their paths.
@@ -162,7 +162,7 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, folder: str | None) -> 
     Args:
         args: command-line arguments.
         ini: the model.
-        folder: directory given by --model-dir.
+        directory: directory given by --model-dir.
     """
     assert ini.path is not None
     found = {
@@ -173,6 +173,6 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, folder: str | None) -> 
         "--reference": content_hash(*args.reference),
     }
     for feature in ini.features:
-        if files := ini.located_files(feature, Path(folder) if folder else None):
+        if files := ini.located_files(feature, Path(directory) if directory else None):
             found[f"file of {feature.name}"] = " ".join(map(file_hash, files.values()))
     return found | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

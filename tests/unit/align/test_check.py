@@ -7,12 +7,12 @@ from rnnsmt.cli import main
 SOURCE, TARGET = "a b\nc\n\nd e f\n", "x\ny z\nw\nu v w\n"
 
 
-def check(folder, alignment: str, source: str = SOURCE, target: str = TARGET) -> int:
-    (folder / "s").write_text(source)
-    (folder / "t").write_text(target)
-    (folder / "a").write_text(alignment)
-    names = ["--source", folder / "s", "--target", folder / "t", "--alignment", folder / "a"]
-    return main(["align", "check", *map(str, names), "--output", str(folder / "out")])
+def check(directory, alignment: str, source: str = SOURCE, target: str = TARGET) -> int:
+    (directory / "s").write_text(source)
+    (directory / "t").write_text(target)
+    (directory / "a").write_text(alignment)
+    names = ["--source", directory / "s", "--target", directory / "t", "--alignment", directory / "a"]
+    return main(["align", "check", *map(str, names), "--output", str(directory / "out")])
 
 
 def test_good_alignment_is_written_sorted_and_without_doubles(tmp_path):

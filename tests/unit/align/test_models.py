@@ -34,10 +34,10 @@ from rnnsmt.align.word_classes import word_classes
 from rnnsmt.base.kernels.numbers import ONE
 
 
-def bitext_of(folder, source: list[str], target: list[str]) -> Bitext:
-    (folder / "s").write_text("".join(line + "\n" for line in source))
-    (folder / "t").write_text("".join(line + "\n" for line in target))
-    return read_bitext(folder / "s", folder / "t")
+def bitext_of(directory, source: list[str], target: list[str]) -> Bitext:
+    (directory / "s").write_text("".join(line + "\n" for line in source))
+    (directory / "t").write_text("".join(line + "\n" for line in target))
+    return read_bitext(directory / "s", directory / "t")
 
 
 def toy(pairs: int = 300, seed: int = 1) -> tuple[list[str], list[str]]:

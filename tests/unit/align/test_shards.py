@@ -16,7 +16,7 @@ SENTENCES = 60
 
 @pytest.fixture
 def text(tmp_path, monkeypatch) -> Path:
-    """A folder with a text in ten blocks: pairs of words that only one part has, sentences too long for Model 4."""
+    """A directory with a text in ten blocks: pairs of words that only one part has, sentences too long for Model 4."""
     monkeypatch.setattr(direction, "_LEAST_BLOCK", 6)
     draw = random.Random(1)
     lines = [[draw.randint(1, 30) + k // 2 for _ in range(draw.randint(0, 9))] for k in range(SENTENCES)]
@@ -26,47 +26,56 @@ def text(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def cut(folder: Path, aligner: str, parts: int, *more: str, way: str = "forward") -> Path:
-    names = ["--source", str(folder / "s"), "--target", str(folder / "t"), "--aligner", aligner, "--direction", way]
-    shutil.rmtree(folder / "parts", ignore_errors=True)
-    arguments = ["align", "cut", *names, "--parts", str(parts), "--output-dir", str(folder / "parts"), *more]
+def cut(directory: Path, aligner: str, parts: int, *more: str, way: str = "forward") -> Path:
+    names = [
+        "--source",
+        str(directory / "s"),
+        "--target",
+        str(directory / "t"),
+        "--aligner",
+        aligner,
+        "--direction",
+        way,
+    ]
+    shutil.rmtree(directory / "parts", ignore_errors=True)
+    arguments = ["align", "cut", *names, "--parts", str(parts), "--output-dir", str(directory / "parts"), *more]
     assert main(arguments) == 0
-    return folder / "parts"
+    return directory / "parts"
 
 
-def count(folder: Path, done: int, part: str, *more: str) -> int:
-    files = ["--part", str(folder / f"part.{part}.npz"), "--parameters", str(folder / f"parameters.{done}.npz")]
-    return main(["align", "count", *files, "--output", str(folder / f"counts.{done}.{part}.npz"), *more])
+def count(directory: Path, done: int, part: str, *more: str) -> int:
+    files = ["--part", str(directory / f"part.{part}.npz"), "--parameters", str(directory / f"parameters.{done}.npz")]
+    return main(["align", "count", *files, "--output", str(directory / f"counts.{done}.{part}.npz"), *more])
 
 
-def gather(folder: Path, done: int, *more: str, counts: str = "*") -> int:
+def gather(directory: Path, done: int, *more: str, counts: str = "*") -> int:
     files = [
         "--corpus",
-        str(folder / "corpus.npz"),
+        str(directory / "corpus.npz"),
         "--counts",
-        *map(str, sorted(folder.glob(f"counts.{done}.{counts}"))),
+        *map(str, sorted(directory.glob(f"counts.{done}.{counts}"))),
     ]
     return main(["align", *more[:1], *files, *more[1:]])
 
 
-def estimate(folder: Path, done: int, counts: str = "*") -> int:
-    files = ["--parameters", str(folder / f"parameters.{done}.npz")]
-    output = ["--output", str(folder / f"parameters.{done + 1}.npz")]
-    return gather(folder, done, "estimate", *files, *output, counts=counts)
+def estimate(directory: Path, done: int, counts: str = "*") -> int:
+    files = ["--parameters", str(directory / f"parameters.{done}.npz")]
+    output = ["--output", str(directory / f"parameters.{done + 1}.npz")]
+    return gather(directory, done, "estimate", *files, *output, counts=counts)
 
 
-def align(folder: Path, aligner: str, parts: int, *more: str, way: str = "forward") -> tuple[bytes, bytes]:
+def align(directory: Path, aligner: str, parts: int, *more: str, way: str = "forward") -> tuple[bytes, bytes]:
     """The links, and the lexical probabilities before the last pass."""
-    passes = cut(folder, aligner, parts, *more, way=way)
+    passes = cut(directory, aligner, parts, *more, way=way)
     last = PASSES_OF[aligner] - 1
     for done in range(last + 1):
         for number in range(1, parts + 1):
             assert count(passes, done, f"{number}-of-{parts}") == 0
         if done < last:
             assert estimate(passes, done) == 0
-    assert gather(passes, last, "links", "--output", str(folder / "links.gz")) == 0
+    assert gather(passes, last, "links", "--output", str(directory / "links.gz")) == 0
     with np.load(passes / f"parameters.{last}.npz") as saved:
-        return (folder / "links.gz").read_bytes(), saved["t"].tobytes()
+        return (directory / "links.gz").read_bytes(), saved["t"].tobytes()
 
 
 def test_the_rules_know_how_many_passes_there_are():
@@ -90,8 +99,8 @@ def test_the_same_links_for_any_number_of_parts(text, aligner, way, more):
 
 def test_a_part_has_its_own_text_and_word_pairs(text):
     """Ten blocks of six sentences: the first of three parts has three."""
-    folder = cut(text, "fast_align", 3)
-    with np.load(folder / "corpus.npz") as corpus, np.load(folder / "part.1-of-3.npz") as part:
+    directory = cut(text, "fast_align", 3)
+    with np.load(directory / "corpus.npz") as corpus, np.load(directory / "part.1-of-3.npz") as part:
         assert len(part["given_offsets"]) == len(part["generated_offsets"]) == 3 * 6 + 1
         lines = [(text / name).read_text().splitlines()[:18] for name in ("s", "t")]
         pairs = {(e, f) for source, target in zip(*lines, strict=True) for e in source.split() for f in target.split()}
@@ -101,20 +110,20 @@ def test_a_part_has_its_own_text_and_word_pairs(text):
 
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_the_same_counts_again_and_with_threads(text, threads):
-    folder = cut(text, "hmm", 2)
-    assert count(folder, 0, "1-of-2") == 0
-    before = (folder / "counts.0.1-of-2.npz").read_bytes()
-    assert count(folder, 0, "1-of-2", "--threads", threads) == 0
-    assert (folder / "counts.0.1-of-2.npz").read_bytes() == before
+    directory = cut(text, "hmm", 2)
+    assert count(directory, 0, "1-of-2") == 0
+    before = (directory / "counts.0.1-of-2.npz").read_bytes()
+    assert count(directory, 0, "1-of-2", "--threads", threads) == 0
+    assert (directory / "counts.0.1-of-2.npz").read_bytes() == before
 
 
 def test_files_that_do_not_belong_together(text, capsys):
-    folder = cut(text, "fast_align", 2)
+    directory = cut(text, "fast_align", 2)
     other = text / "other"
-    folder.rename(other)
-    folder = cut(text, "fast_align", 2, "--max-pairs", "700")
+    directory.rename(other)
+    directory = cut(text, "fast_align", 2, "--max-pairs", "700")
     for number in (1, 2):
-        assert count(folder, 0, f"{number}-of-2") == 0
+        assert count(directory, 0, f"{number}-of-2") == 0
     capsys.readouterr()
 
     def refused(code: int) -> str:
@@ -123,29 +132,29 @@ def test_files_that_do_not_belong_together(text, capsys):
         assert error.count("\n") == 1
         return error
 
-    assert "--counts: shard 2 of 2 is missing" in refused(estimate(folder, 0, "1-*"))
-    assert not (folder / "parameters.1.npz").exists()
-    assert estimate(folder, 0) == 0
-    assert count(folder, 1, "1-of-2") == 0
-    shutil.copy(folder / "counts.1.1-of-2.npz", folder / "counts.0.1-of-2.npz")
+    assert "--counts: shard 2 of 2 is missing" in refused(estimate(directory, 0, "1-*"))
+    assert not (directory / "parameters.1.npz").exists()
+    assert estimate(directory, 0) == 0
+    assert count(directory, 1, "1-of-2") == 0
+    shutil.copy(directory / "counts.1.1-of-2.npz", directory / "counts.0.1-of-2.npz")
     capsys.readouterr()
-    assert "counts.0.1-of-2.npz: was not written in iteration 1 of this alignment" in refused(estimate(folder, 0))
-    shutil.copy(other / "parameters.0.npz", folder)
-    assert "parameters.0.npz: was written for a different alignment" in refused(count(folder, 0, "1-of-2"))
-    shutil.copy(folder / "corpus.npz", folder / "parameters.0.npz")
-    assert "parameters.0.npz: was written by a different alignment step" in refused(count(folder, 0, "1-of-2"))
-    (folder / "part.2-of-2.npz").write_bytes((folder / "part.2-of-2.npz").read_bytes()[:-30])
-    assert "part.2-of-2.npz: damaged" in refused(count(folder, 1, "2-of-2"))
-    assert "part.3-of-2.npz: no such file" in refused(count(folder, 1, "3-of-2"))
+    assert "counts.0.1-of-2.npz: was not written in iteration 1 of this alignment" in refused(estimate(directory, 0))
+    shutil.copy(other / "parameters.0.npz", directory)
+    assert "parameters.0.npz: was written for a different alignment" in refused(count(directory, 0, "1-of-2"))
+    shutil.copy(directory / "corpus.npz", directory / "parameters.0.npz")
+    assert "parameters.0.npz: was written by a different alignment step" in refused(count(directory, 0, "1-of-2"))
+    (directory / "part.2-of-2.npz").write_bytes((directory / "part.2-of-2.npz").read_bytes()[:-30])
+    assert "part.2-of-2.npz: damaged" in refused(count(directory, 1, "2-of-2"))
+    assert "part.3-of-2.npz: no such file" in refused(count(directory, 1, "3-of-2"))
 
 
 def test_nothing_is_counted_after_the_last_pass(text, capsys):
-    folder = cut(text, "fast_align", 1)
+    directory = cut(text, "fast_align", 1)
     for done in range(PASSES_OF["fast_align"]):
-        assert count(folder, done, "1-of-1") == 0
-        assert estimate(folder, done) == 0
+        assert count(directory, done, "1-of-1") == 0
+        assert estimate(directory, done) == 0
     capsys.readouterr()
-    assert count(folder, 5, "1-of-1") == 2
+    assert count(directory, 5, "1-of-1") == 2
     assert "parameters.5.npz: contains the parameters of the last iteration" in capsys.readouterr().err
 
 

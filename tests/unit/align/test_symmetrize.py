@@ -125,16 +125,16 @@ def test_equals_the_twin_of_symal(forward, reverse):
 
 
 def test_equals_atools_on_multi30k(moses_fixture, tmp_path):
-    folder = moses_fixture / "align"
+    directory = moses_fixture / "align"
     output = tmp_path / "aligned"
     directions = [
         "--forward",
-        str(folder / "fast_align.forward.xz"),
+        str(directory / "fast_align.forward.xz"),
         "--reverse",
-        str(folder / "fast_align.reverse.xz"),
+        str(directory / "fast_align.reverse.xz"),
     ]
     assert main(["align", "symmetrize", *directions, "--output", str(output)]) == 0
-    expected = lzma.decompress((folder / "atools.grow-diag-final-and.xz").read_bytes()).decode().splitlines()
+    expected = lzma.decompress((directory / "atools.grow-diag-final-and.xz").read_bytes()).decode().splitlines()
     ours = output.read_text().splitlines()
     assert len(ours) == len(expected) == 29_000
     assert [set(line.split()) for line in ours] == [set(line.split()) for line in expected]

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from rnnsmt.align import bitext, training
-from rnnsmt.base.resuming import StateFolder, Stop
+from rnnsmt.base.resuming import StateDirectory, Stop
 from rnnsmt.cli import main
 
 
-def options(folder, *more: str) -> list[str]:
-    names = ["--source", str(folder / "s"), "--target", str(folder / "t"), "--output", str(folder / "out.gz")]
+def options(directory, *more: str) -> list[str]:
+    names = ["--source", str(directory / "s"), "--target", str(directory / "t"), "--output", str(directory / "out.gz")]
     return ["align", "words", *names, *([] if "--direction" in more else ["--direction", "forward"]), *more]
 
 
-def words(folder, source: bytes, target: bytes, *more: str) -> int:
-    (folder / "s").write_bytes(source)
-    (folder / "t").write_bytes(target)
-    return main(options(folder, *more))
+def words(directory, source: bytes, target: bytes, *more: str) -> int:
+    (directory / "s").write_bytes(source)
+    (directory / "t").write_bytes(target)
+    return main(options(directory, *more))
 
 
 def test_same_bytes_again_and_with_threads_and_without_the_end_of_the_last_line(tmp_path):
@@ -159,7 +159,7 @@ def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
     clock, asked = [0.0], []
     monkeypatch.setattr(training.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(Stop, "asked", lambda _, ahead: asked.append(ahead) or False)
-    state = training.AlignmentState(StateFolder(tmp_path / "state", {}), 1e9, Stop(None))
+    state = training.AlignmentState(StateDirectory(tmp_path / "state", {}), 1e9, Stop(None))
     clock[0] = 1000.0
     assert state.load() == (0, {})
     clock[0] = 1010.0

@@ -23,7 +23,7 @@ from rnnsmt.networks.devices import set_up_device
 from rnnsmt.rnn.model import load_model_of
 from rnnsmt.rnn.pairs import Pairs
 
-from ..rnn.test_proposals import folder  # noqa: F401
+from ..rnn.test_proposals import directory  # noqa: F401
 
 
 def blobs(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ REFERENCE = ["p q r s t", "p q r s t u", "p q r s t u v", "p q r s t u v w"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     (tmp_path / "source").write_text("\n".join(SOURCE) + "\n")
     (tmp_path / "reference").write_text("\n".join(REFERENCE) + "\n")
     (tmp_path / "right").write_text("\n".join(REFERENCE) + "\n")
@@ -25,16 +25,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def curves(folder: Path, *more: str) -> int:
-    files = f"--reference {folder}/reference --source {folder}/source --rank-text {folder}/text --groups 2"
-    outputs = f"--output {folder}/p.png {folder}/p.svg --output-json {folder}/p.json"
+def curves(directory: Path, *more: str) -> int:
+    files = f"--reference {directory}/reference --source {directory}/source --rank-text {directory}/text --groups 2"
+    outputs = f"--output {directory}/p.png {directory}/p.svg --output-json {directory}/p.json"
     return main(["analysis", "bleu-curves", *files.split(), *outputs.split(), *more])
 
 
-def test_bleu_of_groups_of_sentences(folder: Path) -> None:
-    systems = ["--system", "good", f"{folder}/right", "--system", "other", f"{folder}/half", f"{folder}/right"]
-    assert curves(folder, *systems) == 0
-    by_length, by_rank = json.loads((folder / "p.json").read_text()).values()
+def test_bleu_of_groups_of_sentences(directory: Path) -> None:
+    systems = ["--system", "good", f"{directory}/right", "--system", "other", f"{directory}/half", f"{directory}/right"]
+    assert curves(directory, *systems) == 0
+    by_length, by_rank = json.loads((directory / "p.json").read_text()).values()
     assert by_length["good"] == [
         {"mean": 1.5, "sentences": 2, "bleu": [100.0]},
         {"mean": 3.5, "sentences": 2, "bleu": [100.0]},
@@ -42,9 +42,9 @@ def test_bleu_of_groups_of_sentences(folder: Path) -> None:
     assert [point["bleu"] for point in by_length["other"]] == [[100.0, 100.0], [0.0, 100.0]]
     # a has rank 1, b 2, c 3, and d, which the text does not have, 4
     assert [point["mean"] for point in by_rank["good"]] == [(1 + 1.5) / 2, (2 + 2.5) / 2]
-    first = (folder / "p.png").read_bytes(), (folder / "p.svg").read_bytes()
-    assert curves(folder, *systems) == 0
-    assert first == ((folder / "p.png").read_bytes(), (folder / "p.svg").read_bytes())
+    first = (directory / "p.png").read_bytes(), (directory / "p.svg").read_bytes()
+    assert curves(directory, *systems) == 0
+    assert first == ((directory / "p.png").read_bytes(), (directory / "p.svg").read_bytes())
 
 
 def test_ranks_and_groups() -> None:
@@ -67,10 +67,10 @@ def test_ranks_and_groups() -> None:
         (["--system", "a", "{0}/right", "--output", "{0}/p.pdf"], ".png or .svg"),
     ],
 )
-def test_curves_refuse(folder: Path, capsys: pytest.CaptureFixture[str], change: list[str], said: str) -> None:
-    assert curves(folder, *(word.format(folder) for word in change)) == 2
-    assert said.format(folder) in capsys.readouterr().err
-    assert not (folder / "p.json").exists()
+def test_curves_refuse(directory: Path, capsys: pytest.CaptureFixture[str], change: list[str], said: str) -> None:
+    assert curves(directory, *(word.format(directory) for word in change)) == 2
+    assert said.format(directory) in capsys.readouterr().err
+    assert not (directory / "p.json").exists()
 
 
 def test_principal_components_are_those_of_the_covariance() -> None:

@@ -32,7 +32,7 @@ TABLE = [(0.5, 3.0), (0.25, 1.0), (1.0, 12.0), (0.125, 1.0)]
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def directory(tmp_path) -> Path:
     for name, value in (("rnn", RNN), ("cslm", CSLM), ("mert", MERT)):
         (tmp_path / f"{name}.json").write_text(json.dumps(value))
     lines = [f"s{k} ||| t{k} ||| 0.9 0.8 {p} 0.7 ||| 0-0 ||| 20 30 {n}" for k, (p, n) in enumerate(TABLE)]
@@ -42,25 +42,25 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def commands(folder: Path) -> dict[str, list[str]]:
-    scores = [str(folder / "1.npy"), str(folder / "2.npy")]
+def commands(directory: Path) -> dict[str, list[str]]:
+    scores = [str(directory / "1.npy"), str(directory / "2.npy")]
     return {
-        "rnn": ["learning-curve", "--history", str(folder / "rnn.json"), "--title", "RNN"],
-        "cslm": ["learning-curve", "--history", str(folder / "cslm.json")],
-        "mert": ["mert-curves", "--history", *(f"{name}={folder}/mert.json" for name in ("baseline", "rnn", "rnn"))],
-        "scatter": ["score-scatter", "--phrase-table", str(folder / "table.txt"), "--scores", *scores],
+        "rnn": ["learning-curve", "--history", str(directory / "rnn.json"), "--title", "RNN"],
+        "cslm": ["learning-curve", "--history", str(directory / "cslm.json")],
+        "mert": ["mert-curves", "--history", *(f"{name}={directory}/mert.json" for name in ("baseline", "rnn", "rnn"))],
+        "scatter": ["score-scatter", "--phrase-table", str(directory / "table.txt"), "--scores", *scores],
     }
 
 
 @pytest.mark.parametrize("figure", ["rnn", "cslm", "mert", "scatter"])
-def test_pictures_are_drawn_alike_every_time(folder, figure):
+def test_pictures_are_drawn_alike_every_time(directory, figure):
     for number in (1, 2):
-        outputs = [str(folder / f"{number}.{kind}") for kind in ("png", "svg")]
-        assert main(["analysis", *commands(folder)[figure], "--output", *outputs]) == 0
-    assert (folder / "1.png").read_bytes().startswith(b"\x89PNG")
-    assert "<svg" in (folder / "1.svg").read_text()
+        outputs = [str(directory / f"{number}.{kind}") for kind in ("png", "svg")]
+        assert main(["analysis", *commands(directory)[figure], "--output", *outputs]) == 0
+    assert (directory / "1.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (directory / "1.svg").read_text()
     for kind in ("png", "svg"):
-        assert (folder / f"1.{kind}").read_bytes() == (folder / f"2.{kind}").read_bytes()
+        assert (directory / f"1.{kind}").read_bytes() == (directory / f"2.{kind}").read_bytes()
 
 
 def test_both_networks_as_perplexity():
@@ -71,15 +71,15 @@ def test_both_networks_as_perplexity():
     assert points([{"epoch": 1}, {"train perplexity": 3.0}], ("train",)) == []
 
 
-def test_the_held_out_perplexity_of_what_is_kept_is_said(folder, capsys):
-    assert main(["analysis", *commands(folder)["cslm"], "--output", str(folder / "a.png")]) == 0
+def test_the_held_out_perplexity_of_what_is_kept_is_said(directory, capsys):
+    assert main(["analysis", *commands(directory)["cslm"], "--output", str(directory / "a.png")]) == 0
     assert "held-out perplexity 52.5," in capsys.readouterr().err
 
 
-def test_a_sample_holds_both_scores_of_the_same_lines(folder):
-    scores = [str(folder / "1.npy"), str(folder / "2.npy")]
+def test_a_sample_holds_both_scores_of_the_same_lines(directory):
+    scores = [str(directory / "1.npy"), str(directory / "2.npy")]
     for size in (2, 3, 99):
-        found = draw_sample(str(folder / "table.txt"), scores, size, 3)
+        found = draw_sample(str(directory / "table.txt"), scores, size, 3)
         assert (len(found.table), found.lines) == (min(size, 4), 4)
         for table, network, count in zip(found.table, found.network, found.counts, strict=True):
             line = round(-network) - 1
@@ -87,9 +87,9 @@ def test_a_sample_holds_both_scores_of_the_same_lines(folder):
             assert count == TABLE[line][1]
 
 
-def test_a_sample_depends_on_its_seed(folder):
-    scores = [str(folder / "1.npy"), str(folder / "2.npy")]
-    drawn = {tuple(draw_sample(str(folder / "table.txt"), scores, 2, seed).network) for seed in range(20)}
+def test_a_sample_depends_on_its_seed(directory):
+    scores = [str(directory / "1.npy"), str(directory / "2.npy")]
+    drawn = {tuple(draw_sample(str(directory / "table.txt"), scores, 2, seed).network) for seed in range(20)}
     assert len(drawn) > 3
 
 
@@ -108,14 +108,14 @@ def test_a_sample_depends_on_its_seed(folder):
         ("scatter", {"table.txt": "a ||| b ||| 1 1 nan 1\n" * 4}, "'nan' is not a score"),
     ],
 )
-def test_refusals(folder, capsys, monkeypatch, figure, change, sentence):
-    monkeypatch.chdir(folder)
-    command = ["analysis", *commands(folder)[figure], "--output", "a.png"]
+def test_refusals(directory, capsys, monkeypatch, figure, change, sentence):
+    monkeypatch.chdir(directory)
+    command = ["analysis", *commands(directory)[figure], "--output", "a.png"]
     for name, value in change.items():
         if name.startswith("--"):
             command += [name, value]
         else:
-            (folder / name).write_text(value)
+            (directory / name).write_text(value)
     assert main(command) == 2
     assert sentence in capsys.readouterr().err
-    assert not list(folder.glob("a.*"))
+    assert not list(directory.glob("a.*"))

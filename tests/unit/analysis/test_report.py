@@ -54,7 +54,7 @@ COMPARISON = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """What a small run left."""
     (tmp_path / "logs/rnn").mkdir(parents=True)
     for name, line in (
@@ -75,9 +75,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write(folder: Path, *more: str) -> int:
+def write(directory: Path, *more: str) -> int:
     files = {"table": "t.json", "provenance": "p.json", "logs": "logs", "output": "page.html"}
-    return main(["analysis", "report", *(f"--{name}={folder}/{file}" for name, file in files.items()), *more])
+    return main(["analysis", "report", *(f"--{name}={directory}/{file}" for name, file in files.items()), *more])
 
 
 class Reader(HTMLParser):
@@ -103,17 +103,17 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def read(folder: Path) -> Reader:
+def read(directory: Path) -> Reader:
     reader = Reader()
-    reader.feed((folder / "page.html").read_text())
+    reader.feed((directory / "page.html").read_text())
     assert reader.open == []
     return reader
 
 
-def test_everything_is_on_the_page(folder):
+def test_everything_is_on_the_page(directory):
     more = ["--figures", "mert.svg", "--maps", "words.json", "--comparisons", "test.json"]
-    assert write(folder, *(part if part.startswith("--") else f"{folder}/{part}" for part in more)) == 0
-    page = read(folder)
+    assert write(directory, *(part if part.startswith("--") else f"{directory}/{part}" for part in more)) == 0
+    page = read(directory)
     for said in ("20.50", "± 0.25", "+0.50", "p 0.0004", "+0.57", "a <i> & b", "t '", "rnn score", "22.0", "1,234"):
         assert said in page.text, said
     assert "rnn +0.00" not in page.text
@@ -121,42 +121,42 @@ def test_everything_is_on_the_page(folder):
     for address in page.addresses:
         assert address.startswith(("#", "data:")), address
         assert not address.startswith("#") or address[1:] in page.ids
-    assert not re.search(r"(src|href)=.?https?:", (folder / "page.html").read_text())
+    assert not re.search(r"(src|href)=.?https?:", (directory / "page.html").read_text())
     scripts = re.findall(
-        r'<script type="application/json" id="(\w+)">(.*?)</script>', (folder / "page.html").read_text()
+        r'<script type="application/json" id="(\w+)">(.*?)</script>', (directory / "page.html").read_text()
     )
     found = {name: json.loads(text) for name, text in scripts}
     assert found["mapdata"][0]["labels"] == ["it's", "</script>"]
     assert found["provenance"]["rnn/test"][0]["files"] == [["a.output", "abc"], ["table.gz", ""]]
 
 
-def test_other_metrics_stand_below_the_table(folder):
+def test_other_metrics_stand_below_the_table(directory):
     """Those that the table has, with differences, intervals and p; of one run without intervals."""
-    assert write(folder) == 0
-    assert "Other metrics" not in read(folder).text
+    assert write(directory) == 0
+    assert "Other metrics" not in read(directory).text
     scores = {"chrf": 70.125, "chrf_sd": 0.25, "ter": 30.5}
     tested = {"ter_diff_baseline": -0.75, "ter_low_baseline": -1.25, "ter_high_baseline": -0.25}
     rows = [ROW | scores, RNN | scores | tested | {"ter_p_strict_baseline": 0.0123}]
     for runs, shown in ((2, True), (1, False)):
         content = {"rows": [row | {"runs": runs} for row in rows], "contrasts": []}
-        (folder / "t.json").write_text(json.dumps(content))
-        assert write(folder) == 0
-        text = read(folder).text
+        (directory / "t.json").write_text(json.dumps(content))
+        assert write(directory) == 0
+        text = read(directory).text
         assert "Other metrics: chrF, TER" in text
         assert all(said in text for said in ("70.12 ± 0.25", "30.50", "-0.75", "p 0.012"))
         assert ("-1.25 to -0.25" in text) == shown
 
 
-def test_a_run_without_networks_has_a_page_too(folder):
-    assert write(folder) == 0
-    assert "Maps" not in read(folder).text
+def test_a_run_without_networks_has_a_page_too(directory):
+    assert write(directory) == 0
+    assert "Maps" not in read(directory).text
 
 
-def test_the_keyboard_and_a_screen_reader_reach_everything(folder):
+def test_the_keyboard_and_a_screen_reader_reach_everything(directory):
     """One main part; what scrolls can be focused and has a name of its own; a picture says what it is."""
     more = ["--maps", "words.json", "--comparisons", "test.json"]
-    assert write(folder, *(part if part.startswith("--") else f"{folder}/{part}" for part in more)) == 0
-    page = (folder / "page.html").read_text()
+    assert write(directory, *(part if part.startswith("--") else f"{directory}/{part}" for part in more)) == 0
+    page = (directory / "page.html").read_text()
     assert page.count("<main>") == page.count("<header>") == 1
     boxes = re.findall(r'<div class="scroll"[^>]*>', page)
     named = [
@@ -168,8 +168,8 @@ def test_the_keyboard_and_a_screen_reader_reach_everything(folder):
     assert all('role="img"' in canvas for canvas in re.findall(r"<canvas[^>]*>", page))
 
 
-def test_costs_are_those_of_the_logs(folder):
-    stages, jobs = costs(folder / "logs")
+def test_costs_are_those_of_the_logs(directory):
+    stages, jobs = costs(directory / "logs")
     assert stages == [Cost("rnn score", 2, 2.0, 22.0, 1234.0), Cost("translate", 1, 4.0, 3.0, 10.0)]
     assert jobs == [
         Cost("rnn/a", 1, 1.5, 20.5, 1234.0),
@@ -178,26 +178,26 @@ def test_costs_are_those_of_the_logs(folder):
     ]
 
 
-def test_the_heading_says_which_run_it_is(folder):
-    assert write(folder) == 0
-    page = read(folder)
+def test_the_heading_says_which_run_it_is(directory):
+    assert write(directory) == 0
+    page = read(directory)
     assert page.text.count("Report: en → de") == 2, "title and heading"
     assert re.search(r"Parallel text: train, more; dev: val; \d{4}-\d\d-\d\d \d\d:\d\d", page.text)
     assert heading({}, 0.0)[0] == "Report"
 
 
-def test_what_came_out_stands_first_in_words(folder):
+def test_what_came_out_stands_first_in_words(directory):
     """The highest system with its effect, then the verdict of Table 1; neither dev nor other sets are mixed in."""
     better = CONTRAST | {"p_strict": 0.01, "low": 0.25, "high": 0.75}
     contrasts = [better, CONTRAST | {"without": "cslm"}, better | {"test_set": "other"}]
     other = [row | {"test_set": "other", "p_strict": None} for row in (ROW | {"bleu": 22.5}, RNN)]
     dev = [row | {"test_set": name, "bleu": 99.0} for name in ("dev", "val") for row in (ROW, RNN)]
     rows = [*dev, ROW, RNN, *other]
-    (folder / "t.json").write_text(
+    (directory / "t.json").write_text(
         json.dumps({"rows": rows, "contrasts": [one | {"paper_difference": None} for one in contrasts]})
     )
-    assert write(folder, "--figures", f"{folder}/mert.svg") == 0
-    page = (folder / "page.html").read_text()
+    assert write(directory, "--figures", f"{directory}/mert.svg") == 0
+    page = (directory / "page.html").read_text()
     said = [" ".join(unescape(text).split()) for text in re.findall(r'<p class="said">(.*?)</p>', page, re.S)]
     start = "In words (p strict below 0.05 or not; 95 % intervals): better: RNN added to Baseline (+0.25 to +0.75)"
     assert said == [
@@ -211,7 +211,7 @@ def test_what_came_out_stands_first_in_words(folder):
     ]
     assert places == sorted(places)
     assert page.count('<div class="scroll" role="img"') == 2
-    read(folder)
+    read(directory)
 
 
 def test_the_highest_system():
@@ -225,24 +225,24 @@ def test_the_highest_system():
     )
 
 
-def test_wide_figures_have_a_line_to_themselves(folder):
+def test_wide_figures_have_a_line_to_themselves(directory):
     for size, is_wide in (("576 900", False), ("576.5 100", True)):
-        (folder / "a.svg").write_text(f'<svg width="1pt" viewBox="0 0 {size}" version="1.1"></svg>')
-        assert picture_of(str(folder / "a.svg"))["is_wide"] == is_wide
+        (directory / "a.svg").write_text(f'<svg width="1pt" viewBox="0 0 {size}" version="1.1"></svg>')
+        assert picture_of(str(directory / "a.svg"))["is_wide"] == is_wide
 
 
-def test_dev_alone_is_summed_up(folder):
-    (folder / "t.json").write_text(json.dumps({"rows": [row | {"test_set": "dev"} for row in (ROW, RNN)]}))
-    assert write(folder) == 0
-    assert "dev: Highest BLEU: RNN, 21.00" in read(folder).text
+def test_dev_alone_is_summed_up(directory):
+    (directory / "t.json").write_text(json.dumps({"rows": [row | {"test_set": "dev"} for row in (ROW, RNN)]}))
+    assert write(directory) == 0
+    assert "dev: Highest BLEU: RNN, 21.00" in read(directory).text
 
 
-def test_one_run_speaks_of_no_noise_between_runs(folder):
+def test_one_run_speaks_of_no_noise_between_runs(directory):
     single = {"runs": 1, "bleu_sd": None, "p_strict": None, "paper_bleu": None, "bleu_runs": [20.5]}
     contrast = CONTRAST | {"paper_difference": None, "p_strict": None}
-    (folder / "t.json").write_text(json.dumps({"rows": [ROW | single, RNN | single], "contrasts": [contrast]}))
-    assert write(folder) == 0
-    text = read(folder).text
+    (directory / "t.json").write_text(json.dumps({"rows": [ROW | single, RNN | single], "contrasts": [contrast]}))
+    assert write(directory) == 0
+    text = read(directory).text
     assert "difference to the baseline. dev is the text" in text
     assert "one tuning run, so nothing here says how much another run would differ" in text
     assert "Every system was tuned once, so that no difference can be told from the variation between" in text
@@ -251,9 +251,9 @@ def test_one_run_speaks_of_no_noise_between_runs(folder):
         assert word not in text
 
 
-def test_the_sets_of_the_published_figures_are_named(folder):
-    assert write(folder) == 0
-    assert "dev newstest2012+2013, test newstest2014" in " ".join(read(folder).text.split())
+def test_the_sets_of_the_published_figures_are_named(directory):
+    assert write(directory) == 0
+    assert "dev newstest2012+2013, test newstest2014" in " ".join(read(directory).text.split())
 
 
 def test_provenance_of_a_cell():
@@ -261,22 +261,22 @@ def test_provenance_of_a_cell():
     assert (run["seed"], run["best iteration"], run["weights"]) == (2, 3, {"LM0": [0.12346]})
 
 
-def test_refusals(folder, capsys):
-    (folder / "mert.svg").write_text("no picture")
-    assert write(folder, "--figures", f"{folder}/mert.svg") == 2
+def test_refusals(directory, capsys):
+    (directory / "mert.svg").write_text("no picture")
+    assert write(directory, "--figures", f"{directory}/mert.svg") == 2
     assert "not an SVG file; create it again" in capsys.readouterr().err
-    (folder / "t.json").write_text("{")
-    assert write(folder) == 2
-    assert not (folder / "page.html").exists()
+    (directory / "t.json").write_text("{")
+    assert write(directory) == 2
+    assert not (directory / "page.html").exists()
 
 
-def test_a_comparison_may_say_less(folder):
+def test_a_comparison_may_say_less(directory):
     """Without details and model, and of a sentence whose other translation the system could not have made."""
     little = {name: value for name, value in COMPARISON.items() if name not in ("decided", "exchanged pairs")}
     (example,) = COMPARISON["examples"]["Largest gains"]
     for kept in ((), ("source", "pairs")):
         some = {name: example[name] for name in ("sentence", "gain", "reference", "texts", *kept)}
         content = little | {"groups": {}, "examples": {"Largest gains": [some], "Largest losses": []}}
-        (folder / "test.json").write_text(json.dumps(content))
-        assert write(folder, "--comparisons", f"{folder}/test.json") == 0
-        assert "+12.3" in read(folder).text
+        (directory / "test.json").write_text(json.dumps(content))
+        assert write(directory, "--comparisons", f"{directory}/test.json") == 0
+        assert "+12.3" in read(directory).text

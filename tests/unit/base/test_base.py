@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rnnsmt.base import io
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter, track
-from rnnsmt.base.resuming import StateFolder
+from rnnsmt.base.resuming import StateDirectory
 from rnnsmt.cli import main
 from rnnsmt.stages import PACKAGES, STAGES
 
@@ -148,7 +148,7 @@ def test_an_endless_line_stops_the_reading(tmp_path, monkeypatch):
         list(io.read_lines(path))
 
 
-def test_missing_files_and_folders(tmp_path):
+def test_missing_files_and_directories(tmp_path):
     with pytest.raises(io.InputError, match="no such file"):
         list(io.read_lines(tmp_path / "a.gz"))
     with pytest.raises(io.InputError, match="is a directory"):
@@ -285,16 +285,16 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path):
     assert other.exists()
 
 
-def test_two_processes_have_their_own_scratch_folders(tmp_path):
-    """A stage that outlived its workflow goes on undisturbed by the next one; when it is killed, its folder goes."""
+def test_two_processes_have_their_own_scratch_directories(tmp_path):
+    """A stage that outlived its workflow goes on undisturbed by the next one; when it is killed, its directory goes."""
     code = f"""
 import sys
-from rnnsmt.base.io import scratch_folder
-with scratch_folder({str(tmp_path / "new" / "out")!r}) as folder:
-    (folder / "spool").write_text("first")
-    print(folder, flush=True)
+from rnnsmt.base.io import scratch_directory
+with scratch_directory({str(tmp_path / "new" / "out")!r}) as directory:
+    (directory / "spool").write_text("first")
+    print(directory, flush=True)
     sys.stdin.readline()
-    assert (folder / "spool").read_text() == "first"
+    assert (directory / "spool").read_text() == "first"
     print("undisturbed", flush=True)
     sys.stdin.readline()
 """
@@ -304,7 +304,7 @@ with scratch_folder({str(tmp_path / "new" / "out")!r}) as folder:
     try:
         theirs = Path(child.stdout.readline().strip())
         for _ in range(2):
-            with io.scratch_folder(tmp_path / "new" / "out") as ours:
+            with io.scratch_directory(tmp_path / "new" / "out") as ours:
                 assert ours != theirs
                 assert not list(ours.iterdir())
                 (ours / "spool").write_text("second")
@@ -317,40 +317,40 @@ with scratch_folder({str(tmp_path / "new" / "out")!r}) as folder:
         child.kill()
         child.wait()
     assert theirs.exists()
-    with io.scratch_folder(tmp_path / "new" / "out"):
+    with io.scratch_directory(tmp_path / "new" / "out"):
         assert not theirs.exists()
     assert not list((tmp_path / "new").iterdir())
 
 
-def test_scratch_folders_on_a_local_disk(tmp_path, monkeypatch):
-    """The environment names it, with other variables; outputs of one name in two folders are two things."""
+def test_scratch_directories_on_a_local_disk(tmp_path, monkeypatch):
+    """The environment names it, with other variables; outputs of one name in two directories are two things."""
     (tmp_path / "local").mkdir()
     monkeypatch.setenv("DISK", str(tmp_path / "local"))
     monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK")
-    with io.scratch_folder(tmp_path / "a" / "out") as first, io.scratch_folder(tmp_path / "b" / "out") as second:
+    with io.scratch_directory(tmp_path / "a" / "out") as first, io.scratch_directory(tmp_path / "b" / "out") as second:
         assert {first.parent, second.parent} == {tmp_path / "local"}
         assert first != second
     assert not list((tmp_path / "local").iterdir())
     assert not (tmp_path / "a").exists()
     monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK/none")
-    with pytest.raises(InputError, match="local/none is not a directory"), io.scratch_folder(tmp_path / "out"):
+    with pytest.raises(InputError, match="local/none is not a directory"), io.scratch_directory(tmp_path / "out"):
         pass
 
 
-def test_no_scratch_folder_below_a_file(tmp_path):
+def test_no_scratch_directory_below_a_file(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="is a file, not a directory"), io.scratch_folder(tmp_path / "file" / "out"):
+    with pytest.raises(InputError, match="is a file, not a directory"), io.scratch_directory(tmp_path / "file" / "out"):
         pass
 
 
-# folders for states
+# directories for states
 
 
 def test_only_finished_states_are_replaced(tmp_path, capsys):
     """With other settings an interrupted job is refused, a finished one starts over."""
     (tmp_path / "state.json").write_text("{}")
-    before = StateFolder(tmp_path, {"epochs": 3, "text": "a" * 64})
-    changed = StateFolder(tmp_path, {"epochs": 4, "text": "b" * 64})
+    before = StateDirectory(tmp_path, {"epochs": 3, "text": "a" * 64})
+    changed = StateDirectory(tmp_path, {"epochs": 4, "text": "b" * 64})
     changed.clear_finished("state.json")
     with pytest.raises(InputError, match=r"changed: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
         changed.check(before.fingerprint)
@@ -364,11 +364,11 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     assert "in this directory had different settings; starting again; changed: epochs" in capsys.readouterr().err
 
 
-def test_what_a_killed_process_left_in_a_state_folder_goes(tmp_path):
+def test_what_a_killed_process_left_in_a_state_directory_goes(tmp_path):
     """On another node too; a state may have gigabytes, and a job goes on wherever there is room."""
     (tmp_path / ".tmp-another-node-17-passes.npz").write_text("half")
     (tmp_path / "passes.npz").write_text("whole")
-    StateFolder(tmp_path, {}).lock()
+    StateDirectory(tmp_path, {}).lock()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "passes.npz"]
 
 

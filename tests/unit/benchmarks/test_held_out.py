@@ -110,10 +110,10 @@ def test_archive_gives_the_same_figures_without_texts(held_out, tmp_path):
         (tmp_path / "work/random1" / path).write_text(text)
     rows = ((5, 4, 3, 2, 5, 4, 3, 2, 5), (1, 1, 0, 0, 2, 1, 0, 0, 2), (1, 0, 0, 0, 1, 0, 0, 0, 1))
     for system in ("baseline", "rnn"):
-        folder = tmp_path / f"work/random1/none/results/systems/{system}/run1"
-        folder.mkdir(parents=True)
+        directory = tmp_path / f"work/random1/none/results/systems/{system}/run1"
+        directory.mkdir(parents=True)
         summed = tuple(map(sum, zip(*rows, strict=True)))
-        write_score(folder / "test.bleu.json", Score(system, "test", 1, 3, 1, summed, None, None, rows))
+        write_score(directory / "test.bleu.json", Score(system, "test", 1, 3, 1, summed, None, None, rows))
     archive = tmp_path / "scores.tar.xz"
     held_out.archive(argparse.Namespace(split=[str(tmp_path / "work/random1")], output=str(archive)))
     with tarfile.open(archive) as tar:

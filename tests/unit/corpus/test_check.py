@@ -32,11 +32,11 @@ def corpora(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check(folder: Path, capsys: pytest.CaptureFixture[str], *options: str, **files: tuple[str, str]) -> list[dict]:
+def check(directory: Path, capsys: pytest.CaptureFixture[str], *options: str, **files: tuple[str, str]) -> list[dict]:
     """Return the findings of `corpus check --json`; the exit status agrees with them."""
     files = {"train": ("train.en", "train.fr"), "dev": ("dev.en", "dev.fr"), "test": ("test.en", "test.fr")} | files
     roles = {"train": "bitext", "dev": "dev", "test": "test"}
-    entries = [f"{name}={roles[name]}={folder / one}={folder / other}" for name, (one, other) in files.items()]
+    entries = [f"{name}={roles[name]}={directory / one}={directory / other}" for name, (one, other) in files.items()]
     try:
         status = main(["corpus", "check", "--json", "--corpus", *entries, *options])
     except SystemExit as stopped:

@@ -99,8 +99,8 @@ def fetch(output: Path, url: str, sha256: str, *mirrors: str) -> int:
     return main(["corpus", "fetch", *words, *(options if mirrors else [])])
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 @pytest.mark.parametrize("sha256", [SUM, SUM.upper(), "none"])

@@ -19,13 +19,13 @@ from rnnsmt.search.source_text import MAX_WORDS
 
 
 class Workplace:
-    """A folder with the stage in it."""
+    """A directory with the stage in it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
 
     def file(self, name: str, content: bytes | str) -> Path:
-        path = self.folder / name
+        path = self.directory / name
         raw = content.encode() if isinstance(content, str) else content
         if path.suffix == ".gz":
             raw = gzip.compress(raw)
@@ -40,22 +40,22 @@ class Workplace:
         return self.run(self.file("s.en", source), self.file("t.fr", target), *options)
 
     def run(self, source: Path, target: Path | None, *options: str) -> int:
-        words = ["corpus", "prepare", "--source", str(source), "--output-source", str(self.folder / "o.en")]
+        words = ["corpus", "prepare", "--source", str(source), "--output-source", str(self.directory / "o.en")]
         if target:
-            words += ["--target", str(target), "--output-target", str(self.folder / "o.fr")]
-        return main([*words, "--report", str(self.folder / "r.json"), *options])
+            words += ["--target", str(target), "--output-target", str(self.directory / "o.fr")]
+        return main([*words, "--report", str(self.directory / "r.json"), *options])
 
     @property
     def source(self) -> list[str]:
-        return (self.folder / "o.en").read_bytes().decode().split("\n")[:-1]
+        return (self.directory / "o.en").read_bytes().decode().split("\n")[:-1]
 
     @property
     def target(self) -> list[str]:
-        return (self.folder / "o.fr").read_bytes().decode().split("\n")[:-1]
+        return (self.directory / "o.fr").read_bytes().decode().split("\n")[:-1]
 
     @property
     def report(self) -> dict:
-        return json.loads((self.folder / "r.json").read_text(encoding="utf-8"))
+        return json.loads((self.directory / "r.json").read_text(encoding="utf-8"))
 
     def rejected(self) -> dict[str, tuple[int, list[int]]]:
         return {reason: (count["lines"], count["first"]) for reason, count in self.report["rejected"].items()}
@@ -64,7 +64,7 @@ class Workplace:
         return {reason: count["first"] for reason, count in self.report["repaired"].items()}
 
     def nothing_written(self, *inputs: str) -> bool:
-        return sorted(path.name for path in self.folder.iterdir()) == sorted(inputs)
+        return sorted(path.name for path in self.directory.iterdir()) == sorted(inputs)
 
 
 def described(path: Path) -> dict:
@@ -83,7 +83,7 @@ def test_tokenises_and_counts(work: Workplace) -> None:
     assert work.source == ["It &apos;s the boat &apos;s mast ."]
     assert work.target == ["C&apos; est le mât du bateau : &quot; l&apos; ancre &quot; !"]
     assert work.report == {
-        "inputs": [described(work.folder / "s.en"), described(work.folder / "t.fr")],
+        "inputs": [described(work.directory / "s.en"), described(work.directory / "t.fr")],
         "lines": 1,
         "kept": 1,
         "tokens": [7, 12],
@@ -105,9 +105,9 @@ def test_switches(work: Workplace) -> None:
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 def test_compression_and_markup_without_a_suffix(work: Workplace, pack: Callable[[bytes], bytes]) -> None:
-    (work.folder / "a.en").write_bytes(pack(b"<refset><doc><seg>One.</seg><seg>Two.</seg></doc></refset>"))
-    (work.folder / "a.fr").write_bytes(pack(b"Un.\nDeux.\n"))
-    assert work.run(work.folder / "a.en", work.folder / "a.fr") == 0
+    (work.directory / "a.en").write_bytes(pack(b"<refset><doc><seg>One.</seg><seg>Two.</seg></doc></refset>"))
+    (work.directory / "a.fr").write_bytes(pack(b"Un.\nDeux.\n"))
+    assert work.run(work.directory / "a.en", work.directory / "a.fr") == 0
     assert work.source == ["One .", "Two ."]
     assert work.target == ["Un .", "Deux ."]
 
@@ -130,8 +130,15 @@ def test_output_compressed_is_the_same_every_time(work: Workplace) -> None:
     work.file("a", "One.\n")
     outputs = []
     for _ in range(2):
-        out = work.folder / "o.gz"
-        words = ["--source", str(work.folder / "a"), "--output-source", str(out), "--report", str(work.folder / "r")]
+        out = work.directory / "o.gz"
+        words = [
+            "--source",
+            str(work.directory / "a"),
+            "--output-source",
+            str(out),
+            "--report",
+            str(work.directory / "r"),
+        ]
         assert main(["corpus", "prepare", *words]) == 0
         outputs.append(out.read_bytes())
         out.unlink()
@@ -148,7 +155,7 @@ def test_tokenised_text_stays_as_it_is(work: Workplace, multi30k_tok: Path) -> N
     )
     for side in ("en", "fr"):
         raw = lzma.decompress((multi30k_tok / f"val.{side}.xz").read_bytes())
-        assert (work.folder / f"o.{side}").read_bytes() == b"\n".join(b" ".join(x.split()) for x in raw.split(b"\n"))
+        assert (work.directory / f"o.{side}").read_bytes() == b"\n".join(b" ".join(x.split()) for x in raw.split(b"\n"))
     assert work.report["repaired"] == {}
 
 
@@ -261,8 +268,8 @@ def test_length_options(work: Workplace) -> None:
 
 def test_one_side_alone(work: Workplace) -> None:
     target = work.file("m.fr", "L'eau.\n\n")
-    out = work.folder / "o.fr"
-    words = ["--target", str(target), "--output-target", str(out), "--report", str(work.folder / "r.json")]
+    out = work.directory / "o.fr"
+    words = ["--target", str(target), "--output-target", str(out), "--report", str(work.directory / "r.json")]
     assert main(["corpus", "prepare", *words]) == 0
     assert work.target == ["L&apos; eau ."]
     assert work.report["tokens"] == [3]
@@ -276,11 +283,11 @@ def test_at_most_twenty_line_numbers_per_reason(work: Workplace) -> None:
 def test_processes_change_nothing(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "".join(f"It's line {i}.\n" if i % 7 else "\n" for i in range(500))
     assert work.pair(source, source) == 0
-    one = [(work.folder / name).read_bytes() for name in ("o.en", "o.fr", "r.json")]
+    one = [(work.directory / name).read_bytes() for name in ("o.en", "o.fr", "r.json")]
     small = lambda make, items, threads: map_chunks(make, items, threads, 13)  # noqa: E731
     monkeypatch.setattr("rnnsmt.corpus.preparation.map_chunks", small)
     assert work.pair(source, source, "--threads", "3") == 0
-    assert [(work.folder / name).read_bytes() for name in ("o.en", "o.fr", "r.json")] == one
+    assert [(work.directory / name).read_bytes() for name in ("o.en", "o.fr", "r.json")] == one
 
 
 SGM = """<?xml version="1.0" encoding="UTF-8"?>
@@ -358,9 +365,9 @@ def test_refused_with_one_sentence(
     work: Workplace, capsys: pytest.CaptureFixture[str], files: dict[str, bytes], options: list[str], message: str
 ) -> None:
     for name, content in files.items():
-        (work.folder / name).write_bytes(content)
+        (work.directory / name).write_bytes(content)
     names = [*files, "t"][:2]
-    assert work.run(work.folder / names[0], work.folder / names[1], *options) == 2
+    assert work.run(work.directory / names[0], work.directory / names[1], *options) == 2
     lines = capsys.readouterr().err.strip().split("\n")
     assert len(lines) == 1, lines
     assert lines[0].startswith("rnnsmt corpus prepare: error: ")
@@ -494,7 +501,7 @@ def test_an_endless_test_line_is_refused(
 def test_wrong_options(
     work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
 ) -> None:
-    monkeypatch.chdir(work.folder)
+    monkeypatch.chdir(work.directory)
     for name in "ac":
         work.file(name, "x\n")
     assert main(["corpus", "prepare", *words, "--report", "r.json"]) == 2

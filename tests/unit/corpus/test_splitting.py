@@ -49,7 +49,7 @@ def test_an_index_finds_what_a_comparison_with_all_finds(sentences: list[list[st
     assert sorted(index.similar(asked)) == [(n, value) for n, value in exact if value >= threshold]
 
 
-def bitext(folder: Path, pairs: int = 400) -> list[tuple[str, str]]:
+def bitext(directory: Path, pairs: int = 400) -> list[tuple[str, str]]:
     """Random pairs, some repeated, some that share a side, some that differ in one word, some that are unusable."""
     source = random.Random(5)
     rows = [(sentence(source), sentence(source)) for _ in range(pairs)]
@@ -64,19 +64,19 @@ def bitext(folder: Path, pairs: int = 400) -> list[tuple[str, str]]:
     lines = [(" ".join(one).capitalize() + ".", " ".join(other)) for one, other in rows]
     for number, side in enumerate(("en", "fr")):
         text = "".join(f"{line[number]}\n" for line in lines).encode()
-        (folder / f"all.{side}").write_bytes(text + (b"\xff\n\n" if side == "en" else b"bad\nempty\n"))
+        (directory / f"all.{side}").write_bytes(text + (b"\xff\n\n" if side == "en" else b"bad\nempty\n"))
     return lines
 
 
-def split(folder: Path, *options: str, output: str = "out") -> int:
-    files = ["--source", str(folder / "all.en"), "--target", str(folder / "all.fr")]
-    outputs = ["--output-dir", str(folder / output), "--report", str(folder / "report.json")]
+def split(directory: Path, *options: str, output: str = "out") -> int:
+    files = ["--source", str(directory / "all.en"), "--target", str(directory / "all.fr")]
+    outputs = ["--output-dir", str(directory / output), "--report", str(directory / "report.json")]
     return main(["corpus", "split", *files, "--dev", "30", "--test", "40", *outputs, *options])
 
 
-def parts(folder: Path, output: str = "out") -> dict[str, list[tuple[str, ...]]]:
+def parts(directory: Path, output: str = "out") -> dict[str, list[tuple[str, ...]]]:
     def lines(name: str, lang: str) -> list[str]:
-        path = folder / output / f"{name}.{lang}"
+        path = directory / output / f"{name}.{lang}"
         raw = path.read_bytes() if path.exists() else gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes())
         return raw.decode().splitlines()
 

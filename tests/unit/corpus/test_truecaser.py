@@ -25,8 +25,8 @@ TEXT = [
 ]
 
 
-def train(folder: Path, lines: list[str]) -> Path:
-    text, model = folder / "text", folder / "model"
+def train(directory: Path, lines: list[str]) -> Path:
+    text, model = directory / "text", directory / "model"
     text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     assert main(["corpus", "train-truecaser", "--input", str(text), "--output-model", str(model)]) == 0
     return model

@@ -25,9 +25,9 @@ def archive(path: Path, mode: str) -> Path:
                 out.writestr(name, content)
         return path
     with tarfile.open(path, mode) as out:
-        folder = tarfile.TarInfo("training")
-        folder.type = tarfile.DIRTYPE
-        out.addfile(folder)
+        directory = tarfile.TarInfo("training")
+        directory.type = tarfile.DIRTYPE
+        out.addfile(directory)
         for name, content in FILES.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)

@@ -40,11 +40,11 @@ def random_model(sizes, seed=1):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A model with the exact softmax and the same one as if trained self-normalised."""
-    folder = tmp_path_factory.mktemp("cslm")
+    directory = tmp_path_factory.mktemp("cslm")
     model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for name, normalised in (("exact.pt", False), ("bare.pt", True)):
-        save_model(folder / name, model, VOCABULARY, normalised, 5, {"seed": 1})
-    return folder
+        save_model(directory / name, model, VOCABULARY, normalised, 5, {"seed": 1})
+    return directory
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +56,11 @@ def twin(files):
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """Sizes with remainders in every product, more classes than a block of columns."""
-    folder = tmp_path_factory.mktemp("large")
+    directory = tmp_path_factory.mktemp("large")
     words = [f"w{i}" for i in range(2500)]
     model = random_model(CslmSizes(len(words) + 3, 7, 33, 107, 53), 2)
-    save_model(folder / "m.pt", model, Vocabulary(words), False, 0, {})
-    return folder / "m.pt"
+    save_model(directory / "m.pt", model, Vocabulary(words), False, 0, {})
+    return directory / "m.pt"
 
 
 def requests(scorer, number, contexts, seed=1):

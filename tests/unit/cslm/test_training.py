@@ -37,9 +37,9 @@ SIZES = ["--projection", "8", "--hidden-1", "16", "--hidden-2", "12", "--batch",
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def directory(tmp_path_factory):
     """A toy language: subject, verb and object agree, everything else is chance; some words occur once."""
-    folder = tmp_path_factory.mktemp("toy")
+    directory = tmp_path_factory.mktemp("toy")
     rng = np.random.default_rng(1)
     kinds = [["le", "chat", "voit"], ["la", "vache", "mange"], ["les", "chiens", "cherchent"]]
     lines = []
@@ -47,26 +47,26 @@ def folder(tmp_path_factory):
         article, noun, verb = kinds[rng.integers(3)]
         rest = [f"o{rng.integers(9)}" for _ in range(rng.integers(0, 3))]
         lines.append(" ".join([article, noun, verb, *rest, *([f"rare{number}"] if number % 40 == 0 else [])]))
-    (folder / "text").write_text("".join(f"{line}\n" for line in [*lines, "", lines[0]]))
+    (directory / "text").write_text("".join(f"{line}\n" for line in [*lines, "", lines[0]]))
     words = sorted({word for line in lines for word in line.split()})
-    Vocabulary([word for word in words if word != "o8"]).write(folder / "vocab")
-    assert main(prepare_line(folder, folder / "ids")) == 0
-    return folder
+    Vocabulary([word for word in words if word != "o8"]).write(directory / "vocab")
+    assert main(prepare_line(directory, directory / "ids")) == 0
+    return directory
 
 
 @pytest.fixture(scope="module")
-def text(folder):
-    return Text.open(folder / "ids")
+def text(directory):
+    return Text.open(directory / "ids")
 
 
-def prepare_line(folder, out, text="text", vocabulary="vocab"):
-    files = ["--input", folder / text, "--vocabulary", folder / vocabulary, "--output-dir", out]
+def prepare_line(directory, out, text="text", vocabulary="vocab"):
+    files = ["--input", directory / text, "--vocabulary", directory / vocabulary, "--output-dir", out]
     return [str(part) for part in ["cslm", "prepare", *files]]
 
 
-def command_line(folder, out, *options):
+def command_line(directory, out, *options):
     files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
-    base = ["cslm", "train", "--text", folder / "ids", "--preset", "demo", *SIZES]
+    base = ["cslm", "train", "--text", directory / "ids", "--preset", "demo", *SIZES]
     return [str(part) for part in [*base, *files, *options]]
 
 
@@ -77,15 +77,15 @@ def outputs(out):
 # text
 
 
-def test_prepare(folder, text):
-    lines = [line.split() for line in (folder / "text").read_text().splitlines()]
-    vocabulary = Vocabulary.read(folder / "vocab")
+def test_prepare(directory, text):
+    lines = [line.split() for line in (directory / "text").read_text().splitlines()]
+    vocabulary = Vocabulary.read(directory / "vocab")
     expected = [i for line in lines if line for i in vocabulary.ids(line, eos=True)]
     assert text.words.dtype == np.int32
     assert text.words.tolist() == expected
     assert isinstance(text.words, np.memmap)
     assert text.offsets.tolist() == [0, *np.cumsum([len(line) + 1 for line in lines if line])]
-    figures = json.loads((folder / "ids" / "text.json").read_text())
+    figures = json.loads((directory / "ids" / "text.json").read_text())
     assert (figures["sentences"], figures["empty lines"], figures["classes"]) == (701, 1, len(vocabulary))
     assert figures["unknown words"] == expected.count(UNK) > 0
     distinct = {word for line in lines for word in line} - set(vocabulary.words)
@@ -93,26 +93,26 @@ def test_prepare(folder, text):
     assert figures["words"] == len(expected) - 701
 
 
-def test_prepare_again_gives_the_same_bytes(folder, tmp_path):
-    assert main(prepare_line(folder, tmp_path)) == 0
-    for path in (folder / "ids").iterdir():
+def test_prepare_again_gives_the_same_bytes(directory, tmp_path):
+    assert main(prepare_line(directory, tmp_path)) == 0
+    for path in (directory / "ids").iterdir():
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
 
 
-def test_prepare_with_a_shortlist_of_its_own(folder, tmp_path, capfd):
-    base = ["cslm", "prepare", "--input", str(folder / "text"), "--output-dir", str(tmp_path / "ids")]
+def test_prepare_with_a_shortlist_of_its_own(directory, tmp_path, capfd):
+    base = ["cslm", "prepare", "--input", str(directory / "text"), "--output-dir", str(tmp_path / "ids")]
     assert main([*base, "--vocab-size", "5"]) == 0
-    counts = Counter((folder / "text").read_text().split())
+    counts = Counter((directory / "text").read_text().split())
     assert Text.open(tmp_path / "ids").vocabulary.words[2:-1] == sorted(counts, key=lambda w: (-counts[w], w))[:3]
     assert main([*base, "--vocab-size", "2"]) == 2
     assert "must be at least 3" in capfd.readouterr().err
     (tmp_path / "bitext").write_text("o8 o8 o8 n1 n1 v2\n")
     assert main([*base, "--vocab-size", "4", "--vocabulary-text", str(tmp_path / "bitext")]) == 0
     assert Text.open(tmp_path / "ids").vocabulary.words[2:-1] == ["o8", "n1"]
-    vocabulary = ["--vocabulary", str(folder / "vocab"), "--vocabulary-text", str(tmp_path / "bitext")]
+    vocabulary = ["--vocabulary", str(directory / "vocab"), "--vocabulary-text", str(tmp_path / "bitext")]
     assert main([*base, *vocabulary]) == 2
     assert "--vocabulary-text: requires --vocab-size" in capfd.readouterr().err
-    for both in (["--vocab-size", "5", "--vocabulary", str(folder / "vocab")], []):
+    for both in (["--vocab-size", "5", "--vocabulary", str(directory / "vocab")], []):
         with pytest.raises(SystemExit):
             main([*base, *both])
 
@@ -142,15 +142,15 @@ def test_unigrams_of_words_that_training_has_not_are_those_of_unknown_words(text
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
-def test_learns_the_toy_language(folder, tmp_path, capfd, device):
+def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     options = ["--epochs", "8", "--learning-rate", "0.01", "--device", device]
-    assert main(command_line(folder, tmp_path, *options)) == 0
+    assert main(command_line(directory, tmp_path, *options)) == 0
     history = json.loads((tmp_path / "h.json").read_text())
     curve = [row["validation perplexity"] for row in history["curve"]]
     assert curve[-1] < curve[0] < history["unigram perplexity"]
     assert min(curve) == history["validation perplexity"] < 5
     assert history["curve"][history["kept epoch"] - 1]["validation perplexity"] == min(curve)
-    assert history["validation ngrams"] == len(Text.open(folder / "ids")) // 10
+    assert history["validation ngrams"] == len(Text.open(directory / "ids")) // 10
     log = capfd.readouterr().err
     for said in ("n-grams/s", "at most", "validation", "unigrams", "epoch 8"):
         assert said in log
@@ -216,12 +216,12 @@ def test_words_of_the_validation_alone_are_unknown_there(text):
     assert (contexts == NULL).any()
 
 
-def test_self_normalised_models_say_so(folder, text, tmp_path):
+def test_self_normalised_models_say_so(directory, text, tmp_path):
     for alpha in ("0", "0.1"):
-        assert main(command_line(folder, tmp_path / alpha, "--epochs", "1", "--self-normalised", alpha)) == 0
+        assert main(command_line(directory, tmp_path / alpha, "--epochs", "1", "--self-normalised", alpha)) == 0
         trained = load_model(tmp_path / alpha / "m.pt")
         assert trained.self_normalised == (alpha != "0")
-        assert trained.vocabulary.words == Text.open(folder / "ids").vocabulary.words
+        assert trained.vocabulary.words == Text.open(directory / "ids").vocabulary.words
         contexts = contexts_at(text.words, np.arange(len(text)), trained.model.sizes.context, text.vocabulary.eos)
         log_sum = torch.logsumexp(trained.model.logits(torch.from_numpy(contexts)), 1).mean().item()
         assert (abs(log_sum) < 1e-2) == (alpha != "0"), "centred after the training"
@@ -383,13 +383,13 @@ def test_interrupted_is_uninterrupted(text, tmp_path, settings):
 
 
 @pytest.mark.slow
-def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
+def test_killed_and_terminated_runs_end_like_a_quiet_one(directory, tmp_path):
     options = ["--epochs", "8"]
-    assert main(command_line(folder, tmp_path / "quiet", *options)) == 0
+    assert main(command_line(directory, tmp_path / "quiet", *options)) == 0
     broken = tmp_path / "broken"
 
     def start(*more):
-        command = [sys.executable, "-m", "rnnsmt", *command_line(folder, broken, *options, *more)]
+        command = [sys.executable, "-m", "rnnsmt", *command_line(directory, broken, *options, *more)]
         return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
     def wait_for(process, words):
@@ -411,19 +411,19 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     assert not (broken / "m.pt").exists()
     assert "stopped by SIGTERM" in said
     assert "run the same command again to resume" in said
-    assert main(command_line(folder, broken, *options)) == 0
+    assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
     # a finished run that is asked for again only writes its files
     (broken / "m.pt").unlink()
-    assert main(command_line(folder, broken, *options)) == 0
+    assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
 
 
 @pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
-def test_time_limit(folder, tmp_path, capfd, sigint, handler):
+def test_time_limit(directory, tmp_path, capfd, sigint, handler):
     sigint(handler)
     with pytest.raises(SystemExit) as stopped:
-        main(command_line(folder, tmp_path, "--time-limit", "0.001"))
+        main(command_line(directory, tmp_path, "--time-limit", "0.001"))
     assert stopped.value.code == 75
     assert "before the time limit after 1 updates, checkpoint saved" in capfd.readouterr().err
     assert (tmp_path / "state" / "state.pt").exists()
@@ -431,7 +431,7 @@ def test_time_limit(folder, tmp_path, capfd, sigint, handler):
 
 
 @pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
-def test_ctrl_c_saves_unless_it_is_ignored(folder, tmp_path, monkeypatch, sigint, handler, code):
+def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sigint, handler, code):
     original = CslmTrainer.step
 
     def step(self):
@@ -442,7 +442,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(folder, tmp_path, monkeypatch, sigint
     monkeypatch.setattr(CslmTrainer, "step", step)
     sigint(handler)
     try:
-        ended = main(command_line(folder, tmp_path, "--epochs", "1"))
+        ended = main(command_line(directory, tmp_path, "--epochs", "1"))
     except SystemExit as stopped:
         ended = stopped.code
     assert ended == code
@@ -465,28 +465,28 @@ def refused(capfd, stage, *said):
     ("content", "said"),
     [("", "contains no words"), ("\n \n", "contains no words"), (b"le\n\xff\n", "not UTF-8")],
 )
-def test_bad_texts(folder, tmp_path, capfd, content, said):
+def test_bad_texts(directory, tmp_path, capfd, content, said):
     (tmp_path / "text").write_bytes(content if isinstance(content, bytes) else content.encode())
     command = prepare_line(tmp_path, tmp_path / "ids")
-    command[command.index("--vocabulary") + 1] = str(folder / "vocab")
+    command[command.index("--vocabulary") + 1] = str(directory / "vocab")
     assert main(command) == 2
     refused(capfd, "prepare", str(tmp_path / "text"), said)
     assert not list((tmp_path / "ids").iterdir())
 
 
-def test_bad_vocabularies(folder, tmp_path, capfd):
+def test_bad_vocabularies(directory, tmp_path, capfd):
     for content, said in (("le\nla\n", "does not begin with"), ("<null>\n<unk>\nle\nle\n</s>\n", "duplicate word")):
         (tmp_path / "vocab").write_text(content)
-        command = prepare_line(folder, tmp_path / "ids")
+        command = prepare_line(directory, tmp_path / "ids")
         command[command.index("--vocabulary") + 1] = str(tmp_path / "vocab")
         assert main(command) == 2
         refused(capfd, "prepare", said)
         assert not (tmp_path / "ids").exists()
 
 
-def test_text_folders_that_do_not_fit(folder, tmp_path, capfd):
+def test_text_directories_that_do_not_fit(directory, tmp_path, capfd):
     def spoil(name, content):
-        assert main(prepare_line(folder, tmp_path / "ids")) == 0
+        assert main(prepare_line(directory, tmp_path / "ids")) == 0
         if content is None:
             (tmp_path / "ids" / name).unlink()
         else:
@@ -495,7 +495,7 @@ def test_text_folders_that_do_not_fit(folder, tmp_path, capfd):
         assert main(command_line(tmp_path, tmp_path)) == 2
         refused(capfd, "train", "ids")
 
-    words = (folder / "ids" / "words.npy").read_bytes()
+    words = (directory / "ids" / "words.npy").read_bytes()
     other = b"<null>\n<unk>\nle\n</s>\n"
     for name, content in (
         ("text.json", None), ("text.json", b"{}"), ("text.json", b"x"), ("text.json", b"[]"), ("words.npy", None),
@@ -507,34 +507,34 @@ def test_text_folders_that_do_not_fit(folder, tmp_path, capfd):
     refused(capfd, "train", "no such file")
 
 
-def test_other_settings_are_refused(folder, tmp_path, capfd):
-    assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
+def test_other_settings_are_refused(directory, tmp_path, capfd):
+    assert main(command_line(directory, tmp_path, "--epochs", "1")) == 0
     before = (tmp_path / "state" / "state.pt").read_bytes()
     (tmp_path / "state" / "finished.json").unlink()  # as if it had been interrupted
     for options in (["--epochs", "2"], ["--seed", "2"], ["--hidden-1", "17"], ["--self-normalised", "0.1"]):
-        assert main(command_line(folder, tmp_path, "--epochs", "1", *options)) == 2
+        assert main(command_line(directory, tmp_path, "--epochs", "1", *options)) == 2
         refused(capfd, "train", f"{options[0].strip('-').replace('-', '_')} (was", "remove", "to start over")
     assert (tmp_path / "state" / "state.pt").read_bytes() == before
     state = tmp_path / "state" / "state.pt"
     for damaged in (before[: len(before) // 2], b"", b"nonsense" * 100):
         state.write_bytes(damaged)
-        assert main(command_line(folder, tmp_path, "--epochs", "1")) == 2
+        assert main(command_line(directory, tmp_path, "--epochs", "1")) == 2
         refused(capfd, "train", "state.pt: cannot be read", "to start over")
 
 
-def test_a_finished_training_gives_way_to_other_settings(folder, tmp_path, capfd):
-    assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
-    assert main(command_line(folder, tmp_path, "--epochs", "2")) == 0
+def test_a_finished_training_gives_way_to_other_settings(directory, tmp_path, capfd):
+    assert main(command_line(directory, tmp_path, "--epochs", "1")) == 0
+    assert main(command_line(directory, tmp_path, "--epochs", "2")) == 0
     assert "starting again; changed: epochs (was 1, is 2)" in capfd.readouterr().err
     assert len(json.loads((tmp_path / "h.json").read_text())["curve"]) == 2
 
 
-def test_another_text_is_refused(folder, tmp_path, capfd):
-    assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
+def test_another_text_is_refused(directory, tmp_path, capfd):
+    assert main(command_line(directory, tmp_path, "--epochs", "1")) == 0
     (tmp_path / "state" / "finished.json").unlink()
     (tmp_path / "text").write_text("le chat voit\n" * 30)
     command = prepare_line(tmp_path, tmp_path / "ids")
-    command[command.index("--vocabulary") + 1] = str(folder / "vocab")
+    command[command.index("--vocabulary") + 1] = str(directory / "vocab")
     assert main(command) == 0
     assert main(command_line(tmp_path, tmp_path, "--epochs", "1")) == 2
     refused(capfd, "train", "changed: text;")
@@ -550,15 +550,15 @@ def test_another_text_is_refused(folder, tmp_path, capfd):
         ["--clip", "0"], ["--seed", "-1"],
     ],
 )  # fmt: skip
-def test_impossible_options(folder, tmp_path, capfd, options):
-    assert main(command_line(folder, tmp_path, *options)) == 2
+def test_impossible_options(directory, tmp_path, capfd, options):
+    assert main(command_line(directory, tmp_path, *options)) == 2
     refused(capfd, "train", " ".join(options).removesuffix(".0"), "must" if "1.5" not in options else "at most 1")
     assert not list(tmp_path.iterdir())
 
 
-def test_not_a_number(folder, tmp_path, capfd):
+def test_not_a_number(directory, tmp_path, capfd):
     options = ["--epochs", "30", "--learning-rate", "1e38", "--save-every", "0", "--clip", "1e38"]
-    assert main(command_line(folder, tmp_path, *options)) == 2
+    assert main(command_line(directory, tmp_path, *options)) == 2
     refused(capfd, "train", "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.pt").exists()
     state = tmp_path / "state" / "state.pt"

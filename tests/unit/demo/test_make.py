@@ -19,9 +19,9 @@ HELD_OUT = ["dev.en", "dev.fr", "test.en", "test.fr"]
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("demo")
-    assert main(["demo", "make", "--output-dir", str(folder), "--seed", "1", "--scale", "0.1"]) == 0
-    return folder
+    directory = tmp_path_factory.mktemp("demo")
+    assert main(["demo", "make", "--output-dir", str(directory), "--seed", "1", "--scale", "0.1"]) == 0
+    return directory
 
 
 def test_the_text_does_not_depend_on_the_threads(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_bad_scale(tmp_path: Path, capsys: pytest.CaptureFixture[str], scale: st
     assert not (tmp_path / "d").exists()
 
 
-def test_output_folder_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_directory_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "d").write_text("")
     assert main(["demo", "make", "--output-dir", str(tmp_path / "d"), "--scale", "0.01"]) == 2
     assert len(capsys.readouterr().err.strip().split("\n")) == 1

@@ -37,14 +37,22 @@ def comet(monkeypatch):
     return package
 
 
-def run(folder: Path, *options: str, model: str = "model.ckpt") -> dict:
+def run(directory: Path, *options: str, model: str = "model.ckpt") -> dict:
     texts = {"s": "a b\nc d\n", "r": "x y\nz w\n", "h1": "x y\nz z\n", "h2": "q q\nz w\n"}
     for name, text in texts.items():
-        (folder / name).write_text(text)
-    files = ["--source", f"{folder}/s", "--reference", f"{folder}/r", "--hypothesis", f"{folder}/h1", f"{folder}/h2"]
-    code = main(["evaluation", "comet", "--model", model, *files, "--output", f"{folder}/out.json", *options])
+        (directory / name).write_text(text)
+    files = [
+        "--source",
+        f"{directory}/s",
+        "--reference",
+        f"{directory}/r",
+        "--hypothesis",
+        f"{directory}/h1",
+        f"{directory}/h2",
+    ]
+    code = main(["evaluation", "comet", "--model", model, *files, "--output", f"{directory}/out.json", *options])
     assert code == 0
-    return json.loads((folder / "out.json").read_text())
+    return json.loads((directory / "out.json").read_text())
 
 
 def test_scores(tmp_path, comet, monkeypatch):

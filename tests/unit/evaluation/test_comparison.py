@@ -22,7 +22,7 @@ REFERENCES = ["u v w x", "", "x d u v w", "v v u x w", "d"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """A tiny model directory with two weight vectors, a text and its reference, and the output of both."""
     tiny_model(tmp_path / "model", 3)
     ini = MosesIni.read(tmp_path / "model/moses.ini")
@@ -40,19 +40,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, *more: str) -> list[str]:
+def command(directory: Path, *more: str) -> list[str]:
     """Compare the outputs of both weight vectors."""
     return [
-        "evaluation", "compare", "--reference", f"{folder}/ref.txt", "--baseline", f"{folder}/moses.out",
-        "--system", f"{folder}/other.out", "--output-json", f"{folder}/c.json", "--output-md", f"{folder}/c.md", *more,
+        "evaluation", "compare", "--reference", f"{directory}/ref.txt", "--baseline", f"{directory}/moses.out",
+        "--system", f"{directory}/other.out", "--output-json", f"{directory}/c.json",
+        "--output-md", f"{directory}/c.md", *more,
     ]  # fmt: skip
 
 
-def details(folder: Path) -> list[str]:
+def details(directory: Path) -> list[str]:
     """The further options, with everything that can be said."""
     return [
-        "--source", f"{folder}/in.txt", "--details", f"{folder}/moses.details", f"{folder}/other.details",
-        "--ini", f"{folder}/model/other.ini",
+        "--source", f"{directory}/in.txt", "--details", f"{directory}/moses.details", f"{directory}/other.details",
+        "--ini", f"{directory}/model/other.ini",
     ]  # fmt: skip
 
 
@@ -106,12 +107,12 @@ def test_counts_are_those_of_the_table(tmp_path):
         pair_counts(table, wanted)
 
 
-def test_features_of_given_derivations_are_those_of_the_search(folder):
+def test_features_of_given_derivations_are_those_of_the_search(directory):
     """Also of what other weights prefer; none where a pair is missing, or the target words differ."""
-    ini = MosesIni.read(folder / "model/moses.ini")
+    ini = MosesIni.read(directory / "model/moses.ini")
     model = load_model(ini, SENTENCES)
     for name in ("moses", "other"):
-        weights = model.weights(MosesIni.read(folder / f"model/{name}.ini"))
+        weights = model.weights(MosesIni.read(directory / f"model/{name}.ini"))
         made = decode(model, SENTENCES, weights)
         found = features_of_derivations(model, SENTENCES, [(one.text, one.phrases) for one in made])
         assert found == pytest.approx(np.array([one.features for one in made]), abs=1e-12)
@@ -121,16 +122,16 @@ def test_features_of_given_derivations_are_those_of_the_search(folder):
     assert missing[1:] == pytest.approx(found[1:])
 
 
-def test_details_are_the_output_and_its_phrases(folder):
-    found = read_details(folder / "other.details", SENTENCES)
-    assert [text for text, _ in found] == (folder / "other.out").read_text().split("\n")[:-1]
+def test_details_are_the_output_and_its_phrases(directory):
+    found = read_details(directory / "other.details", SENTENCES)
+    assert [text for text, _ in found] == (directory / "other.out").read_text().split("\n")[:-1]
     assert all(sum(size for *_, size in phrases) == len(text.split()) for text, phrases in found)
 
 
-def test_the_whole_comparison(folder):
-    assert main(command(folder, *details(folder), "--names", "first", "second", "--examples", "2")) == 0
-    found = json.loads((folder / "c.json").read_text())
-    texts = [(folder / f"{name}.out").read_text().split("\n")[:-1] for name in ("moses", "other")]
+def test_the_whole_comparison(directory):
+    assert main(command(directory, *details(directory), "--names", "first", "second", "--examples", "2")) == 0
+    found = json.loads((directory / "c.json").read_text())
+    texts = [(directory / f"{name}.out").read_text().split("\n")[:-1] for name in ("moses", "other")]
     expected = [bleu_of(corpus_statistics(one, [REFERENCES]).sum(0)).bleu for one in texts]
     assert found["bleu"] == pytest.approx(expected)
     assert found["first run"]["changed"] == sum(a != b for a, b in zip(*texts, strict=True)) > 0
@@ -141,22 +142,22 @@ def test_the_whole_comparison(folder):
     assert examples
     # the search found nothing better than its own translation under its own weights
     assert all(sum(one["decided"].values()) > -1e-9 for one in examples)
-    text = (folder / "c.md").read_text()
+    text = (directory / "c.md").read_text()
     assert "# second against first" in text
     pair = next(pair for one in examples for pair in one["pairs"][1])
     assert f"{pair[0]} → {pair[1]} (1)" in text
 
 
-def test_contributions_add_up_to_the_difference_of_scores(folder):
-    ini = MosesIni.read(folder / "model/other.ini")
+def test_contributions_add_up_to_the_difference_of_scores(directory):
+    ini = MosesIni.read(directory / "model/other.ini")
     model = load_model(ini, SENTENCES)
     weights = model.weights(ini)
-    texts = [(folder / f"{name}.out").read_text().split("\n")[:-1] for name in ("moses", "other")]
+    texts = [(directory / f"{name}.out").read_text().split("\n")[:-1] for name in ("moses", "other")]
     found = Comparison([REFERENCES], texts[:1], texts[1:])
     found.add_source(SENTENCES)
-    found.add_details(f"{folder}/moses.details", f"{folder}/other.details")
-    found.add_model(model, weights, folder / "model/phrase-table", [])
-    other = decode(model, SENTENCES, model.weights(MosesIni.read(folder / "model/moses.ini")))
+    found.add_details(f"{directory}/moses.details", f"{directory}/other.details")
+    found.add_model(model, weights, directory / "model/phrase-table", [])
+    other = decode(model, SENTENCES, model.weights(MosesIni.read(directory / "model/moses.ini")))
     own = decode(model, SENTENCES, weights)
     differences = [one.score - two.features @ weights for one, two in zip(own, other, strict=True)]
     assert found.contributions.sum(1) == pytest.approx(differences)
@@ -164,42 +165,42 @@ def test_contributions_add_up_to_the_difference_of_scores(folder):
     assert {"p(source|target)", "lex(target|source)", "LM", "Distortion"} < set(found.kinds)
 
 
-def test_without_details_texts_of_any_system_do(folder):
-    assert main(command(folder)) == 0
-    found = json.loads((folder / "c.json").read_text())
+def test_without_details_texts_of_any_system_do(directory):
+    assert main(command(directory)) == 0
+    found = json.loads((directory / "c.json").read_text())
     assert found["groups"] == {}
     assert "decided" not in found
-    assert main(command(folder, "--source", f"{folder}/in.txt")) == 0
-    assert [*json.loads((folder / "c.json").read_text())["groups"]] == ["source words"]
+    assert main(command(directory, "--source", f"{directory}/in.txt")) == 0
+    assert [*json.loads((directory / "c.json").read_text())["groups"]] == ["source words"]
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda folder, words: [*words, "--trainings", "1", "2"], "--trainings: must divide the number of runs, 1"),
-        (lambda folder, words: [*words, "--system", f"{folder}/other.out", f"{folder}/other.out"], "the same number"),
-        (lambda folder, words: words[:-2], None),
-        (lambda folder, words: [word for word in words if word not in ("--source", f"{folder}/in.txt")], "--source"),
-        (lambda folder, words: [w.replace("other.details", "ref.txt") for w in words], "is this an n-best list"),
-        (lambda folder, words: [w.replace("in.txt", "ref.txt") for w in words], "the phrases do not match"),
-        (lambda folder, words: [*words, "--model-dir", f"{folder}/none"], "no such directory"),
+        (lambda directory, words: [*words, "--trainings", "1", "2"], "--trainings: must divide the number of runs, 1"),
+        (lambda path, words: [*words, "--system", f"{path}/other.out", f"{path}/other.out"], "the same number"),
+        (lambda directory, words: words[:-2], None),
+        (lambda path, words: [word for word in words if word not in ("--source", f"{path}/in.txt")], "--source"),
+        (lambda directory, words: [w.replace("other.details", "ref.txt") for w in words], "is this an n-best list"),
+        (lambda directory, words: [w.replace("in.txt", "ref.txt") for w in words], "the phrases do not match"),
+        (lambda directory, words: [*words, "--model-dir", f"{directory}/none"], "no such directory"),
     ],
 )  # fmt: skip
-def test_refusals(folder, capsys, change, said):
-    status = main(change(folder, command(folder, *details(folder))))
+def test_refusals(directory, capsys, change, said):
+    status = main(change(directory, command(directory, *details(directory))))
     assert status == (0 if said is None else 2)
     assert said is None or said in capsys.readouterr().err
 
 
-def test_details_of_another_model_are_refused(folder, capsys):
+def test_details_of_another_model_are_refused(directory, capsys):
     for name in ("other.details", "other.out"):
-        (folder / name).write_text((folder / name).read_text().replace("d", "e"))
-    assert main(command(folder, *details(folder))) == 2
+        (directory / name).write_text((directory / name).read_text().replace("d", "e"))
+    assert main(command(directory, *details(directory))) == 2
     assert "the model cannot translate sentence" in capsys.readouterr().err
 
 
-def test_interchanged_details_are_refused(folder, capsys):
-    words = command(folder, *details(folder))
+def test_interchanged_details_are_refused(directory, capsys):
+    words = command(directory, *details(directory))
     place = words.index("--details")
     words[place + 1 : place + 3] = words[place + 2 : place : -1]
     assert main(words) == 2

@@ -24,12 +24,12 @@ def results(tmp_path, monkeypatch) -> Path:
     (model / "net.json").write_text(json.dumps({"seed": 7, "settings": {"hidden": 3}, "curve": []}))
     for system in ("baseline", "rnn"):
         for run in (1, 2):
-            folder = Path(f"results/systems/{system}/run{run}")
-            default_ini(model, "table.gz", "reordering.gz", "lm.gz").write(folder / "moses.ini")
-            (folder / "history.json").write_text(json.dumps({"seed": 4 + run, "best_iteration": 3, "dev_bleu": 1.5}))
+            directory = Path(f"results/systems/{system}/run{run}")
+            default_ini(model, "table.gz", "reordering.gz", "lm.gz").write(directory / "moses.ini")
+            (directory / "history.json").write_text(json.dumps({"seed": 4 + run, "best_iteration": 3, "dev_bleu": 1.5}))
             for test_set in ("test", "more"):
-                write_score(folder / f"{test_set}.bleu.json", score(system, test_set, run))
-                (folder / f"{test_set}.output").write_text("a\n")
+                write_score(directory / f"{test_set}.bleu.json", score(system, test_set, run))
+                (directory / f"{test_set}.output").write_text("a\n")
     return tmp_path
 
 

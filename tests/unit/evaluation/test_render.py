@@ -24,10 +24,10 @@ def tables(text: str) -> list[list[list[str]]]:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("table")
-    options = ["--output-json", str(folder / "out/table1.json"), "--provenance", "provenance.json", "--paper"]
-    assert main(command(folder, write(folder, *EIGHT), *options)) == 0
-    return folder / "out"
+    directory = tmp_path_factory.mktemp("table")
+    options = ["--output-json", str(directory / "out/table1.json"), "--provenance", "provenance.json", "--paper"]
+    assert main(command(directory, write(directory, *EIGHT), *options)) == 0
+    return directory / "out"
 
 
 def test_markdown_has_an_overview_and_four_tables_a_set(outputs):

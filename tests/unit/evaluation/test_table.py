@@ -50,26 +50,26 @@ def score(system: str = "baseline", test_set: str = "test", run: int = 1, **chan
     return Score(**(values | changed))
 
 
-def write(folder: Path, *scores: Score) -> list[str]:
+def write(directory: Path, *scores: Score) -> list[str]:
     paths = []
     for number, one in enumerate(scores):
-        path = folder / "scores" / f"{number}.json"
+        path = directory / "scores" / f"{number}.json"
         write_score(path, one)
         paths.append(str(path))
     return paths
 
 
-def command(folder: Path, paths: list[str], *more: str) -> list[str]:
-    outputs = [f"--output-{kind}={folder / 'out' / f'table1.{kind}'}" for kind in ("tsv", "md", "html")]
+def command(directory: Path, paths: list[str], *more: str) -> list[str]:
+    outputs = [f"--output-{kind}={directory / 'out' / f'table1.{kind}'}" for kind in ("tsv", "md", "html")]
     return ["evaluation", "table", "--scores", *paths, *outputs, *more]
 
 
-def contrasts(folder: Path) -> pd.DataFrame:
-    return pd.read_csv(folder / "out" / "contrasts.tsv", sep="\t")
+def contrasts(directory: Path) -> pd.DataFrame:
+    return pd.read_csv(directory / "out" / "contrasts.tsv", sep="\t")
 
 
-def table(folder: Path) -> pd.DataFrame:
-    return pd.read_csv(folder / "out" / "table1.tsv", sep="\t")
+def table(directory: Path) -> pd.DataFrame:
+    return pd.read_csv(directory / "out" / "table1.tsv", sep="\t")
 
 
 ALL = [score(system, test_set, run) for system in ("rnn", "cslm_rnn_wp", "baseline") for run in (1, 2, 3)
@@ -251,10 +251,10 @@ def test_equal_runs_give_the_same_bytes(tmp_path):
         options = ["--system", "rnn", "--test-set", "test", "--decode-report", str(report), "--output", str(score_file)]
         files = ["--hypothesis", str(tmp_path / "out"), "--reference", str(tmp_path / "ref")]
         assert main(["evaluation", "bleu", *files, *options]) == 0
-        folder = tmp_path / str(seconds)
-        json_file = folder / "out/table1.json"
-        assert main(command(folder, [str(score_file)], f"--output-json={json_file}")) == 0
-        texts.append([path.read_bytes() for path in sorted(folder.glob("out/*"))] + [score_file.read_bytes()])
+        directory = tmp_path / str(seconds)
+        json_file = directory / "out/table1.json"
+        assert main(command(directory, [str(score_file)], f"--output-json={json_file}")) == 0
+        texts.append([path.read_bytes() for path in sorted(directory.glob("out/*"))] + [score_file.read_bytes()])
     assert len(texts[0]) == 5
     assert texts[0] == texts[1]
 
@@ -315,12 +315,12 @@ def test_labels(system, shown):
 # Refusals
 
 
-def refused(folder: Path, arguments: list[str], capsys, *parts: str) -> None:
+def refused(directory: Path, arguments: list[str], capsys, *parts: str) -> None:
     assert main(arguments) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     for part in parts:
         assert part in error
-    assert not (folder / "out").exists()
+    assert not (directory / "out").exists()
 
 
 def test_refuses_the_same_run_twice(tmp_path, capsys):

@@ -68,8 +68,10 @@ def assert_equals_twin(model: Arpa, twin: Twin) -> None:
             assert backoff == pytest.approx(math.log10(gamma) if gamma else -99, abs=2e-6), ngram
 
 
-def build(folder: Path, text: str, order: int, vocabulary: list[str] | None = None, prune: Sequence[int] = ()) -> Path:
-    source, arpa = folder / "text", folder / "lm.arpa"
+def build(
+    directory: Path, text: str, order: int, vocabulary: list[str] | None = None, prune: Sequence[int] = ()
+) -> Path:
+    source, arpa = directory / "text", directory / "lm.arpa"
     source.write_text(text, "utf-8")
     estimate([source], order, arpa, vocabulary=vocabulary, prune=prune)
     return arpa

@@ -35,8 +35,8 @@ def refused(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
         assert part in lines[0]
 
 
-def left_behind(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("*") if path.is_file()]
+def left_behind(directory: Path) -> list[str]:
+    return [path.name for path in directory.rglob("*") if path.is_file()]
 
 
 def test_every_compression_gives_the_same_model(text: Path) -> None:
@@ -101,7 +101,7 @@ def test_bad_text_is_refused(
     assert left_behind(tmp_path) == [name]
 
 
-def test_missing_file_and_folder_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_file_and_directory_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert estimate(tmp_path / "nothing") == 2
     refused(capsys, "nothing", "no such file")
     assert estimate(tmp_path) == 2
@@ -115,9 +115,9 @@ def test_bad_options_are_refused(text: Path, option: tuple[str, str]) -> None:
     assert stop.value.code == 2
 
 
-def fake_lmplz(folder: Path, script: str) -> None:
-    folder.mkdir()
-    program = folder / "lmplz"
+def fake_lmplz(directory: Path, script: str) -> None:
+    directory.mkdir()
+    program = directory / "lmplz"
     program.write_text("#!/bin/sh\n" + script)
     program.chmod(0o755)
 

@@ -15,8 +15,8 @@ HERE = socket.gethostname()
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
-    """Snakemake's folder with a lock."""
+def directory(tmp_path) -> Path:
+    """Snakemake's directory with a lock."""
     (tmp_path / "locks").mkdir()
     (tmp_path / "locks/0.input.lock").write_text("text\n")
     (tmp_path / runs.RUNS).mkdir()
@@ -35,103 +35,103 @@ def _forget():
     end_own_runs()
 
 
-def dead(folder: Path, host: str = HERE, cluster: bool = False) -> Path:
+def dead(directory: Path, host: str = HERE, cluster: bool = False) -> Path:
     """What a killed run leaves."""
-    path = folder / runs.RUNS / f"{host}.1.json"
+    path = directory / runs.RUNS / f"{host}.1.json"
     path.write_text(json.dumps({"host": host, "cluster": cluster}))
     return path
 
 
-def test_the_lock_of_a_dead_run_goes(folder):
-    left = dead(folder)
-    assert runs.enter(folder, cluster=False)
-    assert not (folder / "locks").exists()
+def test_the_lock_of_a_dead_run_goes(directory):
+    left = dead(directory)
+    assert runs.enter(directory, cluster=False)
+    assert not (directory / "locks").exists()
     assert not left.exists()
 
 
-def test_a_lock_without_a_dead_run_stays(folder):
-    assert not runs.enter(folder, cluster=False)
-    assert (folder / "locks").exists()
+def test_a_lock_without_a_dead_run_stays(directory):
+    assert not runs.enter(directory, cluster=False)
+    assert (directory / "locks").exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"host": 3}'])
-def test_a_run_that_says_nothing_of_itself_is_left_alone(folder, content):
-    dead(folder).write_text(content)
-    assert not runs.enter(folder, cluster=False)
-    assert (folder / "locks").exists()
+def test_a_run_that_says_nothing_of_itself_is_left_alone(directory, content):
+    dead(directory).write_text(content)
+    assert not runs.enter(directory, cluster=False)
+    assert (directory / "locks").exists()
 
 
 @pytest.mark.parametrize(("host", "cluster"), [("other", False), (HERE, True)])
-def test_jobs_that_may_go_on_elsewhere(folder, host, cluster):
+def test_jobs_that_may_go_on_elsewhere(directory, host, cluster):
     """Neither their lock nor what is known of them goes, until somebody who knows better unlocks."""
-    dead(folder)
-    left = folder / runs.RUNS / "other.2.json"
+    dead(directory)
+    left = directory / runs.RUNS / "other.2.json"
     left.write_text(json.dumps({"host": host, "cluster": cluster}))
-    assert not runs.enter(folder, cluster=False)
-    assert (folder / "locks").exists()
+    assert not runs.enter(directory, cluster=False)
+    assert (directory / "locks").exists()
     assert left.exists()
 
 
-def squeue(bin_folder: Path, monkeypatch, answer: str) -> None:
+def squeue(bin_directory: Path, monkeypatch, answer: str) -> None:
     """A squeue that gives this answer, as shell code."""
-    bin_folder.mkdir()
-    (bin_folder / "squeue").write_text(f"#!/bin/sh\n{answer}\n")
-    (bin_folder / "squeue").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
+    bin_directory.mkdir()
+    (bin_directory / "squeue").write_text(f"#!/bin/sh\n{answer}\n")
+    (bin_directory / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_directory}:/usr/bin:/bin")
 
 
-def test_jobs_that_slurm_still_has(folder, tmp_path_factory, monkeypatch):
-    """A run whose submitter died is over when its jobs are; those of other folders do not count."""
-    left = dead(folder, cluster=True)
-    (folder / "slurm_logs").mkdir()
+def test_jobs_that_slurm_still_has(directory, tmp_path_factory, monkeypatch):
+    """A run whose submitter died is over when its jobs are; those of other directories do not count."""
+    left = dead(directory, cluster=True)
+    (directory / "slurm_logs").mkdir()
     other, own = (
         "echo '8   /else/.snakemake/slurm_logs/x/%j.log  '",
-        f"echo '12_3  {folder}/slurm_logs/rule_x/%j.log  '",
+        f"echo '12_3  {directory}/slurm_logs/rule_x/%j.log  '",
     )
     squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, f"{other}\n{own}")
     with pytest.raises(InputError, match=r"its jobs 12_3 are still in Slurm's queue: wait .* \(scancel 12_3\)"):
-        runs.enter(folder, cluster=True)
+        runs.enter(directory, cluster=True)
     assert left.exists()
-    assert (folder / "locks").exists()
+    assert (directory / "locks").exists()
     squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, other)
-    assert runs.enter(folder, cluster=True)
+    assert runs.enter(directory, cluster=True)
     assert not left.exists()
 
 
 @pytest.mark.parametrize("answer", ["exit 1", None])
-def test_slurm_that_does_not_answer(folder, tmp_path_factory, monkeypatch, answer):
+def test_slurm_that_does_not_answer(directory, tmp_path_factory, monkeypatch, answer):
     """Nor does it where another executor submitted the jobs."""
-    left = dead(folder, cluster=True)
+    left = dead(directory, cluster=True)
     squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, answer or "exit 0")
     if answer:
-        (folder / "slurm_logs").mkdir()
-    assert not runs.enter(folder, cluster=True)
+        (directory / "slurm_logs").mkdir()
+    assert not runs.enter(directory, cluster=True)
     assert left.exists()
-    assert (folder / "locks").exists()
+    assert (directory / "locks").exists()
 
 
-def test_whoever_unlocks_knows_better(folder):
-    left = dead(folder, cluster=True)
-    assert not runs.enter(folder, cluster=False, arguments=["snakemake", "--unlock"])
+def test_whoever_unlocks_knows_better(directory):
+    left = dead(directory, cluster=True)
+    assert not runs.enter(directory, cluster=False, arguments=["snakemake", "--unlock"])
     assert not left.exists()
 
 
 @pytest.mark.parametrize("option", ["-n", "-np", "-Fpn", "-nRscore", "-t", "--dry-run", "--touch", "--lint", "--mode"])
-def test_plans_and_jobs_do_nothing(folder, option):
-    left = dead(folder)
-    assert not runs.enter(folder, cluster=False, arguments=["snakemake", option])
+def test_plans_and_jobs_do_nothing(directory, option):
+    left = dead(directory)
+    assert not runs.enter(directory, cluster=False, arguments=["snakemake", option])
     assert left.exists()
-    assert (folder / "locks").exists()
+    assert (directory / "locks").exists()
 
 
 @pytest.mark.parametrize("option", ["-Rlanguage_model", "-Ujoin_dev", "-p", "--until=mert"])
-def test_names_of_rules_make_no_plan(folder, option):
-    dead(folder)
-    assert runs.enter(folder, cluster=False, arguments=["snakemake", option])
-    assert not (folder / "locks").exists()
+def test_names_of_rules_make_no_plan(directory, option):
+    dead(directory)
+    assert runs.enter(directory, cluster=False, arguments=["snakemake", option])
+    assert not (directory / "locks").exists()
 
 
-def test_a_run_that_is_alive(folder):
+def test_a_run_that_is_alive(directory):
     """Its lock stays while it runs; killed, it leaves it to the next. An end as usual leaves nothing."""
     code = (
         "import sys, time; from pathlib import Path; from rnnsmt.monitoring.runs import enter; "
@@ -139,7 +139,7 @@ def test_a_run_that_is_alive(folder):
     )
     alive = [
         subprocess.Popen(
-            [sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", code, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for _ in range(2)
     ]
@@ -148,14 +148,14 @@ def test_a_run_that_is_alive(folder):
         assert run.stdout.readline() == "in\n"
     alive[0].kill()
     alive[0].wait()
-    assert not runs.enter(folder, cluster=False)
-    assert (folder / "locks").exists()
+    assert not runs.enter(directory, cluster=False)
+    assert (directory / "locks").exists()
     alive[1].communicate("")
-    assert len(list((folder / runs.RUNS).glob("*.json"))) == 2, "the killed one's and our own"
+    assert len(list((directory / runs.RUNS).glob("*.json"))) == 2, "the killed one's and our own"
     end_own_runs()
-    assert runs.enter(folder, cluster=False)
+    assert runs.enter(directory, cluster=False)
 
 
-def test_a_folder_that_cannot_be_written(tmp_path):
+def test_a_directory_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     assert not runs.enter(tmp_path / "file", cluster=False)

@@ -18,12 +18,12 @@ TARGET = [f"t{n}" for n in range(12)]
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Training and dev text of a toy language, and a phrase table with its words and word pairs."""
-    folder = tmp_path_factory.mktemp("toy")
+    directory = tmp_path_factory.mktemp("toy")
     drawn = random.Random(1)
     for name, lines in (("train", 200), ("dev", 12)):
         rows = [[drawn.randrange(12) for _ in range(drawn.randint(2, 5))] for _ in range(lines)]
         for side, words in (("s", SOURCE), ("t", TARGET)):
-            (folder / f"{name}.{side}").write_text("".join(" ".join(words[n] for n in row) + "\n" for row in rows))
+            (directory / f"{name}.{side}").write_text("".join(" ".join(words[n] for n in row) + "\n" for row in rows))
     pairs = [((n,), (m,)) for n in range(12) for m in {n, (n + 1) % 12}]
     pairs += [((n, m), (n, m)) for n in range(12) for m in range(0, 12, 3)]
     lines = [
@@ -31,9 +31,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"{0.9 if one == other else 0.1} 0.5 0.4 0.3 ||| 0-0 ||| 3 2 1\n"
         for one, other in pairs
     ]
-    with gzip.open(folder / "phrase-table.gz", "wt") as out:
+    with gzip.open(directory / "phrase-table.gz", "wt") as out:
         out.writelines(sorted(lines))
-    return folder
+    return directory
 
 
 def command(files: Path, output: Path, *options: str) -> list[str]:

@@ -34,10 +34,10 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     """A model directory, a text, references."""
-    folder = tiny_model(tmp_path / "model", seed=3).folder
+    directory = tiny_model(tmp_path / "model", seed=3).directory
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in TEXT))
     (tmp_path / "reference").write_text("u v w\nw u\n\nd v\nw v u\n")
-    return folder
+    return directory
 
 
 def script(path: Path, content: str) -> Path:
@@ -280,15 +280,15 @@ def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monk
     assert paths == [untuned.file_of(feature).resolve() for feature in untuned.features if "path" in feature.options]
 
 
-def run_again(command: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def run_again(command: list[str], directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tuning that has ended: the same again takes nothing but its files; with another setting it starts over."""
-    before = (folder / "history.json").read_bytes()
-    (folder / "history.json").unlink()
+    before = (directory / "history.json").read_bytes()
+    (directory / "history.json").unlink()
     assert main(command) == 0
-    assert (folder / "history.json").read_bytes() == before
-    log = (folder / "log").read_text()
+    assert (directory / "history.json").read_bytes() == before
+    log = (directory / "log").read_text()
     assert main([*command, "--nbest", "50"]) == 0
     assert "in this directory had different settings; starting again; changed: nbest" in capsys.readouterr().err
-    assert "--continue" not in (folder / "log").read_text()[len(log) :]
+    assert "--continue" not in (directory / "log").read_text()[len(log) :]
     assert main(command) == 0
-    assert (folder / "history.json").read_bytes() == before
+    assert (directory / "history.json").read_bytes() == before

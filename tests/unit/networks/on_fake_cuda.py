@@ -121,11 +121,11 @@ def test_rnn_update_without_a_graph(tmp_path, setup, length):
 # CUDA graphs
 
 
-def of_two_lengths(folder):
+def of_two_lengths(directory):
     """Pairs of two lengths, two minibatches of each and a smaller one."""
     rng = np.random.default_rng(2)
     phrases = {" ".join(rng.choice(WORDS, length)) for length in (2, 4) for _ in range(150)}
-    return pairs_of(folder, sorted(phrases))
+    return pairs_of(directory, sorted(phrases))
 
 
 def test_replays_have_the_values_of_launches(tmp_path, setup):

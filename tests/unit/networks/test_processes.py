@@ -27,10 +27,10 @@ WIDTHS = {
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    make_pairs(folder, 5)
-    make_text(folder)
-    return folder
+    directory = tmp_path_factory.mktemp("data")
+    make_pairs(directory, 5)
+    make_text(directory)
+    return directory
 
 
 def command_line(data, out, network, length, *options):

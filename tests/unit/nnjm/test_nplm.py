@@ -48,13 +48,13 @@ def trained(activation="relu", seed=1, **changes):
 class Moses:
     """What Moses computes, read from the files line by line: ids by spelling, and every unit written out."""
 
-    def __init__(self, folder, order, window):
+    def __init__(self, directory, order, window):
         self.order, self.window = order, window
-        target, source = ((folder / f"vocab.{side}").read_text().split() for side in ("target", "source"))
+        target, source = ((directory / f"vocab.{side}").read_text().split() for side in ("target", "source"))
         self.target = {word: number for number, word in enumerate(target)}
         self.source = {word: number + len(target) for number, word in enumerate(source)}
         self.unknown_source = len(target)
-        blocks = (folder / "model.nplm").read_text().split("\n\n")
+        blocks = (directory / "model.nplm").read_text().split("\n\n")
         assert blocks[-1] == "\\end\n"
         self.config = dict(line.split() for line in blocks[0].splitlines()[1:])
         self.matrix = {}
@@ -93,15 +93,15 @@ def exported(tmp_path, network):
     return tmp_path / "nplm"
 
 
-def opened(folder, order=3, window=2):
-    vocabularies = folder / "vocab.source", folder / "vocab.target"
-    return NplmScorer(folder / "model.nplm", vocabularies, BilingualSizes(order, window), "cpu")
+def opened(directory, order=3, window=2):
+    vocabularies = directory / "vocab.source", directory / "vocab.target"
+    return NplmScorer(directory / "model.nplm", vocabularies, BilingualSizes(order, window), "cpu")
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_scores_are_those_of_a_reader_of_its_own(tmp_path, activation):
-    folder = exported(tmp_path, trained(activation))
-    moses, scorer, original = Moses(folder, 3, 2), opened(folder), JointScorer(tmp_path / "model.pt", "cpu")
+    directory = exported(tmp_path, trained(activation))
+    moses, scorer, original = Moses(directory, 3, 2), opened(directory), JointScorer(tmp_path / "model.pt", "cpu")
     assert [moses.config[name] for name in ("version", "ngram_size", "input_vocab_size", "output_vocab_size")] == [
         "1", "8", "14", "8",
     ]  # fmt: skip
@@ -113,7 +113,7 @@ def test_scores_are_those_of_a_reader_of_its_own(tmp_path, activation):
         expected = [moses.score(source, place, target[:i], target[i]) for i, place in enumerate(places)]
         assert scores(scorer, source, places, target) == pytest.approx(expected, abs=1e-5)
         assert scores(original, source, places, target).tolist() == scores(scorer, source, places, target).tolist()
-    assert (folder / "info").read_text() == "m 2\nn 3\n"
+    assert (directory / "info").read_text() == "m 2\nn 3\n"
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
@@ -121,8 +121,8 @@ def test_a_network_that_is_written_and_read_is_the_same(tmp_path, activation):
     network = trained(activation)
     with torch.no_grad():  # numbers that need all digits
         network.model.W_1[0, :3] = torch.tensor([1 / 3, -1e-30, 1.0000001])
-    folder = exported(tmp_path, network)
-    command = ["nnjm", "import-nplm", "--nplm", f"{folder}/model.nplm", "--output-model", f"{tmp_path}/back.pt"]
+    directory = exported(tmp_path, network)
+    command = ["nnjm", "import-nplm", "--nplm", f"{directory}/model.nplm", "--output-model", f"{tmp_path}/back.pt"]
     assert main(command) == 0
     back = load_model(tmp_path / "back.pt")
     assert back.model.sizes == network.model.sizes
@@ -135,20 +135,20 @@ def test_a_network_that_is_written_and_read_is_the_same(tmp_path, activation):
     assert (back.direction, back.self_normalised, back.unknown_words) == ("direct", True, 1)
     # the same files again
     write_nplm(back, tmp_path / "again", "back.pt")
-    assert all((folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes() for name in FILES)
+    assert all((directory / name).read_bytes() == (tmp_path / "again" / name).read_bytes() for name in FILES)
 
 
 def test_vocabularies_of_other_programs(tmp_path):
     """Special entries at other places or missing, which Moses replaces with <unk>; vocabularies in the network file."""
-    folder = exported(tmp_path, trained())
-    lines = (folder / "vocab.target").read_text().split()
-    (folder / "vocab.target").write_text("\n".join(["<unk>", "</s>", *lines[2:-2], "<s>", "q"]) + "\n")
-    (folder / "vocab.source").write_text("<unk>\nb\n</s>\na\nd\ne\n")
-    text = (folder / "model.nplm").read_text()
-    (folder / "model.nplm").write_text(
+    directory = exported(tmp_path, trained())
+    lines = (directory / "vocab.target").read_text().split()
+    (directory / "vocab.target").write_text("\n".join(["<unk>", "</s>", *lines[2:-2], "<s>", "q"]) + "\n")
+    (directory / "vocab.source").write_text("<unk>\nb\n</s>\na\nd\ne\n")
+    text = (directory / "model.nplm").read_text()
+    (directory / "model.nplm").write_text(
         text.replace("\\input_emb", "\\input_vocab\n<unk>\nx\n\n\\input_emb").replace("\t", " ")
     )
-    moses, scorer = Moses(folder, 3, 2), opened(folder)
+    moses, scorer = Moses(directory, 3, 2), opened(directory)
     source, target = ["a", "c", "b", "e"], ["q", "u", "<null>", "é"]
     expected = [moses.score(source, place, target[:place], target[place]) for place in range(4)]
     assert scores(scorer, source, range(4), target) == pytest.approx(expected, abs=1e-5)
@@ -212,19 +212,19 @@ def test_damaged_files_end_in_a_sentence(tmp_path, capsys, name, old, new, said)
     network = trained()
     with torch.no_grad():
         network.model.b_o.fill_(-0.5)
-    folder = exported(tmp_path, network)
-    text = (folder / name).read_text()
+    directory = exported(tmp_path, network)
+    text = (directory / name).read_text()
     assert old in text
-    (folder / name).write_text(text.replace(old, new, 1))
-    command = ["nnjm", "import-nplm", "--nplm", f"{folder}/model.nplm", "--output-model", f"{tmp_path}/back.pt"]
+    (directory / name).write_text(text.replace(old, new, 1))
+    command = ["nnjm", "import-nplm", "--nplm", f"{directory}/model.nplm", "--output-model", f"{tmp_path}/back.pt"]
     assert main(command) == 2
     assert said in capsys.readouterr().err
 
 
 def test_random_damage_ends_in_a_sentence_or_a_network(tmp_path):
-    folder = exported(tmp_path, trained())
+    directory = exported(tmp_path, trained())
     rng = random.Random(5)
-    good = {name: (folder / name).read_bytes() for name in FILES[:3]}
+    good = {name: (directory / name).read_bytes() for name in FILES[:3]}
     refused = 0
     for _ in range(300):
         name = rng.choice(FILES[:3])
@@ -237,32 +237,42 @@ def test_random_damage_ends_in_a_sentence_or_a_network(tmp_path):
                 content[at : at + rng.randint(1, 200)] = b""
             case 2:
                 content[at] = rng.randrange(256)
-        (folder / name).write_bytes(bytes(content))
+        (directory / name).write_bytes(bytes(content))
         try:
             found = read_nplm(
-                folder / "model.nplm", (folder / "vocab.source", folder / "vocab.target"), BilingualSizes(3, 2)
+                directory / "model.nplm", (directory / "vocab.source", directory / "vocab.target"), BilingualSizes(3, 2)
             )
             assert all(torch.isfinite(parameter).all() for parameter in found.model.parameters())
         except InputError:
             refused += 1
-        (folder / name).write_bytes(good[name])
+        (directory / name).write_bytes(good[name])
     assert 50 < refused < 300
 
 
 @pytest.fixture
 def system(tmp_path):
     """A tiny model with a joint model for Moses, which its ini names."""
-    folder = tiny_model(tmp_path / "model", seed=3).folder
-    write_nplm(trained(), folder / "nplm", "a network")
-    table = (folder / "phrase-table").read_text().splitlines()
-    (folder / "phrase-table").write_text(
+    directory = tiny_model(tmp_path / "model", seed=3).directory
+    write_nplm(trained(), directory / "nplm", "a network")
+    table = (directory / "phrase-table").read_text().splitlines()
+    (directory / "phrase-table").write_text(
         "".join(" ||| ".join([*line.split(" ||| ")[:3], "0-0", "1 1 1", "|||"]) + "\n" for line in table)
     )
     files = ["--phrase-table", "phrase-table", "--reordering-table", "reordering", "--lm", "lm.arpa", "--lm-order", "3"]
-    line = ["moses", "ini", "--model-dir", folder, *files, "--nplm", "nplm/model.nplm", "--output", folder / "nplm.ini"]
+    line = [
+        "moses",
+        "ini",
+        "--model-dir",
+        directory,
+        *files,
+        "--nplm",
+        "nplm/model.nplm",
+        "--output",
+        directory / "nplm.ini",
+    ]
     assert main([str(part) for part in line]) == 0
     (tmp_path / "input").write_text("a b c\nc d\n\nb\n")
-    return folder
+    return directory
 
 
 def test_the_ini_in_both_directions(system, tmp_path, capsys):

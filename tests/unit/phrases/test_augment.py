@@ -104,10 +104,10 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
     parts = [column(tmp_path, np.array(s, np.float64), f"{n}.npy") for n, s in enumerate((scores[:cut], scores[cut:]))]
     assert augment(tmp_path / "pt.gz", "--column", *parts)[0] == 0
     kept = str(tmp_path / "lines.npy")
-    for table, folder in (("pt.gz", "first"), ("out/augmented.gz", "last")):
+    for table, directory in (("pt.gz", "first"), ("out/augmented.gz", "last")):
         command = ["--input", str(tmp_path / "text"), "--phrase-table", str(tmp_path / table)]
         options = ["--reordering-table", str(tmp_path / "rt.gz"), "--output-lines", kept]
-        assert main(["phrases", "filter", *command, *options, "--output-dir", str(tmp_path / folder)]) == 0
+        assert main(["phrases", "filter", *command, *options, "--output-dir", str(tmp_path / directory)]) == 0
     code, output = augment(tmp_path / "first" / "pt.gz", "--kept-lines", kept, "--column", *parts)
     assert code == 0
     assert lines(output) == lines(tmp_path / "last" / "augmented.gz")
@@ -214,7 +214,7 @@ def test_refused_own_table_as_output(table, tmp_path, capsys):
 
 
 def test_the_ini_of_an_augmented_table(tmp_path):
-    """The table lies in a folder of its own, the rest where the baseline has it; all weights are Moses' defaults."""
+    """The table lies in a directory of its own, the rest where the baseline has it; all weights are Moses' defaults."""
     model, augmented = tmp_path / "model", tmp_path / "augmented" / "rnn"
     augmented.mkdir(parents=True)
     model.mkdir()

@@ -22,34 +22,34 @@ REORDERING = [f"{pair} ||| {KNOWN}" for pair in ("a b ||| x", "a ||| x", "a ||| 
 PAIRS = ["a b ||| x y ||| 0.125 0.25", "a ||| x ||| 1 1", "b ||| x ||| 0.25 0.5 ||| 0-0 ||| 1 1 1"]
 
 
-def write(folder: Path, **files: list[str]) -> None:
+def write(directory: Path, **files: list[str]) -> None:
     for name, lines in files.items():
-        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+        (directory / name).write_text("".join(f"{line}\n" for line in lines))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     write(tmp_path, table=TABLE, reordering=REORDERING, pairs=PAIRS)
     return tmp_path
 
 
-def fill_up(folder: Path, output: str = "out", **names: str) -> int:
+def fill_up(directory: Path, output: str = "out", **names: str) -> int:
     files = {"phrase-table": "table", "reordering-table": "reordering", "pairs": "pairs"}
     files |= {name.replace("_", "-"): file for name, file in names.items()}
-    options = [part for name, file in files.items() for part in (f"--{name}", str(folder / file))]
-    return main(["phrases", "fill-up", *options, "--output-dir", str(folder / output)])
+    options = [part for name, file in files.items() for part in (f"--{name}", str(directory / file))]
+    return main(["phrases", "fill-up", *options, "--output-dir", str(directory / output)])
 
 
-def test_both_tables_by_hand(folder, capsys):
-    assert fill_up(folder) == 0
-    assert (folder / "out" / "table").read_text().splitlines() == [
+def test_both_tables_by_hand(directory, capsys):
+    assert fill_up(directory) == 0
+    assert (directory / "out" / "table").read_text().splitlines() == [
         "a b ||| x y ||| 0.125 0.25 2.71828",
         "a b ||| x ||| 1 0.5 1 ||| 0-0 1-0 ||| 2 1 1 ||| |||",
         "a ||| x ||| 0.1 2e-05 1 ||| 0-0 ||| 1 2 1 ||| |||",
         "a ||| y ||| 0.1 0.2 1",
         "b ||| x ||| 0.25 0.5 2.71828 ||| 0-0 ||| 1 1 1",
     ]
-    assert (folder / "out" / "reordering").read_text().splitlines() == [
+    assert (directory / "out" / "reordering").read_text().splitlines() == [
         f"a b ||| x y ||| {THIRD}",
         f"a b ||| x ||| {KNOWN}",
         f"a ||| x ||| {KNOWN}",
@@ -86,20 +86,22 @@ def test_any_tables(tmp_path, own, more):
     assert [(e.source, e.target) for e in reordering] == [(e.source, e.target) for e in found]
 
 
-def test_nothing_to_fill_in(folder):
-    write(folder, pairs=[])
-    assert fill_up(folder) == 0
-    assert [entry.scores[2] for entry in read_phrase_table(folder / "out" / "table")] == [1.0] * 3
-    assert (folder / "out" / "reordering").read_text() == (folder / "reordering").read_text()
+def test_nothing_to_fill_in(directory):
+    write(directory, pairs=[])
+    assert fill_up(directory) == 0
+    assert [entry.scores[2] for entry in read_phrase_table(directory / "out" / "table")] == [1.0] * 3
+    assert (directory / "out" / "reordering").read_text() == (directory / "reordering").read_text()
 
 
-def test_compressed_tables(folder):
-    assert fill_up(folder) == 0
+def test_compressed_tables(directory):
+    assert fill_up(directory) == 0
     for name in ("table", "reordering"):
-        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
-    assert fill_up(folder, phrase_table="table.gz", reordering_table="reordering.gz") == 0
+        (directory / f"{name}.gz").write_bytes(gzip.compress((directory / name).read_bytes()))
+    assert fill_up(directory, phrase_table="table.gz", reordering_table="reordering.gz") == 0
     for name in ("table", "reordering"):
-        assert gzip.decompress((folder / "out" / f"{name}.gz").read_bytes()) == (folder / "out" / name).read_bytes()
+        assert (
+            gzip.decompress((directory / "out" / f"{name}.gz").read_bytes()) == (directory / "out" / name).read_bytes()
+        )
 
 
 @pytest.mark.parametrize(
@@ -114,19 +116,19 @@ def test_compressed_tables(folder):
         ("reordering", ["a ||| x ||| 1 0 0"], "the third field has 3 numbers, needed: 6"),
     ],
 )
-def test_refused(folder, capsys, file, content, said):
-    write(folder, **{file: content})
-    assert fill_up(folder) == 2
+def test_refused(directory, capsys, file, content, said):
+    write(directory, **{file: content})
+    assert fill_up(directory) == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1
     assert said in error[0]
     assert f"/{file}" in error[0]
-    assert not any((folder / "out").glob("*"))
+    assert not any((directory / "out").glob("*"))
 
 
-def test_tables_are_not_overwritten(folder, capsys):
-    assert fill_up(folder, output=".") == 2
+def test_tables_are_not_overwritten(directory, capsys):
+    assert fill_up(directory, output=".") == 2
     assert "is the directory of table" in capsys.readouterr().err
-    assert (folder / "table").read_text().splitlines() == TABLE
-    assert fill_up(folder, reordering_table="table") == 2
+    assert (directory / "table").read_text().splitlines() == TABLE
+    assert fill_up(directory, reordering_table="table") == 2
     assert "have the same name" in capsys.readouterr().err

@@ -13,12 +13,15 @@ from rnnsmt.cli import main
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, moses_fixture, multi30k_tok) -> Path:
-    """A folder with both lexical tables, the extract file (made with little memory), and both tables."""
-    folder = tmp_path_factory.mktemp("phrases")
+    """A directory with both lexical tables, the extract file (made with little memory), and both tables."""
+    directory = tmp_path_factory.mktemp("phrases")
     text = ["--source", str(multi30k_tok / "train.en.xz"), "--target", str(multi30k_tok / "train.fr.xz")]
     text += ["--alignment", str(moses_fixture / "align" / "giza.grow-diag-final-and.xz")]
-    extract, e2f, f2e = (str(folder / name) for name in ("extract.parquet", "lex.e2f", "lex.f2e"))
-    table, reordering = str(folder / "phrase-table.gz"), str(folder / "reordering-table.wbe-msd-bidirectional-fe.gz")
+    extract, e2f, f2e = (str(directory / name) for name in ("extract.parquet", "lex.e2f", "lex.f2e"))
+    table, reordering = (
+        str(directory / "phrase-table.gz"),
+        str(directory / "reordering-table.wbe-msd-bidirectional-fe.gz"),
+    )
     for arguments in (
         ["lexical", *text, "--output-e2f", e2f, "--output-f2e", f2e],
         ["extract", *text, "--output", extract, "--memory-mb", "100"],
@@ -26,7 +29,7 @@ def built(tmp_path_factory, moses_fixture, multi30k_tok) -> Path:
         ["reordering", "--extract", extract, "--output", reordering, "--threads", "2"],
     ):
         assert main(["phrases", *arguments]) == 0
-    return folder
+    return directory
 
 
 @pytest.mark.parametrize("name", ["lex.e2f", "lex.f2e"])

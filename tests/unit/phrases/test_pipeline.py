@@ -31,20 +31,20 @@ ENGLISH = "michael assumes that he will stay in the house"
 LINKS = "0-0 1-1 2-1 3-1 5-2 6-3 9-4 9-5 7-6 7-7 8-8"
 
 
-def write_corpus(folder: Path, pairs: list[twin.Pair], name: str = "c") -> list[str]:
+def write_corpus(directory: Path, pairs: list[twin.Pair], name: str = "c") -> list[str]:
     """Write source, target and alignment; return their paths."""
-    paths = [folder / f"{name}.{part}" for part in ("f", "e", "a")]
+    paths = [directory / f"{name}.{part}" for part in ("f", "e", "a")]
     for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
         path.write_bytes("".join(line + "\n" for line in lines).encode())
     return [str(path) for path in paths]
 
 
 def build(
-    folder: Path, corpora: list[list[str]], max_length: int = 7, smoothing: str = "none", **limits: int
+    directory: Path, corpora: list[list[str]], max_length: int = 7, smoothing: str = "none", **limits: int
 ) -> tuple[list[str], list[str]]:
     """Run all stages on corpora of three paths each; return the lines of both tables."""
     sources, targets, alignments = (list(paths) for paths in zip(*corpora, strict=True))
-    names = {name: str(folder / name) for name in ("x.parquet", "e2f", "f2e", "pt", "rt")}
+    names = {name: str(directory / name) for name in ("x.parquet", "e2f", "f2e", "pt", "rt")}
     counts, _ = count_lexical(sources, targets, alignments)
     write_lexical_tables(counts, names["e2f"], names["f2e"])
     extract_phrases(sources, targets, alignments, names["x.parquet"], max_length, **limits)
@@ -393,17 +393,17 @@ def test_bad_lines_are_named(tmp_path, capsys, case, stage):
     run_bad(tmp_path, capsys, stage, write_corpus(tmp_path, [("a", "x", "0-0"), pair]), message)
 
 
-def run_bad(folder: Path, capsys, stage: str, paths: list[str], message: str) -> None:
+def run_bad(directory: Path, capsys, stage: str, paths: list[str], message: str) -> None:
     """Run a stage that must fail with one sentence and leave nothing."""
-    before = set(folder.rglob("*"))
+    before = set(directory.rglob("*"))
     arguments = ["--source", paths[0], "--target", paths[1], "--alignment", *paths[2:]]
-    out = str(folder / "out" / "o")
+    out = str(directory / "out" / "o")
     outputs = ["--output", out] if stage == "extract" else ["--output-e2f", out, "--output-f2e", out + "2"]
     assert main(["phrases", stage, *arguments, *outputs]) == 2
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 1
     assert message in errors[0]
-    assert {path for path in folder.rglob("*") if not path.is_dir()} <= before
+    assert {path for path in directory.rglob("*") if not path.is_dir()} <= before
 
 
 @pytest.mark.parametrize("stage", ["extract", "lexical"])

@@ -86,13 +86,13 @@ def line(pair: Pair) -> str:
     return f"{pair[0]} ||| {pair[1]} ||| 0.5 0.25 0.125 1 ||| 0-0 ||| 4 2 1 |||"
 
 
-def write(folder: Path, pairs: list[Pair], text: tuple[list[str], list[str]]) -> tuple[str, list[str], list[str]]:
+def write(directory: Path, pairs: list[Pair], text: tuple[list[str], list[str]]) -> tuple[str, list[str], list[str]]:
     """A table with these pairs and the text beside it."""
-    with gzip.open(folder / "table.gz", "wt") as out:
+    with gzip.open(directory / "table.gz", "wt") as out:
         out.writelines(line(pair) + "\n" for pair in pairs)
     for name, lines in zip(("source", "target"), text, strict=True):
-        (folder / name).write_text("".join(sentence + "\n" for sentence in lines))
-    return str(folder / "table.gz"), [str(folder / "source")], [str(folder / "target")]
+        (directory / name).write_text("".join(sentence + "\n" for sentence in lines))
+    return str(directory / "table.gz"), [str(directory / "source")], [str(directory / "target")]
 
 
 def read_pairs(path: Path) -> list[Pair]:

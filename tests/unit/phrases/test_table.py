@@ -29,10 +29,10 @@ from rnnsmt.rnn.pairs import Pairs, prepare_pairs
 from rnnsmt.search.phrase_pairs import load_phrase_tables
 
 
-def column(folder: Path, values: object, name: str = "scores.npy") -> str:
+def column(directory: Path, values: object, name: str = "scores.npy") -> str:
     """Write the scores of a table's lines; the path."""
-    np.save(folder / name, np.asarray(values))
-    return str(folder / name)
+    np.save(directory / name, np.asarray(values))
+    return str(directory / name)
 
 
 GOOD = b"a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||"
@@ -217,12 +217,12 @@ def test_input_phrases(tmp_path):
     assert input_phrases([str(tmp_path / "i")], 9) == words | {b"a b a", b"b a c", b"a b a c"}
 
 
-def tables(folder: Path, phrase_lines: list[bytes], reordering_lines: list[bytes]) -> list[str]:
+def tables(directory: Path, phrase_lines: list[bytes], reordering_lines: list[bytes]) -> list[str]:
     """Write both tables; return the options that name them."""
-    folder.mkdir(exist_ok=True)
-    (folder / "pt.gz").write_bytes(gzip.compress(b"".join(line + b"\n" for line in phrase_lines)))
-    (folder / "rt.gz").write_bytes(gzip.compress(b"".join(line + b"\n" for line in reordering_lines)))
-    return ["--phrase-table", str(folder / "pt.gz"), "--reordering-table", str(folder / "rt.gz")]
+    directory.mkdir(exist_ok=True)
+    (directory / "pt.gz").write_bytes(gzip.compress(b"".join(line + b"\n" for line in phrase_lines)))
+    (directory / "rt.gz").write_bytes(gzip.compress(b"".join(line + b"\n" for line in reordering_lines)))
+    return ["--phrase-table", str(directory / "pt.gz"), "--reordering-table", str(directory / "rt.gz")]
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -246,17 +246,17 @@ def test_filter_keeps_what_occurs(tmp_path, sources, texts):
     assert np.load(tmp_path / "lines.npy").tolist() == [*np.flatnonzero(kept), len(kept)]
 
 
-def run_bad_filter(folder: Path, capsys, options: list[str], message: str, text: str = "a b\n") -> None:
+def run_bad_filter(directory: Path, capsys, options: list[str], message: str, text: str = "a b\n") -> None:
     """Filter with options that must fail with one sentence; nothing may appear."""
-    (folder / "in").write_text(text)
-    arguments = ["--input", str(folder / "in"), *options]
+    (directory / "in").write_text(text)
+    arguments = ["--input", str(directory / "in"), *options]
     if "--output-dir" not in options:
-        arguments += ["--output-dir", str(folder / "out")]
+        arguments += ["--output-dir", str(directory / "out")]
     assert main(["phrases", "filter", *arguments]) == 2
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 1
     assert message in errors[0]
-    assert not list((folder / "out").glob("*")) + list((folder / "out").glob(".tmp*"))
+    assert not list((directory / "out").glob("*")) + list((directory / "out").glob(".tmp*"))
 
 
 @pytest.mark.parametrize("case", BAD_LINES)

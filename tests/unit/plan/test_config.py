@@ -342,7 +342,7 @@ MISTAKES = {
         lambda c: (c.update(seed=2**63), c["tuning"].update(nbest=2**31)),
         ["seed: 9223372036854775808 is more than", "tuning.nbest: 2147483648 is more than 2147483647"],
     ),
-    "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is not a directory"]),
+    "a missing directory": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is not a directory"]),
     "a test set to select by": (
         lambda c: c["corpora"][4].update(in_domain=True),
         ["corpora[4] (harbour-test): in_domain is not allowed for role test"],
@@ -501,7 +501,7 @@ def test_files_of_a_fetched_archive(config):
 
 def test_files_of_one_name_from_two_places(config):
     """Neither downloads nor files of an archive replace each other."""
-    one, two = ({"url": f"https://example.org/{folder}/train.gz", "sha256": None} for folder in ("d1", "d2"))
+    one, two = ({"url": f"https://example.org/{directory}/train.gz", "sha256": None} for directory in ("d1", "d2"))
     config["corpora"][0]["download"] = {"source": one, "target": two}
     archive = {"url": "https://example.org/b.tgz", "sha256": None}
     config["corpora"][1]["download"] = {
@@ -522,8 +522,8 @@ def test_in_domain_is_the_dev_text_unless_said(config):
 
 
 @pytest.fixture
-def folder(config, tmp_path, monkeypatch) -> Path:
-    """The working folder, with files of the embedded corpus's names that are all different."""
+def directory(config, tmp_path, monkeypatch) -> Path:
+    """The working directory, with files of the embedded corpus's names that are all different."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results/demo").mkdir(parents=True)
     for entry in config["corpora"]:
@@ -534,10 +534,10 @@ def folder(config, tmp_path, monkeypatch) -> Path:
     return tmp_path / "results/demo"
 
 
-def test_a_folder_and_an_empty_file(config, folder):
-    (folder / "dev.en").write_text("")
-    (folder / "test.fr").unlink()
-    (folder / "test.fr").mkdir()
+def test_a_directory_and_an_empty_file(config, directory):
+    (directory / "dev.en").write_text("")
+    (directory / "test.fr").unlink()
+    (directory / "test.fr").mkdir()
     config["alignment"]["external"] = "results"
     assert check(config, SCHEMA) == [
         "alignment.external: results is a directory, not a file",
@@ -546,19 +546,19 @@ def test_a_folder_and_an_empty_file(config, folder):
     ]
 
 
-def test_the_same_text_under_two_names(config, folder):
-    (folder / "test.fr").write_bytes((folder / "dev.fr").read_bytes())
+def test_the_same_text_under_two_names(config, directory):
+    (directory / "test.fr").write_bytes((directory / "dev.fr").read_bytes())
     (line,) = check(config, SCHEMA)
     assert line.startswith("corpora[4] (harbour-test): its target text is also that of harbour-dev (dev), ")
-    (folder / "test.fr").unlink()
-    (folder / "test.fr").symlink_to("dev.fr")
+    (directory / "test.fr").unlink()
+    (directory / "test.fr").symlink_to("dev.fr")
     assert check(config, SCHEMA) == [line]
 
 
-def test_test_sets_may_share_a_side(config, folder):
+def test_test_sets_may_share_a_side(config, directory):
     """One source text with two references."""
     config["corpora"].append(config["corpora"][4] | {"name": "other", "target": "results/demo/other.fr"})
-    (folder / "other.fr").write_text("another reference\n")
+    (directory / "other.fr").write_text("another reference\n")
     assert check(config, SCHEMA) == []
 
 

@@ -86,8 +86,8 @@ def test_suffixes_that_contradict_the_languages(source, target, remedy):
 def one_file(tmp_path: Path | None, **entry):
     entry = {"name": "mine", "role": "bitext"} | entry
     languages = {"source": "en", "target": "fr"}
-    folder = None if tmp_path is None else str(tmp_path)
-    return corpora_listed({"corpora": [entry], "data_dir": folder, "languages": languages})[0]
+    directory = None if tmp_path is None else str(tmp_path)
+    return corpora_listed({"corpora": [entry], "data_dir": directory, "languages": languages})[0]
 
 
 def test_both_sides_in_one_file(tmp_path):

@@ -36,9 +36,9 @@ def test_features_are_in_the_order_of_directories(settled):
     assert systems.columns(systems.features("mine")) == ["rnn", "bag", "wp"]
     assert systems.untuned_inis("mine") == ["results/augmented/cslm_rnn_bag_wp/network1/moses.ini"]
     assert systems.untuned_inis("baseline") == ["results/model/moses.ini"]
-    assert systems.table_folder(systems.features("mine"), 3) == "augmented/rnn_bag_wp/network3"
-    assert systems.table_folder(["cslm", "wp"], 3) == "augmented/wp/network1", "all trainings have one"
-    assert systems.table_folder(["cslm"], 3) == "model"
+    assert systems.table_directory(systems.features("mine"), 3) == "augmented/rnn_bag_wp/network3"
+    assert systems.table_directory(["cslm", "wp"], 3) == "augmented/wp/network1", "all trainings have one"
+    assert systems.table_directory(["cslm"], 3) == "model"
 
 
 def test_scores_of_columns(settled):
@@ -66,12 +66,12 @@ def test_filtered_tables(trained_twice):
     """Of every training; of a system whose trainings have one table, once."""
     systems = Systems(trained_twice)
     tables = systems.filtered_tables("rnn_wp", "dev")
-    folders = [f"results/augmented/rnn_wp/network{n}/filtered/dev" for n in (1, 2)]
-    assert tables == [f"{folder}/{table}" for folder in folders for table in ("phrase-table.gz", REORDERING)]
-    assert systems.table_folders("rnn_wp", tables) == [*folders, *folders]
+    directories = [f"results/augmented/rnn_wp/network{n}/filtered/dev" for n in (1, 2)]
+    assert tables == [f"{directory}/{table}" for directory in directories for table in ("phrase-table.gz", REORDERING)]
+    assert systems.table_directories("rnn_wp", tables) == [*directories, *directories]
     tables = systems.filtered_tables("cslm", "all")
     assert tables == ["results/model/filtered/all/phrase-table.gz", f"results/model/filtered/all/{REORDERING}"]
-    assert systems.table_folders("cslm", tables) == ["results/model/filtered/all"]
+    assert systems.table_directories("cslm", tables) == ["results/model/filtered/all"]
 
 
 def test_files_of_every_training(trained_twice):
@@ -97,9 +97,9 @@ def test_options_of_an_ini(settled):
     assert systems.ini_options(["cslm"], 1).startswith(
         f"--phrase-table phrase-table.gz --reordering-table {REORDERING} --num-features 4 --cslm "
     )
-    folder = "../augmented/rnn_proposals/network1/filtered/all"
+    directory = "../augmented/rnn_proposals/network1/filtered/all"
     assert systems.ini_options(["rnn", "proposals"], 1) == (
-        f"--phrase-table {folder}/phrase-table.gz --reordering-table {folder}/{REORDERING} --num-features 6 "
+        f"--phrase-table {directory}/phrase-table.gz --reordering-table {directory}/{REORDERING} --num-features 6 "
         "--further-weights 0.2 0"
     ), "the tables of all sets: proposals are made for given texts"
 

@@ -21,12 +21,12 @@ def _with_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "find_spec", lambda name: object())
 
 
-def write(folder: Path, *names: str) -> list[str]:
+def write(directory: Path, *names: str) -> list[str]:
     """Write files of one line; their paths."""
     for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(f"a line of {name}\n")
-    return [str(folder / name) for name in names]
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(f"a line of {name}\n")
+    return [str(directory / name) for name in names]
 
 
 def settings(directory: Path) -> dict[str, Any]:
@@ -162,8 +162,8 @@ def called(script: Path, *words: str) -> dict[str, Any]:
     stand_in.chmod(0o755)
     environment = os.environ | {"PATH": f"{stand_in.parent}:{os.environ['PATH']}"}
     done = subprocess.run(["sh", script, *words], env=environment, capture_output=True, text=True, check=True)
-    folder, *found = done.stdout.splitlines()
-    assert (folder, done.stderr) == (str(script.parent), "")
+    directory, *found = done.stdout.splitlines()
+    assert (directory, done.stderr) == (str(script.parent), "")
     return vars(_parser(["moses", "add-column"]).parse_args(found))
 
 

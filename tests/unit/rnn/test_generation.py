@@ -104,60 +104,60 @@ def test_draws_depend_on_seed_and_place_only(model):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("generation")
-    (folder / "corpus.txt").write_text("a b c d a b\n")
-    (folder / "table.txt").write_text("a ||| b ||| 1 ||| 0-0 ||| 1 1 1\nb c ||| a ||| 1 ||| 0-0 ||| 1 1 1\n")
-    corpus = str(folder / "corpus.txt")
-    options = ["--source", corpus, "--target", corpus, "--vocab-size", "6", "--output-dir", str(folder / "pairs")]
-    assert main(["rnn", "prepare", "--phrase-table", str(folder / "table.txt"), *options]) == 0
-    pairs = Pairs.open(folder / "pairs")
-    save_model(folder / "model.pt", network(0.3, source=7, target=7), vocabularies_of(pairs))
-    (folder / "in.txt").write_text("a b\nunknown words\nc\n")
-    return folder
+def directory(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("generation")
+    (directory / "corpus.txt").write_text("a b c d a b\n")
+    (directory / "table.txt").write_text("a ||| b ||| 1 ||| 0-0 ||| 1 1 1\nb c ||| a ||| 1 ||| 0-0 ||| 1 1 1\n")
+    corpus = str(directory / "corpus.txt")
+    options = ["--source", corpus, "--target", corpus, "--vocab-size", "6", "--output-dir", str(directory / "pairs")]
+    assert main(["rnn", "prepare", "--phrase-table", str(directory / "table.txt"), *options]) == 0
+    pairs = Pairs.open(directory / "pairs")
+    save_model(directory / "model.pt", network(0.3, source=7, target=7), vocabularies_of(pairs))
+    (directory / "in.txt").write_text("a b\nunknown words\nc\n")
+    return directory
 
 
-def run(folder, stage, *options, model="model.pt", source="in.txt", output="out.txt"):
-    files = ["--model", str(folder / model), "--pairs", str(folder / "pairs"), "--input", str(folder / source)]
-    return main(["rnn", stage, *files, "--output", str(folder / output), *options])
+def run(directory, stage, *options, model="model.pt", source="in.txt", output="out.txt"):
+    files = ["--model", str(directory / model), "--pairs", str(directory / "pairs"), "--input", str(directory / source)]
+    return main(["rnn", stage, *files, "--output", str(directory / output), *options])
 
 
-def test_sample_stage(folder):
-    assert run(folder, "sample", "--draws", "20", "--top", "3", "--max-length", "6") == 0
-    rows = [line.split(" ||| ") for line in (folder / "out.txt").read_text().splitlines()]
+def test_sample_stage(directory):
+    assert run(directory, "sample", "--draws", "20", "--top", "3", "--max-length", "6") == 0
+    rows = [line.split(" ||| ") for line in (directory / "out.txt").read_text().splitlines()]
     assert {row[0] for row in rows} == {"0", "1", "2"}
     assert max(Counter(row[0] for row in rows).values()) <= 3
     for _, group in itertools.groupby(rows, lambda row: row[0]):
         scores = [float(row[2]) for row in group]
         assert scores == sorted(scores, reverse=True)
     assert all(set(row[1].split()) <= {"a", "b", "c", "d", "<unk>"} and int(row[3]) >= 1 for row in rows)
-    before = (folder / "out.txt").read_bytes()
-    assert run(folder, "sample", "--draws", "20", "--top", "3", "--max-length", "6", output="again.txt") == 0
-    assert (folder / "again.txt").read_bytes() == before
+    before = (directory / "out.txt").read_bytes()
+    assert run(directory, "sample", "--draws", "20", "--top", "3", "--max-length", "6", output="again.txt") == 0
+    assert (directory / "again.txt").read_bytes() == before
 
 
-def test_translate_stage(folder):
-    assert run(folder, "translate") == 0
-    one = (folder / "out.txt").read_text().splitlines()
+def test_translate_stage(directory):
+    assert run(directory, "translate") == 0
+    one = (directory / "out.txt").read_text().splitlines()
     assert len(one) == 3
-    assert run(folder, "translate", "--nbest", "4") == 0
-    rows = [line.split(" ||| ") for line in (folder / "out.txt").read_text().splitlines()]
+    assert run(directory, "translate", "--nbest", "4") == 0
+    rows = [line.split(" ||| ") for line in (directory / "out.txt").read_text().splitlines()]
     assert [rows[4 * i][1] for i in range(3)] == one
     assert [row[0] for row in rows] == [str(i) for i in range(3) for _ in range(4)]
 
 
 @pytest.mark.parametrize("stage", ["sample", "translate"])
-def test_the_longest_phrase_of_a_feed_forward_network(folder, capsys, stage):
+def test_the_longest_phrase_of_a_feed_forward_network(directory, capsys, stage):
     """Neither longer sources nor longer targets, whatever --max-length is."""
     short = network(0.3, source=7, target=7, variant="feed-forward", max_length=2)
-    save_model(folder / "short.pt", short, vocabularies_of(Pairs.open(folder / "pairs")))
+    save_model(directory / "short.pt", short, vocabularies_of(Pairs.open(directory / "pairs")))
     several = ["--nbest", "4"] if stage == "translate" else []
-    assert run(folder, stage, "--max-length", "30", *several, model="short.pt") == 0
-    targets = [line.split(" ||| ")[1] for line in (folder / "out.txt").read_text().splitlines()]
+    assert run(directory, stage, "--max-length", "30", *several, model="short.pt") == 0
+    targets = [line.split(" ||| ")[1] for line in (directory / "out.txt").read_text().splitlines()]
     assert 0 < max(len(target.split()) for target in targets) <= 2
     assert "longer than 30 words" not in capsys.readouterr().err
-    (folder / "long.in").write_text("a b\na b c\n")
-    assert run(folder, stage, model="short.pt", source="long.in", output="bad.txt") == 2
+    (directory / "long.in").write_text("a b\na b c\n")
+    assert run(directory, stage, model="short.pt", source="long.in", output="bad.txt") == 2
     assert "line 2: has 3 words; the network accepts at most 2" in capsys.readouterr().err
 
 
@@ -168,27 +168,27 @@ def test_the_longest_phrase_of_a_feed_forward_network(folder, capsys, stage):
         ("translate", ["--nbest", "11"], "--nbest 11: must be between 1 and the beam, 10"),
     ],
 )
-def test_refuses_options(folder, capsys, stage, options, said):
-    assert run(folder, stage, *options, output="bad.txt") == 2
+def test_refuses_options(directory, capsys, stage, options, said):
+    assert run(directory, stage, *options, output="bad.txt") == 2
     assert said in capsys.readouterr().err
-    assert not (folder / "bad.txt").exists()
+    assert not (directory / "bad.txt").exists()
 
 
 @pytest.mark.parametrize(
     ("stage", "option"),
     [("sample", "--draws"), ("sample", "--top"), ("sample", "--max-length"), ("translate", "--beam")],
 )
-def test_refuses_nothing_to_do(folder, capsys, stage, option):
+def test_refuses_nothing_to_do(directory, capsys, stage, option):
     with pytest.raises(SystemExit, match="2"):
-        run(folder, stage, option, "0", output="bad.txt")
+        run(directory, stage, option, "0", output="bad.txt")
     assert f"{option}: 0: must be at least 1" in capsys.readouterr().err
-    assert not (folder / "bad.txt").exists()
+    assert not (directory / "bad.txt").exists()
 
 
 @pytest.mark.parametrize("stage", ["sample", "translate"])
 @pytest.mark.parametrize(("content", "said"), [("", "contains no lines"), ("a\n\nb\n", "line 2: is empty")])
-def test_refuses_inputs(folder, capsys, stage, content, said):
-    (folder / "bad.in").write_text(content)
-    assert run(folder, stage, source="bad.in", output="bad.txt") == 2
+def test_refuses_inputs(directory, capsys, stage, content, said):
+    (directory / "bad.in").write_text(content)
+    assert run(directory, stage, source="bad.in", output="bad.txt") == 2
     assert said in capsys.readouterr().err
-    assert not (folder / "bad.txt").exists()
+    assert not (directory / "bad.txt").exists()

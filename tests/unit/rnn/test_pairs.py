@@ -18,19 +18,19 @@ c rare ||| z ||| 1 1 1 1
 """
 
 
-def corpus(folder):
-    (folder / "train.en").write_text("a b a\na b c\nrare\n")
-    with gzip.open(folder / "train.fr.gz", "wt") as out:
+def corpus(directory):
+    (directory / "train.en").write_text("a b a\na b c\nrare\n")
+    with gzip.open(directory / "train.fr.gz", "wt") as out:
         out.write("x y x\nx z\n")
-    return folder
+    return directory
 
 
-def prepare(folder, table=TABLE, *options):
-    path = corpus(folder) / "table"
+def prepare(directory, table=TABLE, *options):
+    path = corpus(directory) / "table"
     path.write_bytes(table.encode() if isinstance(table, str) else table)
-    source, target = folder / "train.en", folder / "train.fr.gz"
+    source, target = directory / "train.en", directory / "train.fr.gz"
     command = ["rnn", "prepare", "--phrase-table", path, "--source", source, "--target", target]
-    return main([str(part) for part in [*command, "--output-dir", folder / "pairs", *options]])
+    return main([str(part) for part in [*command, "--output-dir", directory / "pairs", *options]])
 
 
 def test_prepare(tmp_path):
@@ -112,18 +112,18 @@ def test_bad_corpora_and_options(tmp_path, capsys):
 
 def test_damaged_pairs(tmp_path):
     assert prepare(tmp_path) == 0
-    folder = tmp_path / "pairs"
-    words = (folder / "source.words.npy").read_bytes()
-    (folder / "source.words.npy").write_bytes(words[:-4])
+    directory = tmp_path / "pairs"
+    words = (directory / "source.words.npy").read_bytes()
+    (directory / "source.words.npy").write_bytes(words[:-4])
     with pytest.raises(InputError, match="again"):
-        Pairs.open(folder)
-    (folder / "source.words.npy").write_bytes(words)
-    Pairs.open(folder)
-    text = (folder / "vocab.target.txt").read_text()
-    (folder / "vocab.target.txt").write_text(text.replace("z", "zz"))
+        Pairs.open(directory)
+    (directory / "source.words.npy").write_bytes(words)
+    Pairs.open(directory)
+    text = (directory / "vocab.target.txt").read_text()
+    (directory / "vocab.target.txt").write_text(text.replace("z", "zz"))
     with pytest.raises(InputError, match=r"vocab\.target\.txt is newer"):
-        Pairs.open(folder)
-    (folder / "vocab.target.txt").write_text(text)
-    (folder / "pairs.json").write_text("[]")
+        Pairs.open(directory)
+    (directory / "vocab.target.txt").write_text(text)
+    (directory / "pairs.json").write_text("[]")
     with pytest.raises(InputError, match="was written by a different version"):
-        Pairs.open(folder)
+        Pairs.open(directory)

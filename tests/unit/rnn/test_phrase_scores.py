@@ -33,17 +33,17 @@ def make_table(path: Path, seed: int, lines: int = 120) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("scoring")
-    corpus = folder / "corpus.txt"
+def directory(tmp_path_factory) -> Path:
+    directory = tmp_path_factory.mktemp("scoring")
+    corpus = directory / "corpus.txt"
     corpus.write_text("a b c d e f g h a b c d\n")
-    make_table(folder / "table.txt", 1)
+    make_table(directory / "table.txt", 1)
     options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
-    table = str(folder / "table.txt")
-    assert main(["rnn", "prepare", "--phrase-table", table, *options, "--output-dir", str(folder / "pairs")]) == 0
-    model = network(Pairs.open(folder / "pairs"))
-    save_model(folder / "model.pt", model, vocabularies_of(Pairs.open(folder / "pairs")))
-    return folder
+    table = str(directory / "table.txt")
+    assert main(["rnn", "prepare", "--phrase-table", table, *options, "--output-dir", str(directory / "pairs")]) == 0
+    model = network(Pairs.open(directory / "pairs"))
+    save_model(directory / "model.pt", model, vocabularies_of(Pairs.open(directory / "pairs")))
+    return directory
 
 
 def network(pairs: Pairs, variant: str = "paper") -> RNNEncoderDecoder:
@@ -56,8 +56,8 @@ def network(pairs: Pairs, variant: str = "paper") -> RNNEncoderDecoder:
     return model
 
 
-def score(folder: Path, output: Path, *options: str) -> int:
-    command = ["rnn", "score", "--pairs", str(folder / "pairs"), "--model", str(folder / "model.pt")]
+def score(directory: Path, output: Path, *options: str) -> int:
+    command = ["rnn", "score", "--pairs", str(directory / "pairs"), "--model", str(directory / "model.pt")]
     return main([*command, "--output", str(output), *options])
 
 
@@ -76,9 +76,9 @@ def test_prefix_levels_by_hand():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("sizing", [phrase_scores.CPU, phrase_scores.Sizing(7, 3, 2), phrase_scores.Sizing(1, 1, 1)])
-def test_equal_to_single_pairs(folder, monkeypatch, variant, sizing):
+def test_equal_to_single_pairs(directory, monkeypatch, variant, sizing):
     monkeypatch.setattr(phrase_scores, "CPU", sizing)
-    pairs = Pairs.open(folder / "pairs")
+    pairs = Pairs.open(directory / "pairs")
     model = network(pairs, variant)
     found = phrase_scores.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
     twin = Twin({name: value.numpy() for name, value in model.named_parameters()}, variant)
@@ -88,9 +88,9 @@ def test_equal_to_single_pairs(folder, monkeypatch, variant, sizing):
 
 
 @pytest.mark.parametrize("variant", ["paper", "feed-forward"])
-def test_rows_of_the_softmax(folder, monkeypatch, variant):
+def test_rows_of_the_softmax(directory, monkeypatch, variant):
     """One for each source and what of the target its distribution depends on: the words before, or their number."""
-    pairs, rows = Pairs.open(folder / "pairs"), []
+    pairs, rows = Pairs.open(directory / "pairs"), []
     log_p = ExactSoftmax.log_p
     monkeypatch.setattr(ExactSoftmax, "log_p", lambda self, g, *asked: rows.append(len(g)) or log_p(self, g, *asked))
     phrase_scores.score_range(network(pairs, variant), pairs, 0, len(pairs), torch.device("cpu"))
@@ -103,11 +103,11 @@ def test_rows_of_the_softmax(folder, monkeypatch, variant):
     assert sum(rows) == len(places)
 
 
-def test_longer_phrases_than_the_network_takes(folder, tmp_path, capsys):
-    pairs = Pairs.open(folder / "pairs")
+def test_longer_phrases_than_the_network_takes(directory, tmp_path, capsys):
+    pairs = Pairs.open(directory / "pairs")
     sizes = RnnSizes(*map(len, pairs.vocabularies), 5, 7, 4, "feed-forward", 3)
     save_model(tmp_path / "model.pt", RNNEncoderDecoder(sizes, 1), vocabularies_of(pairs))
-    command = ["rnn", "score", "--pairs", str(folder / "pairs"), "--model", str(tmp_path / "model.pt")]
+    command = ["rnn", "score", "--pairs", str(directory / "pairs"), "--model", str(tmp_path / "model.pt")]
     assert main([*command, "--output", str(tmp_path / "scores.npy")]) == 2
     assert (
         "has a phrase of 4 words, but this feed-forward network accepts at most 3; train it" in capsys.readouterr().err
@@ -115,8 +115,8 @@ def test_longer_phrases_than_the_network_takes(folder, tmp_path, capsys):
     assert not (tmp_path / "scores.npy").exists()
 
 
-def test_batches_end_where_a_source_ends(folder):
-    pairs = Pairs.open(folder / "pairs")
+def test_batches_end_where_a_source_ends(directory):
+    pairs = Pairs.open(directory / "pairs")
     batches = list(phrase_scores._batches(pairs, 0, len(pairs), 9))
     assert [begin for begin, _ in batches[1:]] == [end for _, end in batches[:-1]]
     assert (batches[0][0], batches[-1][1]) == (0, len(pairs))
@@ -127,8 +127,8 @@ def test_batches_end_where_a_source_ends(folder):
         assert all(np.array_equal(pairs.source(i), pairs.source(end)) for i in range(begin, end))
 
 
-def test_every_source_is_encoded_once(folder, monkeypatch):
-    pairs = Pairs.open(folder / "pairs")
+def test_every_source_is_encoded_once(directory, monkeypatch):
+    pairs = Pairs.open(directory / "pairs")
     model = network(pairs)
     words, lengths = phrase_scores._phrases(pairs, 0, 0, len(pairs))
     c, which = phrase_scores.encode_distinct(model, words, lengths, torch.device("cpu"), 4)
@@ -138,40 +138,40 @@ def test_every_source_is_encoded_once(folder, monkeypatch):
     assert [rows[source] for source in sources] == which.tolist()
 
 
-def test_shards_follow_each_other(folder, tmp_path):
-    assert score(folder, tmp_path / "all.npy") == 0
+def test_shards_follow_each_other(directory, tmp_path):
+    assert score(directory, tmp_path / "all.npy") == 0
     whole = np.load(tmp_path / "all.npy")
     parts = []
     for k in range(1, 8):
-        assert score(folder, tmp_path / f"{k}.npy", "--shard", f"{k}/7" if k % 2 else f"{k}-of-7") == 0
+        assert score(directory, tmp_path / f"{k}.npy", "--shard", f"{k}/7" if k % 2 else f"{k}-of-7") == 0
         parts.append(np.load(tmp_path / f"{k}.npy"))
-    assert len(whole) == len(Pairs.open(folder / "pairs"))
+    assert len(whole) == len(Pairs.open(directory / "pairs"))
     assert np.concatenate(parts) == pytest.approx(whole, abs=1e-5)
     before = (tmp_path / "all.npy").read_bytes()
-    assert score(folder, tmp_path / "all.npy") == 0
+    assert score(directory, tmp_path / "all.npy") == 0
     assert (tmp_path / "all.npy").read_bytes() == before
 
 
-def test_threads_change_nothing(folder, tmp_path, monkeypatch):
+def test_threads_change_nothing(directory, tmp_path, monkeypatch):
     monkeypatch.setattr(phrase_scores, "CPU", phrase_scores.Sizing(10, 8, 4))
-    assert score(folder, tmp_path / "1.npy") == 0
-    assert score(folder, tmp_path / "3.npy", "--threads", "3") == 0
+    assert score(directory, tmp_path / "1.npy") == 0
+    assert score(directory, tmp_path / "3.npy", "--threads", "3") == 0
     assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "3.npy").read_bytes()
 
 
-def test_more_shards_than_pairs(folder, tmp_path):
-    assert score(folder, tmp_path / "0.npy", "--shard", "1/1000") == 0
+def test_more_shards_than_pairs(directory, tmp_path):
+    assert score(directory, tmp_path / "0.npy", "--shard", "1/1000") == 0
     assert len(np.load(tmp_path / "0.npy")) == 0
     rest = tmp_path / "rest.npy"
-    assert score(folder, rest) == 0
-    command = ["phrases", "augment", "--phrase-table", str(folder / "table.txt"), "--output", str(tmp_path / "t.gz")]
+    assert score(directory, rest) == 0
+    command = ["phrases", "augment", "--phrase-table", str(directory / "table.txt"), "--output", str(tmp_path / "t.gz")]
     assert main([*command, "--column", str(tmp_path / "0.npy"), str(rest)]) == 0
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("cpu", 3, 8), ("cuda", 1, 2)])
-def test_batches_at_the_same_time(folder, monkeypatch, kind, least, most):
+def test_batches_at_the_same_time(directory, monkeypatch, kind, least, most):
     """As many as threads on a processor; on a GPU at most two, whose memory many would fill."""
-    pairs = Pairs.open(folder / "pairs")
+    pairs = Pairs.open(directory / "pairs")
     busy, found = [], []
 
     def score_batch(model, softmax, pairs, bounds, device, sizing):
@@ -198,8 +198,8 @@ def test_several_networks_share_the_memory_of_a_gpu():
 
 
 @NEEDS_GPU
-def test_gpu_equals_cpu(folder):
-    pairs = Pairs.open(folder / "pairs")
+def test_gpu_equals_cpu(directory):
+    pairs = Pairs.open(directory / "pairs")
     model = network(pairs)
     here = phrase_scores.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
     there = phrase_scores.score_range(model.cuda(), pairs, 0, len(pairs), torch.device("cuda"))
@@ -219,34 +219,34 @@ def refused(code: int, capsys, output: Path, *parts: str) -> None:
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0", "1/2/3", "-1/2"])
-def test_refuses_shards(folder, tmp_path, capsys, shard):
+def test_refuses_shards(directory, tmp_path, capsys, shard):
     output = tmp_path / "x.npy"
     with pytest.raises(SystemExit):
-        score(folder, output, f"--shard={shard}")
+        score(directory, output, f"--shard={shard}")
     assert f"argument --shard: {shard}: must be K/N" in capsys.readouterr().err
     assert not output.exists()
 
 
-def test_refuses_a_network_of_other_vocabularies(folder, tmp_path, capsys):
+def test_refuses_a_network_of_other_vocabularies(directory, tmp_path, capsys):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("x y z\n")
     options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
-    table = str(folder / "table.txt")
+    table = str(directory / "table.txt")
     assert main(["rnn", "prepare", "--phrase-table", table, *options, "--output-dir", str(tmp_path / "pairs")]) == 0
-    (tmp_path / "model.pt").write_bytes((folder / "model.pt").read_bytes())
+    (tmp_path / "model.pt").write_bytes((directory / "model.pt").read_bytes())
     capsys.readouterr()
     output = tmp_path / "x.npy"
     refused(score(tmp_path, output), capsys, output, "do not match", "model.pt", "pairs")
 
 
-def test_refuses_a_spoilt_network(folder, tmp_path, capsys):
-    pairs = Pairs.open(folder / "pairs")
+def test_refuses_a_spoilt_network(directory, tmp_path, capsys):
+    pairs = Pairs.open(directory / "pairs")
     model = network(pairs)
     model.output.b_G[3] = torch.nan
     save_model(tmp_path / "bad.pt", model, vocabularies_of(pairs))
     output = tmp_path / "x.npy"
     refused(
-        score(folder, output, "--model", str(tmp_path / "bad.pt")),
+        score(directory, output, "--model", str(tmp_path / "bad.pt")),
         capsys,
         output,
         "contains NaN or infinite values",
@@ -254,8 +254,8 @@ def test_refuses_a_spoilt_network(folder, tmp_path, capsys):
     )
 
 
-def test_refuses_what_is_no_network_or_no_folder(folder, tmp_path, capsys):
+def test_refuses_what_is_no_network_or_no_directory(directory, tmp_path, capsys):
     output = tmp_path / "x.npy"
-    refused(score(folder, output, "--model", str(folder / "table.txt")), capsys, output, "table.txt")
-    refused(score(folder, output, "--model", str(folder / "no.pt")), capsys, output, "no.pt")
-    refused(score(folder, output, "--pairs", str(tmp_path)), capsys, output, "pairs.json")
+    refused(score(directory, output, "--model", str(directory / "table.txt")), capsys, output, "table.txt")
+    refused(score(directory, output, "--model", str(directory / "no.pt")), capsys, output, "no.pt")
+    refused(score(directory, output, "--pairs", str(tmp_path)), capsys, output, "pairs.json")

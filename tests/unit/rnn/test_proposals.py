@@ -24,26 +24,26 @@ TABLE = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("proposals")
-    (folder / "corpus").write_text("a b c d a b\n")
-    (folder / "text").write_text("a b c\nd new a b\n\n")
-    with gzip.open(folder / "table.gz", "wt") as out:
+def directory(tmp_path_factory) -> Path:
+    directory = tmp_path_factory.mktemp("proposals")
+    (directory / "corpus").write_text("a b c d a b\n")
+    (directory / "text").write_text("a b c\nd new a b\n\n")
+    with gzip.open(directory / "table.gz", "wt") as out:
         out.writelines(f"{line}\n" for line in TABLE)
-    (folder / "e2f").write_text("a x 0.5\na y 0.25\nb x 0.125\nNULL x 0.1\nc NULL 0.01\n")
-    (folder / "f2e").write_text("x a 0.75\ny a 0.25\nx b 1.0\ny NULL 0.5\nx NULL 0.1\n")
-    corpus = str(folder / "corpus")
-    options = ["--source", corpus, "--target", corpus, "--vocab-size", "6", "--output-dir", str(folder / "pairs")]
-    assert main(["rnn", "prepare", "--phrase-table", str(folder / "table.gz"), *options]) == 0
-    save_model(folder / "model", network(0.3, source=7, target=7), vocabularies_of(Pairs.open(folder / "pairs")))
-    return folder
+    (directory / "e2f").write_text("a x 0.5\na y 0.25\nb x 0.125\nNULL x 0.1\nc NULL 0.01\n")
+    (directory / "f2e").write_text("x a 0.75\ny a 0.25\nx b 1.0\ny NULL 0.5\nx NULL 0.1\n")
+    corpus = str(directory / "corpus")
+    options = ["--source", corpus, "--target", corpus, "--vocab-size", "6", "--output-dir", str(directory / "pairs")]
+    assert main(["rnn", "prepare", "--phrase-table", str(directory / "table.gz"), *options]) == 0
+    save_model(directory / "model", network(0.3, source=7, target=7), vocabularies_of(Pairs.open(directory / "pairs")))
+    return directory
 
 
-def propose(folder: Path, *options: str, **names: str) -> int:
+def propose(directory: Path, *options: str, **names: str) -> int:
     files = {"model": "model", "pairs": "pairs", "input": "text", "phrase-table": "table.gz"}
     files |= {"lex-e2f": "e2f", "lex-f2e": "f2e", "output": "out"}
     files |= {name.replace("_", "-"): file for name, file in names.items()}
-    paths = [part for name, file in files.items() for part in (f"--{name}", str(folder / file))]
+    paths = [part for name, file in files.items() for part in (f"--{name}", str(directory / file))]
     return main(["rnn", "propose", *paths, *options])
 
 
@@ -51,13 +51,13 @@ def propose(folder: Path, *options: str, **names: str) -> int:
     ("limits", "rare"),
     [((0, 0), {}), ((3, 0), {"a b": {"b"}}), ((2, 0), {}), ((0, 1), {"a b": {"b"}, "d": {"d"}})],
 )
-def test_unseen_and_rare_phrases(folder, limits, rare):
+def test_unseen_and_rare_phrases(directory, limits, rare):
     unseen = {phrase: set() for phrase in ("b", "c", "new", "b c", "d new", "new a")}
-    assert unfamiliar_phrases([str(folder / "text")], str(folder / "table.gz"), 2, *limits) == unseen | rare
+    assert unfamiliar_phrases([str(directory / "text")], str(directory / "table.gz"), 2, *limits) == unseen | rare
 
 
-def test_proposals_are_the_best_of_the_beam(folder):
-    pairs = Pairs.open(folder / "pairs")
+def test_proposals_are_the_best_of_the_beam(directory):
+    pairs = Pairs.open(directory / "pairs")
     model, (source, target) = network(0.3, source=7, target=7), pairs.vocabularies
     found = propose_targets(model, pairs.vocabularies, {"b c": set(), "a b": {"b"}, "a new": set()}, 8, 3, 2)
     for phrase, known in (("a b", {"b"}), ("b c", set())):
@@ -73,9 +73,9 @@ def test_proposals_are_the_best_of_the_beam(folder):
     assert {entry.source for entry in found} == {"a b", "b c"}
 
 
-def test_scores_by_hand(folder):
+def test_scores_by_hand(directory):
     proposals = [PhraseEntry("a b", "x y", [0.125]), PhraseEntry("a c", "y", [0.5]), PhraseEntry("d", "x", [0.25])]
-    score_proposals(proposals, str(folder / "e2f"), str(folder / "f2e"))
+    score_proposals(proposals, str(directory / "e2f"), str(directory / "f2e"))
     # lex(f|e) = p(a|x) p(b|x), lex(e|f) = p(x|b) p(y|NULL); c was linked to NULL alone; d to nothing, x to NULL
     expected = [[0.0625, 0.0625, 0.125, 0.5, 0.125], [0.0025, 0.0025, 0.5, 0.5, 0.5], [1e-7, 1e-7, 0.25, 0.1, 0.25]]
     assert [entry.scores for entry in proposals] == expected
@@ -86,26 +86,26 @@ def test_a_lexical_weight_is_that_of_the_best_alignment():
     assert best_lexical_weight([b"x", b"y"], [b"a", b"b"], table) == 0.75 * 0.25
 
 
-def test_the_stage_writes_a_sorted_table(folder):
-    assert propose(folder, "--source-length", "2", "--nbest", "3") == 0
-    lines = (folder / "out").read_bytes().splitlines()
+def test_the_stage_writes_a_sorted_table(directory):
+    assert propose(directory, "--source-length", "2", "--nbest", "3") == 0
+    lines = (directory / "out").read_bytes().splitlines()
     assert lines == sorted(lines)
-    found = list(read_phrase_table(folder / "out", 5))
+    found = list(read_phrase_table(directory / "out", 5))
     assert {entry.source for entry in found} == {"b", "c", "b c"}
     assert all(0 < entry.scores[2] == entry.scores[4] < 1 for entry in found)
-    assert propose(folder, "--source-length", "2", "--nbest", "3", "--extractions", "3", output="more") == 0
-    more = list(read_phrase_table(folder / "more"))
+    assert propose(directory, "--source-length", "2", "--nbest", "3", "--extractions", "3", output="more") == 0
+    more = list(read_phrase_table(directory / "more"))
     assert {entry.source for entry in more} == {"b", "c", "b c", "a b"}
     assert ("a b", "b") not in {(entry.source, entry.target) for entry in more}
 
 
-def test_nothing_to_propose(folder):
-    (folder / "known").write_text("a b\n")
-    assert propose(folder, "--source-length", "1", "--targets", "0", input="known", output="few") == 0
-    assert {entry.source for entry in read_phrase_table(folder / "few")} == {"b"}
-    (folder / "known").write_text("a\n")
-    assert propose(folder, input="known", output="none") == 0
-    assert (folder / "none").read_bytes() == b""
+def test_nothing_to_propose(directory):
+    (directory / "known").write_text("a b\n")
+    assert propose(directory, "--source-length", "1", "--targets", "0", input="known", output="few") == 0
+    assert {entry.source for entry in read_phrase_table(directory / "few")} == {"b"}
+    (directory / "known").write_text("a\n")
+    assert propose(directory, input="known", output="none") == 0
+    assert (directory / "none").read_bytes() == b""
 
 
 @pytest.mark.parametrize(
@@ -116,20 +116,20 @@ def test_nothing_to_propose(folder):
         (["--targets", "-2"], "--targets -2: must be at least 0"),
     ],
 )
-def test_refuses_options(folder, capsys, options, said):
-    assert propose(folder, *options, output="bad") == 2
+def test_refuses_options(directory, capsys, options, said):
+    assert propose(directory, *options, output="bad") == 2
     assert said in capsys.readouterr().err
-    assert not (folder / "bad").exists()
+    assert not (directory / "bad").exists()
 
 
-def test_refuses_inputs(folder, capsys):
-    (folder / "empty").write_text("\n")
-    assert propose(folder, input="empty", output="bad") == 2
+def test_refuses_inputs(directory, capsys):
+    (directory / "empty").write_text("\n")
+    assert propose(directory, input="empty", output="bad") == 2
     assert "empty: the input contains no words" in capsys.readouterr().err
-    (folder / "plain").write_text("a ||| b ||| 1\n")
-    assert propose(folder, "--extractions", "1", phrase_table="plain", output="bad") == 2
+    (directory / "plain").write_text("a ||| b ||| 1\n")
+    assert propose(directory, "--extractions", "1", phrase_table="plain", output="bad") == 2
     assert "the entry of 'a' has no counts; omit --extractions" in capsys.readouterr().err
-    assert not (folder / "bad").exists()
-    assert propose(folder, lex_e2f="text", output="bad") == 2
+    assert not (directory / "bad").exists()
+    assert propose(directory, lex_e2f="text", output="bad") == 2
     assert "text, line 1: expected 'word word probability'" in capsys.readouterr().err
-    assert not (folder / "bad").exists()
+    assert not (directory / "bad").exists()

@@ -19,7 +19,7 @@ PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>",
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def directory(tmp_path) -> Path:
     """A table and its pairs; the shortlist holds x and y."""
     with gzip.open(tmp_path / "table.gz", "wt") as out:
         out.writelines(f"{s} ||| {t} ||| 0.5 0.5 0.5 0.5 ||| 0-0 ||| 1 1 1\n" for s, t, _ in PAIRS)
@@ -31,42 +31,49 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def shortlist(folder: Path) -> int:
-    return main(["rnn", "shortlist", "--pairs", str(folder / "pairs"), "--output", str(folder / "wp.npy")])
+def shortlist(directory: Path) -> int:
+    return main(["rnn", "shortlist", "--pairs", str(directory / "pairs"), "--output", str(directory / "wp.npy")])
 
 
-def test_counts_by_hand(folder, capsys):
-    assert shortlist(folder) == 0
-    counts = np.load(folder / "wp.npy")
+def test_counts_by_hand(directory, capsys):
+    assert shortlist(directory) == 0
+    counts = np.load(directory / "wp.npy")
     assert counts.tolist() == [n for _, _, n in PAIRS]
     assert counts.dtype == np.float32
     assert "pairs with such words 3, words outside the shortlist 6" in capsys.readouterr().err
 
 
-def test_the_search_reads_the_numbers(folder):
+def test_the_search_reads_the_numbers(directory):
     """e^n in the table, n among the scores of a phrase pair: more than a probability, and not cut off."""
-    assert shortlist(folder) == 0
-    command = ["phrases", "augment", "--phrase-table", str(folder / "table.gz"), "--column", str(folder / "wp.npy")]
-    assert main([*command, "--output", str(folder / "augmented.gz")]) == 0
-    table = load_phrase_tables([(folder / "augmented.gz", 5)], None)
+    assert shortlist(directory) == 0
+    command = [
+        "phrases",
+        "augment",
+        "--phrase-table",
+        str(directory / "table.gz"),
+        "--column",
+        str(directory / "wp.npy"),
+    ]
+    assert main([*command, "--output", str(directory / "augmented.gz")]) == 0
+    table = load_phrase_tables([(directory / "augmented.gz", 5)], None)
     np.testing.assert_allclose(table.log_scores[:, 4], [n for _, _, n in PAIRS], atol=1e-5)
     np.testing.assert_allclose(table.log_scores[:, :4], np.log(0.5), atol=1e-6)
 
 
-def test_a_shortlist_that_has_every_word_is_pointed_out(folder, capsys):
-    command = ["rnn", "prepare", "--phrase-table", str(folder / "table.gz"), "--vocab-size", "99"]
-    command += ["--source", str(folder / "text.en"), "--target", str(folder / "text.fr")]
-    assert main([*command, "--output-dir", str(folder / "pairs")]) == 0
-    assert shortlist(folder) == 0
-    assert not np.load(folder / "wp.npy").any()
+def test_a_shortlist_that_has_every_word_is_pointed_out(directory, capsys):
+    command = ["rnn", "prepare", "--phrase-table", str(directory / "table.gz"), "--vocab-size", "99"]
+    command += ["--source", str(directory / "text.en"), "--target", str(directory / "text.fr")]
+    assert main([*command, "--output-dir", str(directory / "pairs")]) == 0
+    assert shortlist(directory) == 0
+    assert not np.load(directory / "wp.npy").any()
     assert "all target words of the phrase table are in the shortlist" in capsys.readouterr().err
 
 
-def test_without_pairs(folder, capsys):
-    (folder / "pairs" / "pairs.json").unlink()
-    assert shortlist(folder) == 2
+def test_without_pairs(directory, capsys):
+    (directory / "pairs" / "pairs.json").unlink()
+    assert shortlist(directory) == 2
     assert "pairs.json: no such file" in capsys.readouterr().err
-    assert not (folder / "wp.npy").exists()
+    assert not (directory / "wp.npy").exists()
 
 
 @given(
@@ -81,6 +88,6 @@ def test_blocks_give_the_same_counts(phrases, block):
     assert counts.tolist() == [phrase.count(UNK) for phrase in phrases]
 
 
-def test_pairs_of_the_table_in_its_order(folder):
-    pairs = Pairs.open(folder / "pairs")
+def test_pairs_of_the_table_in_its_order(directory):
+    pairs = Pairs.open(directory / "pairs")
     assert [len(pairs.target(i)) - 1 for i in range(len(pairs))] == [len(t.split()) for _, t, _ in PAIRS]

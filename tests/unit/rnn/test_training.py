@@ -40,30 +40,30 @@ OPTIONS = ["--preset", "demo", "--dropout", "0", "--hidden", "16", "--embedding"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def directory(tmp_path_factory):
     """Pairs of a toy language: every word has one translation, the word order is kept."""
-    folder = tmp_path_factory.mktemp("toy")
+    directory = tmp_path_factory.mktemp("toy")
     rng = np.random.default_rng(1)
     words = [chr(ord("a") + i) for i in range(12)]
     phrases = {" ".join(rng.choice(words, rng.integers(1, 5))) for _ in range(1200)}
     lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in sorted(phrases)]
-    (folder / "table").write_text("".join(lines))
-    (folder / "source").write_text(" ".join(words) + "\n")
-    (folder / "target").write_text(" ".join(words).upper() + "\n")
+    (directory / "table").write_text("".join(lines))
+    (directory / "source").write_text(" ".join(words) + "\n")
+    (directory / "target").write_text(" ".join(words).upper() + "\n")
     command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
-    assert main([*command, "--output-dir", str(folder / "pairs")]) == 0
-    return folder
+    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
+    assert main([*command, "--output-dir", str(directory / "pairs")]) == 0
+    return directory
 
 
 @pytest.fixture(scope="module")
-def pairs(folder):
-    return Pairs.open(folder / "pairs")
+def pairs(directory):
+    return Pairs.open(directory / "pairs")
 
 
-def command_line(folder, out, *options):
+def command_line(directory, out, *options):
     files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
-    return [str(part) for part in ["rnn", "train", "--pairs", folder / "pairs", *OPTIONS, *files, *options]]
+    return [str(part) for part in ["rnn", "train", "--pairs", directory / "pairs", *OPTIONS, *files, *options]]
 
 
 def outputs(out):
@@ -74,15 +74,15 @@ def outputs(out):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
-def test_learns_the_toy_language(folder, tmp_path, capfd, device):
-    assert main(command_line(folder, tmp_path, "--updates", "600", "--device", device)) == 0
+def test_learns_the_toy_language(directory, tmp_path, capfd, device):
+    assert main(command_line(directory, tmp_path, "--updates", "600", "--device", device)) == 0
     history = json.loads((tmp_path / "h.json").read_text())
     curve = [row["held-out log p per word"] for row in history["curve"]]
     assert curve[-1] > curve[2] > curve[0]
     assert curve[-1] > 0.6 * history["unigram log p per word"]
     assert len(curve) == PRESETS["demo"].evaluations
     last = history["curve"][-1]
-    assert (last["update"], history["held-out pairs"]) == (600, len(Pairs.open(folder / "pairs")) // 100)
+    assert (last["update"], history["held-out pairs"]) == (600, len(Pairs.open(directory / "pairs")) // 100)
     assert 0 <= last["clip rate"] <= 1
     assert last["train log p per pair"] < last["train log p per word"] < 0
     log = capfd.readouterr().err
@@ -92,7 +92,7 @@ def test_learns_the_toy_language(folder, tmp_path, capfd, device):
     assert "unigrams" in log
 
     model, meta = load_model(tmp_path / "m.pt")
-    pairs = Pairs.open(folder / "pairs")
+    pairs = Pairs.open(directory / "pairs")
     check_vocabularies(tmp_path / "m.pt", meta, pairs)
     assert (meta["kept update"], meta["settings"]["hidden"]) == (600, 16)
     source, target = pairs.vocabularies
@@ -106,13 +106,13 @@ def test_learns_the_toy_language(folder, tmp_path, capfd, device):
     assert score("a b", "A B") > score("b a", "A B") + 0.3
 
 
-def test_a_feed_forward_network_is_trained_and_scores_its_table(folder, pairs, tmp_path):
+def test_a_feed_forward_network_is_trained_and_scores_its_table(directory, pairs, tmp_path):
     options = ["--variant", "feed-forward", "--max-length", "4", "--updates", "400"]
-    assert main(command_line(folder, tmp_path, *options)) == 0
+    assert main(command_line(directory, tmp_path, *options)) == 0
     history = json.loads((tmp_path / "h.json").read_text())
     assert history["curve"][-1]["held-out log p per word"] > 0.5 * history["unigram log p per word"]
     scores = tmp_path / "scores.npy"
-    command = ["rnn", "score", "--pairs", folder / "pairs", "--model", tmp_path / "m.pt", "--output", scores]
+    command = ["rnn", "score", "--pairs", directory / "pairs", "--model", tmp_path / "m.pt", "--output", scores]
     assert main([str(part) for part in command]) == 0
     model = load_model(tmp_path / "m.pt")[0]
     assert (model.sizes.variant, model.sizes.max_length) == ("feed-forward", 4)
@@ -185,16 +185,16 @@ def test_parameters_are_views_of_one_tensor():
 
 
 @pytest.fixture
-def with_origins(folder, tmp_path):
+def with_origins(directory, tmp_path):
     """The same pairs, 40 of which only held-out sentences contain; 30 others come from the first fold and others."""
-    numbers = np.random.default_rng(2).permutation(len(Pairs.open(folder / "pairs")))
+    numbers = np.random.default_rng(2).permutation(len(Pairs.open(directory / "pairs")))
     origins = np.full((len(numbers), 3), 5, np.int32)
     origins[numbers[:40], :2] = 0
     origins[numbers[40:70], 0] = 0
     origins[:, 2] = 1 + np.arange(len(numbers)) % 3
     np.save(tmp_path / "origins.npy", origins)
     command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
+    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
     assert main([*command, "--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]) == 0
     return Pairs.open(tmp_path / "p"), np.sort(numbers[:40])
 
@@ -347,14 +347,14 @@ def test_random_minibatches_are_all_pairs_once_an_epoch(pairs, tmp_path):
 
 
 @pytest.fixture
-def in_halves(folder, tmp_path):
+def in_halves(directory, tmp_path):
     """The same pairs; the first 60 come from sentences of the first half alone, the next 50 from the second."""
-    origins = np.tile(np.array([[20, 80, 2]], np.int32), (len(Pairs.open(folder / "pairs")), 1))
+    origins = np.tile(np.array([[20, 80, 2]], np.int32), (len(Pairs.open(directory / "pairs")), 1))
     origins[:60, :2] = 10, 49
     origins[60:110, :2] = 50, 99
     np.save(tmp_path / "origins.npy", origins)
     command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
+    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
     assert main([*command, "--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]) == 0
     return Pairs.open(tmp_path / "p")
 
@@ -415,9 +415,9 @@ def log_p(model, pairs, i):
     return model.log_probability(source, torch.tensor([source.shape[1]]), target, torch.tensor([target.shape[1]]))
 
 
-def test_origins_of_another_table_are_refused(folder, tmp_path, capsys):
+def test_origins_of_another_table_are_refused(directory, tmp_path, capsys):
     command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
+    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
     command += ["--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]
     np.save(tmp_path / "origins.npy", np.zeros((3, 3), np.int32))
     assert main(command) == 2
@@ -528,8 +528,8 @@ def test_interrupted_is_uninterrupted(pairs, tmp_path, settings):
     assert torch.equal(whole.flat, part.flat)
 
 
-def start(folder, out, *options):
-    command = [sys.executable, "-m", "rnnsmt", *command_line(folder, out, *options)]
+def start(directory, out, *options):
+    command = [sys.executable, "-m", "rnnsmt", *command_line(directory, out, *options)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
@@ -544,17 +544,17 @@ def wait_for(process, words):
 
 
 @pytest.mark.slow
-def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
+def test_killed_and_terminated_runs_end_like_a_quiet_one(directory, tmp_path):
     options = ["--updates", "400", "--evaluations", "4"]
     (tmp_path / "quiet").mkdir()
-    assert main(command_line(folder, tmp_path / "quiet", *options)) == 0
+    assert main(command_line(directory, tmp_path / "quiet", *options)) == 0
     broken = tmp_path / "broken"
-    process = start(folder, broken, *options, "--save-every", "0")
+    process = start(directory, broken, *options, "--save-every", "0")
     wait_for(process, "update 100 of 400")
     process.kill()
     process.wait(60)
     assert not (broken / "m.pt").exists()
-    process = start(folder, broken, *options)
+    process = start(directory, broken, *options)
     wait_for(process, "resuming after")
     process.terminate()
     said = process.communicate(timeout=120)[1]
@@ -562,21 +562,21 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     assert not (broken / "m.pt").exists()
     assert "stopped by SIGTERM" in said
     assert "run the same command again to resume" in said
-    assert main(command_line(folder, broken, *options)) == 0
+    assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
     # a finished run that is asked for again only writes its files
     (broken / "m.pt").unlink()
     began = time.process_time()
-    assert main(command_line(folder, broken, *options)) == 0
+    assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
     assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
-def test_time_limit(folder, tmp_path, capfd, sigint, handler):
+def test_time_limit(directory, tmp_path, capfd, sigint, handler):
     sigint(handler)
     with pytest.raises(SystemExit) as stopped:
-        main(command_line(folder, tmp_path, "--time-limit", "0.001"))
+        main(command_line(directory, tmp_path, "--time-limit", "0.001"))
     assert stopped.value.code == 75
     assert "before the time limit after 1 updates, checkpoint saved" in capfd.readouterr().err
     assert (tmp_path / "state" / "state.pt").exists()
@@ -584,7 +584,7 @@ def test_time_limit(folder, tmp_path, capfd, sigint, handler):
 
 
 @pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
-def test_ctrl_c_saves_unless_it_is_ignored(folder, tmp_path, monkeypatch, sigint, handler, code):
+def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sigint, handler, code):
     original = RnnTrainer.step
 
     def step(self):
@@ -595,7 +595,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(folder, tmp_path, monkeypatch, sigint
     monkeypatch.setattr(RnnTrainer, "step", step)
     sigint(handler)
     try:
-        ended = main(command_line(folder, tmp_path, "--updates", "8"))
+        ended = main(command_line(directory, tmp_path, "--updates", "8"))
     except SystemExit as stopped:
         ended = stopped.code
     assert ended == code
@@ -627,31 +627,31 @@ def fails(capfd, *said):
         assert part in lines[0]
 
 
-def test_other_settings_are_refused(folder, tmp_path, capfd):
-    assert main(command_line(folder, tmp_path, "--updates", "5")) == 0
+def test_other_settings_are_refused(directory, tmp_path, capfd):
+    assert main(command_line(directory, tmp_path, "--updates", "5")) == 0
     before = (tmp_path / "state" / "state.pt").read_bytes()
     (tmp_path / "state" / "finished.json").unlink()  # as if it had been interrupted
     for options in (["--updates", "6"], ["--updates", "5", "--seed", "2"], ["--updates", "5", "--hidden", "17"]):
-        assert main(command_line(folder, tmp_path, *options)) == 2
+        assert main(command_line(directory, tmp_path, *options)) == 2
         name = options[-2].strip("-")
         fails(capfd, f"{name} (was", "remove", "to start over")
     assert (tmp_path / "state" / "state.pt").read_bytes() == before
 
 
-def test_damaged_state(folder, tmp_path, capfd):
-    assert main(command_line(folder, tmp_path, "--updates", "5")) == 0
+def test_damaged_state(directory, tmp_path, capfd):
+    assert main(command_line(directory, tmp_path, "--updates", "5")) == 0
     state = tmp_path / "state" / "state.pt"
     content = state.read_bytes()
     for damaged in (content[: len(content) // 2], b"", b"nonsense" * 100):
         state.write_bytes(damaged)
         capfd.readouterr()
-        assert main(command_line(folder, tmp_path, "--updates", "5")) == 2
+        assert main(command_line(directory, tmp_path, "--updates", "5")) == 2
         fails(capfd, "state.pt: cannot be read", "to start over")
 
 
-def test_not_a_number(folder, tmp_path, capfd):
+def test_not_a_number(directory, tmp_path, capfd):
     options = ["--updates", "400", "--optimiser", "adadelta", "--learning-rate", "1e38", "--save-every", "0"]
-    assert main(command_line(folder, tmp_path, *options)) == 2
+    assert main(command_line(directory, tmp_path, *options)) == 2
     fails(capfd, "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.pt").exists()
     state = tmp_path / "state" / "state.pt"
@@ -659,9 +659,9 @@ def test_not_a_number(folder, tmp_path, capfd):
         assert torch.load(state)["state"]["parameters"].isfinite().all()
 
 
-def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
+def test_full_disk_keeps_the_last_checkpoint(directory, tmp_path, capfd):
     with pytest.raises(SystemExit):
-        main(command_line(folder, tmp_path, "--time-limit", "0.001"))
+        main(command_line(directory, tmp_path, "--time-limit", "0.001"))
     state = tmp_path / "state" / "state.pt"
     before = state.read_bytes()
     capfd.readouterr()
@@ -669,7 +669,7 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
-        assert main(command_line(folder, tmp_path, "--save-every", "0")) == 2
+        assert main(command_line(directory, tmp_path, "--save-every", "0")) == 2
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, ignored)
@@ -695,8 +695,8 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
         (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],
 )
-def test_bad_options(folder, tmp_path, capfd, options, said):
-    assert main(command_line(folder, tmp_path, *options)) == 2
+def test_bad_options(directory, tmp_path, capfd, options, said):
+    assert main(command_line(directory, tmp_path, *options)) == 2
     fails(capfd, said)
 
 
@@ -707,8 +707,8 @@ def test_no_gpu(monkeypatch):
     assert set_up_device("auto", 1).device.type == "cpu"
 
 
-def test_models_and_pairs_that_do_not_belong_together(folder, tmp_path, pairs):
-    assert main(command_line(folder, tmp_path, "--updates", "2")) == 0
+def test_models_and_pairs_that_do_not_belong_together(directory, tmp_path, pairs):
+    assert main(command_line(directory, tmp_path, "--updates", "2")) == 0
     meta = load_model(tmp_path / "m.pt")[1]
     assert vocabularies_of(pairs).items() <= meta.items()
     with pytest.raises(InputError, match="do not match: their target vocabulary differs"):
@@ -767,14 +767,15 @@ def test_an_update_adds_up_once_over_the_processes(pairs, monkeypatch):
 
 
 @pytest.mark.slow
-def test_two_processes_train_like_one(folder, tmp_path):
+def test_two_processes_train_like_one(directory, tmp_path):
     options = ["--updates", "40", "--precision", "float32", "--evaluations", "2", "--device", "cpu"]
     (tmp_path / "one").mkdir()
-    assert main(command_line(folder, tmp_path / "one", *options)) == 0
+    assert main(command_line(directory, tmp_path / "one", *options)) == 0
     several = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "rnnsmt"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*several, *command_line(folder, tmp_path / "two", *options)], env=environment, capture_output=True, text=True,
+        [*several, *command_line(directory, tmp_path / "two", *options)],
+        env=environment, capture_output=True, text=True,
         timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ from rnnsmt.networks.devices import set_up_device  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS  # noqa: E402
 from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
 
-from .test_training import folder, pairs  # noqa: E402, F401
+from .test_training import directory, pairs  # noqa: E402, F401
 
 UPDATES = 200
 

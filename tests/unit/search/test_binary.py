@@ -24,7 +24,7 @@ LINES = ["a b c", "", "b x a d", "c c a b", "d e"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """A tiny model directory with an input text; its files are not of whole seconds."""
     tiny_model(tmp_path / "model", 1)
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in LINES))
@@ -33,27 +33,27 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def binarise(folder: Path, *more: str) -> Path:
-    assert main(["search", "binarise", "--ini", str(folder / "model/moses.ini"), *more]) == 0
-    return folder / "model" / binary.NAME
+def binarise(directory: Path, *more: str) -> Path:
+    assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini"), *more]) == 0
+    return directory / "model" / binary.NAME
 
 
-def outputs(folder: Path, *more: str) -> list[bytes]:
+def outputs(directory: Path, *more: str) -> list[bytes]:
     """Translations, n-best lists and details of the input."""
-    files = [folder / name for name in ("out.txt", "out.nbest", "out.details")]
+    files = [directory / name for name in ("out.txt", "out.nbest", "out.details")]
     assert main([
-        "search", "decode", "--ini", str(folder / "model/moses.ini"), "--input", str(folder / "in.txt"),
+        "search", "decode", "--ini", str(directory / "model/moses.ini"), "--input", str(directory / "in.txt"),
         "--output", str(files[0]), "--nbest", "20", "--nbest-file", str(files[1]), "--output-details", str(files[2]),
         *more,
     ]) == 0  # fmt: skip
     return [file.read_bytes() for file in files]
 
 
-def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def refused(directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
-    ini = str(folder / "model/moses.ini")
-    out = str(folder / "none.txt")
-    assert main(["search", "decode", "--ini", ini, "--input", str(folder / "in.txt"), "--output", out]) == 2
+    ini = str(directory / "model/moses.ini")
+    out = str(directory / "none.txt")
+    assert main(["search", "decode", "--ini", ini, "--input", str(directory / "in.txt"), "--output", out]) == 2
     assert not Path(out).exists()
     (line,) = capsys.readouterr().err.splitlines()
     return line
@@ -90,74 +90,74 @@ def test_translations_are_those_of_the_text_files(tmp_path: Path, reordering: st
                     assert np.array_equal(one.nbest.features, other.nbest.features)
 
 
-def test_outputs_of_the_command_are_the_same_bytes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = outputs(folder)
+def test_outputs_of_the_command_are_the_same_bytes(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = outputs(directory)
     capsys.readouterr()
-    path = binarise(folder)
+    path = binarise(directory)
     said = capsys.readouterr().err
     assert f"{path}: written from phrase-table, reordering, lm.arpa" in said
     assert f"bytes {path.stat().st_size:,}" in said
-    assert outputs(folder) == before
+    assert outputs(directory) == before
     assert "warning" not in capsys.readouterr().err
     first = path.read_bytes()
-    binarise(folder)
+    binarise(directory)
     assert path.read_bytes() == first
 
 
-def test_tuning_gives_the_same_weights(folder: Path) -> None:
-    (folder / "ref.txt").write_text("u v w\n\nv x u d\nw w u v\nd e\n")
+def test_tuning_gives_the_same_weights(directory: Path) -> None:
+    (directory / "ref.txt").write_text("u v w\n\nv x u d\nw w u v\nd e\n")
     tuned = []
     for kind in ("text", "binary"):
-        out = folder / f"{kind}.ini"
+        out = directory / f"{kind}.ini"
         assert main([
-            "tuning", "mert", "--ini", str(folder / "model/moses.ini"), "--source", str(folder / "in.txt"),
-            "--reference", str(folder / "ref.txt"), "--seed", "1", "--max-iterations", "3", "--nbest", "20",
-            "--output-ini", str(out), "--output-history", str(folder / f"{kind}.json"),
-            "--state-dir", str(folder / f"{kind}.state"),
+            "tuning", "mert", "--ini", str(directory / "model/moses.ini"), "--source", str(directory / "in.txt"),
+            "--reference", str(directory / "ref.txt"), "--seed", "1", "--max-iterations", "3", "--nbest", "20",
+            "--output-ini", str(out), "--output-history", str(directory / f"{kind}.json"),
+            "--state-dir", str(directory / f"{kind}.state"),
         ]) == 0  # fmt: skip
-        history = re.sub(r".*seconds.*", "", (folder / f"{kind}.json").read_text())
+        history = re.sub(r".*seconds.*", "", (directory / f"{kind}.json").read_text())
         tuned.append((out.read_bytes(), history))
-        binarise(folder)
+        binarise(directory)
     assert tuned[0] == tuned[1]
 
 
-def test_a_model_without_a_reordering_table(folder: Path) -> None:
-    ini = folder / "model/moses.ini"
+def test_a_model_without_a_reordering_table(directory: Path) -> None:
+    ini = directory / "model/moses.ini"
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
-    before = outputs(folder)
-    path = binarise(folder)
-    assert outputs(folder) == before
+    before = outputs(directory)
+    path = binarise(directory)
+    assert outputs(directory) == before
     assert len(json.loads(path.read_bytes().split(b"\n")[1].split(b"\0")[0])["texts"]) == 2
 
 
-def test_folders(folder: Path) -> None:
-    """A folder that replaces files has its own, made of those; that beside the tables is not that of others."""
-    tables = folder / "tables"
+def test_directories(directory: Path) -> None:
+    """A directory that replaces files has its own, made of those; that beside the tables is not that of others."""
+    tables = directory / "tables"
     tables.mkdir()
-    lines = (folder / "model/phrase-table").read_text().splitlines(keepends=True)
+    lines = (directory / "model/phrase-table").read_text().splitlines(keepends=True)
     (tables / "phrase-table").write_text("".join(lines[1:]))
-    replaced = outputs(folder, "--model-dir", str(tables))
-    assert replaced != outputs(folder)
-    beside = binarise(folder)
-    assert outputs(folder, "--model-dir", str(tables)) == replaced
-    path = binarise(folder, "--model-dir", str(tables))
+    replaced = outputs(directory, "--model-dir", str(tables))
+    assert replaced != outputs(directory)
+    beside = binarise(directory)
+    assert outputs(directory, "--model-dir", str(tables)) == replaced
+    path = binarise(directory, "--model-dir", str(tables))
     assert path == beside
     assert (tables / binary.NAME).is_file()
-    assert outputs(folder, "--model-dir", str(tables)) == replaced
-    binarise(folder, "--output-dir", str(folder / "elsewhere"))
-    assert (folder / "elsewhere" / binary.NAME).read_bytes() == beside.read_bytes()
+    assert outputs(directory, "--model-dir", str(tables)) == replaced
+    binarise(directory, "--output-dir", str(directory / "elsewhere"))
+    assert (directory / "elsewhere" / binary.NAME).read_bytes() == beside.read_bytes()
 
 
-def test_moved_and_touched_text_files_still_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = binarise(folder)
+def test_moved_and_touched_text_files_still_fit(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = binarise(directory)
     for time_ns in (1_600_000_000_000_000_000, 0, 1_800_000_000_123_456_789):
-        os.utime(folder / "model/lm.arpa", ns=(time_ns, time_ns))
+        os.utime(directory / "model/lm.arpa", ns=(time_ns, time_ns))
         capsys.readouterr()
-        load_model(MosesIni.read(folder / "model/moses.ini"))
+        load_model(MosesIni.read(directory / "model/moses.ini"))
         assert "warning" not in capsys.readouterr().err
-    (folder / "model").rename(folder / "moved")
-    model = load_model(MosesIni.read(folder / "moved/moses.ini"))
-    assert is_mapped(folder / "moved" / path.name)
+    (directory / "model").rename(directory / "moved")
+    model = load_model(MosesIni.read(directory / "moved/moses.ini"))
+    assert is_mapped(directory / "moved" / path.name)
     assert model.table.log_scores.base is not None
 
 
@@ -165,13 +165,13 @@ def test_moved_and_touched_text_files_still_fit(folder: Path, capsys: pytest.Cap
 @pytest.mark.parametrize("same_size", [True, False])
 @pytest.mark.parametrize("seconds", [True, False])
 def test_a_changed_text_file_is_read(
-    folder: Path, capsys: pytest.CaptureFixture[str], name: str, same_size: bool, seconds: bool
+    directory: Path, capsys: pytest.CaptureFixture[str], name: str, same_size: bool, seconds: bool
 ) -> None:
     """Also where size and time are the same, if the time is one of whole seconds, as of files from an archive."""
-    file = folder / "model" / name
+    file = directory / "model" / name
     if seconds:
         os.utime(file, (1_700_000_000, 1_700_000_000))
-    path = binarise(folder)
+    path = binarise(directory)
     stat, text = file.stat(), file.read_text()
     changed = re.sub(r"0\.(\d)(\d)", lambda found: f"0.{9 - int(found[1])}{found[2]}", text)
     assert len(changed) == len(text) and changed != text
@@ -184,28 +184,28 @@ def test_a_changed_text_file_is_read(
     if seconds:
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     capsys.readouterr()
-    found = outputs(folder)
+    found = outputs(directory)
     said = capsys.readouterr().err
     assert said.count(f"warning: {path}: was made before {file} was changed; the text files are used instead; ") == 1
     path.unlink()
-    assert outputs(folder) == found
-    binarise(folder)
+    assert outputs(directory) == found
+    binarise(directory)
     capsys.readouterr()
-    assert outputs(folder) == found
+    assert outputs(directory) == found
     assert "warning" not in capsys.readouterr().err
 
 
-def test_other_files_than_the_ini_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    binarise(folder)
-    ini = folder / "model/moses.ini"
+def test_other_files_than_the_ini_names(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    binarise(directory)
+    ini = directory / "model/moses.ini"
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
     capsys.readouterr()
-    found = outputs(folder)
+    found = outputs(directory)
     assert "model.binary: was made from other files than those of this moses.ini; the text files are" in (
         capsys.readouterr().err
     )
-    (folder / "model" / binary.NAME).unlink()
-    assert outputs(folder) == found
+    (directory / "model" / binary.NAME).unlink()
+    assert outputs(directory) == found
 
 
 def _changed_header(data: bytes, **changes: object) -> bytes:
@@ -237,43 +237,43 @@ def _changed_header(data: bytes, **changes: object) -> bytes:
         (lambda data: _changed_header(data, byte_order="none"), "was made on a machine with another byte order"),
     ],
 )  # fmt: skip
-def test_damaged_files(folder: Path, capsys: pytest.CaptureFixture[str], damage, sentence: str) -> None:
-    path = binarise(folder)
+def test_damaged_files(directory: Path, capsys: pytest.CaptureFixture[str], damage, sentence: str) -> None:
+    path = binarise(directory)
     path.write_bytes(damage(path.read_bytes()))
-    found = refused(folder, capsys)
+    found = refused(directory, capsys)
     assert re.search(rf"{re.escape(str(path))}: {sentence}.*; run rnnsmt search binarise again, or remove", found), (
         found
     )
 
 
-def test_the_header_can_be_changed_by_the_test(folder: Path) -> None:
-    path = binarise(folder)
-    before = outputs(folder)
+def test_the_header_can_be_changed_by_the_test(directory: Path) -> None:
+    path = binarise(directory)
+    before = outputs(directory)
     path.write_bytes(_changed_header(path.read_bytes(), comment="x" * 100))
-    assert outputs(folder) == before
+    assert outputs(directory) == before
 
 
-def test_an_array_of_another_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = binarise(folder)
+def test_an_array_of_another_type(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = binarise(directory)
     header = json.loads(path.read_bytes().split(b"\n", 1)[1].split(b"\0")[0])
     header["arrays"]["pairs.first"]["dtype"] = "<i4"
     path.write_bytes(_changed_header(path.read_bytes(), arrays=header["arrays"]))
-    assert "has pairs.first as <i4" in refused(folder, capsys)
+    assert "has pairs.first as <i4" in refused(directory, capsys)
 
 
-def test_wrong_text_files_leave_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with (folder / "model/phrase-table").open("a") as out:
+def test_wrong_text_files_leave_nothing(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (directory / "model/phrase-table").open("a") as out:
         out.write("no table line\n")
-    before = sorted(folder.rglob("*"))
-    assert main(["search", "binarise", "--ini", str(folder / "model/moses.ini")]) == 2
+    before = sorted(directory.rglob("*"))
+    assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini")]) == 2
     assert "phrase-table, line" in capsys.readouterr().err
-    assert sorted(folder.rglob("*")) == before
-    assert main(["search", "binarise", "--ini", str(folder / "model/moses.ini"), "--model-dir", "nowhere"]) == 2
+    assert sorted(directory.rglob("*")) == before
+    assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini"), "--model-dir", "nowhere"]) == 2
     assert "nowhere: no such directory" in capsys.readouterr().err
 
 
-def test_a_text_file_that_changes_meanwhile(folder: Path) -> None:
-    texts = model_texts(MosesIni.read(folder / "model/moses.ini"), None)
+def test_a_text_file_that_changes_meanwhile(directory: Path) -> None:
+    texts = model_texts(MosesIni.read(directory / "model/moses.ini"), None)
 
     def read(given):
         tables = read_tables(given)
@@ -281,15 +281,15 @@ def test_a_text_file_that_changes_meanwhile(folder: Path) -> None:
         return tables
 
     with pytest.raises(InputError, match="reordering: was changed while it was read; run the same command again"):
-        binary.make_binary(folder / "out", texts, read)
-    assert not (folder / "out").exists()
+        binary.make_binary(directory / "out", texts, read)
+    assert not (directory / "out").exists()
 
 
-def test_a_file_just_written_gets_another_time_when_it_is_written_again(folder: Path) -> None:
+def test_a_file_just_written_gets_another_time_when_it_is_written_again(directory: Path) -> None:
     """What is written after the binary file differs in time from what was read."""
-    lm = folder / "model/lm.arpa"
+    lm = directory / "model/lm.arpa"
     os.utime(lm)
-    path = binarise(folder)
+    path = binarise(directory)
     assert time.time_ns() - lm.stat().st_mtime_ns >= 50_000_000
     assert path.is_file()
 
@@ -308,9 +308,9 @@ sys.stdin.readline()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/PID/smaps")
-def test_processes_share_its_pages(folder: Path) -> None:
-    path = binarise(folder)
-    command = [sys.executable, "-c", PROCESS, str(folder / "model/moses.ini")]
+def test_processes_share_its_pages(directory: Path) -> None:
+    path = binarise(directory)
+    command = [sys.executable, "-c", PROCESS, str(directory / "model/moses.ini")]
     processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     try:
         texts = [process.stdout.readline() for process in processes]
@@ -325,14 +325,14 @@ def test_processes_share_its_pages(folder: Path) -> None:
             process.communicate("\n")
 
 
-def test_the_format_is_what_its_number_says(folder: Path) -> None:
+def test_the_format_is_what_its_number_says(directory: Path) -> None:
     """Other hashes, other slots: a file of another version would be misread. Then FORMAT needs another number."""
-    (folder / "model/lm.arpa").write_text(
+    (directory / "model/lm.arpa").write_text(
         "\\data\\\nngram 1=5\nngram 2=3\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-.3\n-1\t</s>\n-2\tu\t-.1\n-3\tv\t-.2\n"
         "\n\\2-grams:\n-1\t<s> u\n-1\tu v\n-1\tv </s>\n\n\\end\\\n"
     )
-    path = binarise(folder)
-    lm = load_model(MosesIni.read(folder / "model/moses.ini")).lms[0]
+    path = binarise(directory)
+    lm = load_model(MosesIni.read(directory / "model/moses.ini")).lms[0]
     assert is_mapped(path)
     places = {int(row["key"]): slot for slot, row in enumerate(lm.arrays.rows) if row["key"] >= 0}
     slots = [name for name in lm.words.table.slots.tolist() if name]

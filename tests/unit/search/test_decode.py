@@ -22,40 +22,40 @@ from .twin import parse_segmentation, tiny_model
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """A tiny model directory with an input text."""
     tiny_model(tmp_path / "model", 1)
     (tmp_path / "in.txt").write_text("a b c\n\n  c   d a \n")
     return tmp_path
 
 
-def _command(folder: Path, *more: str, ini: str = "model/moses.ini") -> list[str]:
+def _command(directory: Path, *more: str, ini: str = "model/moses.ini") -> list[str]:
     return [
-        "search", "decode", "--ini", str(folder / ini), "--input", str(folder / "in.txt"),
-        "--output", str(folder / "out.txt"), *more,
+        "search", "decode", "--ini", str(directory / ini), "--input", str(directory / "in.txt"),
+        "--output", str(directory / "out.txt"), *more,
     ]  # fmt: skip
 
 
-def _refused(folder: Path, capsys: pytest.CaptureFixture[str], *more: str, ini: str = "model/moses.ini") -> str:
+def _refused(directory: Path, capsys: pytest.CaptureFixture[str], *more: str, ini: str = "model/moses.ini") -> str:
     """Run the stage; it must end with code 2 and one sentence, behind what it said before, and leave nothing."""
-    before = sorted(folder.rglob("*"))
+    before = sorted(directory.rglob("*"))
     capsys.readouterr()
-    assert main(_command(folder, *more, ini=ini)) == 2
+    assert main(_command(directory, *more, ini=ini)) == 2
     lines = capsys.readouterr().err.splitlines()
     error = next(line for line in lines if line.startswith("rnnsmt search decode: error: "))
     assert error == lines[-1]
-    assert sorted(folder.rglob("*")) == before
+    assert sorted(directory.rglob("*")) == before
     return error
 
 
-def test_translations_nbest_and_report(folder: Path) -> None:
-    more = ["--nbest", "5", "--nbest-file", str(folder / "nbest.gz"), "--report", str(folder / "r.json")]
-    assert main(_command(folder, *more)) == 0
-    texts = (folder / "out.txt").read_text().split("\n")
+def test_translations_nbest_and_report(directory: Path) -> None:
+    more = ["--nbest", "5", "--nbest-file", str(directory / "nbest.gz"), "--report", str(directory / "r.json")]
+    assert main(_command(directory, *more)) == 0
+    texts = (directory / "out.txt").read_text().split("\n")
     assert texts[1] == ""
     assert texts[3:] == [""]
     assert "d" in texts[2].split()
-    entries = gzip.decompress((folder / "nbest.gz").read_bytes()).decode().splitlines()
+    entries = gzip.decompress((directory / "nbest.gz").read_bytes()).decode().splitlines()
     fields = [entry.split(" ||| ") for entry in entries]
     assert {f[0] for f in fields} == {"0", "2"}
     assert fields[0][1].strip() == texts[0]
@@ -64,23 +64,23 @@ def test_translations_nbest_and_report(folder: Path) -> None:
         r"TranslationModel0=( \S+){4}",
         fields[0][2],
     )
-    report = json.loads((folder / "r.json").read_text())
+    report = json.loads((directory / "r.json").read_text())
     assert (report["sentences"], report["words"], report["unknown_words"]) == (3, 6, 1)
-    first = (folder / "out.txt").read_bytes(), (folder / "nbest.gz").read_bytes()
-    assert main(_command(folder, *more, "--threads", "2")) == 0
-    assert first == ((folder / "out.txt").read_bytes(), (folder / "nbest.gz").read_bytes())
+    first = (directory / "out.txt").read_bytes(), (directory / "nbest.gz").read_bytes()
+    assert main(_command(directory, *more, "--threads", "2")) == 0
+    assert first == ((directory / "out.txt").read_bytes(), (directory / "nbest.gz").read_bytes())
 
 
-def test_several_texts_are_translated_as_each_alone(folder: Path) -> None:
-    (folder / "more.txt").write_text("b a\nd\n")
+def test_several_texts_are_translated_as_each_alone(directory: Path) -> None:
+    (directory / "more.txt").write_text("b a\nd\n")
     alone = []
     for name in ("in", "more"):
-        command = [*_command(folder), "--report", str(folder / "r.json")]
-        command[command.index("--input") + 1] = str(folder / f"{name}.txt")
+        command = [*_command(directory), "--report", str(directory / "r.json")]
+        command[command.index("--input") + 1] = str(directory / f"{name}.txt")
         assert main(command) == 0
-        alone.append(((folder / "out.txt").read_text(), json.loads((folder / "r.json").read_text())))
-    files = [[str(folder / f"{name}.{kind}") for name in ("in", "more")] for kind in ("txt", "out", "json")]
-    ini = str(folder / "model" / "moses.ini")
+        alone.append(((directory / "out.txt").read_text(), json.loads((directory / "r.json").read_text())))
+    files = [[str(directory / f"{name}.{kind}") for name in ("in", "more")] for kind in ("txt", "out", "json")]
+    ini = str(directory / "model" / "moses.ini")
     options = ["--input", *files[0], "--output", *files[1], "--report", *files[2]]
     assert main(["search", "decode", "--ini", ini, *options]) == 0
     for (text, report), out, figures in zip(alone, files[1], files[2], strict=True):
@@ -90,21 +90,21 @@ def test_several_texts_are_translated_as_each_alone(folder: Path) -> None:
         assert not [name for name in report if "seconds" in name], "times would make equal runs differ"
 
 
-def test_several_inis_translate_as_each_alone(folder: Path) -> None:
-    (folder / "more.txt").write_text("b a\nd\n")
-    model = folder / "model"
+def test_several_inis_translate_as_each_alone(directory: Path) -> None:
+    (directory / "more.txt").write_text("b a\nd\n")
+    model = directory / "model"
     text = (model / "moses.ini").read_text()
     (model / "other.ini").write_text(re.sub(r"(?m)^(LM0|TranslationModel0)= ", r"\1= -", text))
     inis = [str(model / name) for name in ("moses.ini", "other.ini")]
-    inputs = [str(folder / f"{name}.txt") for name in ("in", "more")]
+    inputs = [str(directory / f"{name}.txt") for name in ("in", "more")]
     alone = []
     for ini in inis:
         for text in inputs:
-            out = str(folder / "out.txt")
+            out = str(directory / "out.txt")
             assert main(["search", "decode", "--ini", ini, "--input", text, "--output", out]) == 0
             alone.append(Path(out).read_text())
     assert alone[:2] != alone[2:]
-    outputs = [str(folder / f"{number}.out") for number in range(4)]
+    outputs = [str(directory / f"{number}.out") for number in range(4)]
     assert main(["search", "decode", "--ini", *inis, "--input", *inputs, "--output", *outputs]) == 0
     assert [Path(out).read_text() for out in outputs] == alone
 
@@ -119,8 +119,8 @@ def test_several_inis_translate_as_each_alone(folder: Path) -> None:
         (r"\Z", "\n[ttable-limit]\n7\n"),
     ],
 )
-def test_inis_of_different_models(folder: Path, old: str, new: str) -> None:
-    model = folder / "model"
+def test_inis_of_different_models(directory: Path, old: str, new: str) -> None:
+    model = directory / "model"
     text = (model / "moses.ini").read_text()
     changed = re.sub(old, new, text)
     assert changed != text
@@ -130,9 +130,9 @@ def test_inis_of_different_models(folder: Path, old: str, new: str) -> None:
     assert [list(alike) for _, alike in same_models(inis, None)] == [[0, 2], [1]]
 
 
-def test_inis_of_other_models_translate_as_each_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three inis of two models, two of them the same in folders with other tables."""
-    model, tables = folder / "model", folder / "tables"
+def test_inis_of_other_models_translate_as_each_alone(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three inis of two models, two of them the same in directories with other tables."""
+    model, tables = directory / "model", directory / "tables"
     text = (model / "moses.ini").read_text()
     (model / "other.ini").write_text(text + "\n[drop-unknown]\n1\n")
     tables.mkdir()
@@ -140,95 +140,95 @@ def test_inis_of_other_models_translate_as_each_alone(folder: Path, capsys: pyte
     lines = list(read_lines(table))
     write_lines(tables / table.name, [line for line in lines if not line.startswith("a |||")])
     inis = [str(model / name) for name in ("moses.ini", "other.ini", "moses.ini")]
-    folders = [str(part) for part in (model, model, tables)]
+    directories = [str(part) for part in (model, model, tables)]
     alone = []
-    for ini, part in zip(inis, folders, strict=True):
-        out = str(folder / "out.txt")
-        options = ["--input", str(folder / "in.txt"), "--output", out]
+    for ini, part in zip(inis, directories, strict=True):
+        out = str(directory / "out.txt")
+        options = ["--input", str(directory / "in.txt"), "--output", out]
         assert main(["search", "decode", "--ini", ini, "--model-dir", part, *options]) == 0
         alone.append(Path(out).read_text())
     assert len(set(alone)) == 3
-    outputs = [str(folder / f"{number}.out") for number in range(3)]
-    options = ["--input", str(folder / "in.txt"), "--output", *outputs]
-    assert main(["search", "decode", "--ini", *inis, "--model-dir", *folders, *options]) == 0
+    outputs = [str(directory / f"{number}.out") for number in range(3)]
+    options = ["--input", str(directory / "in.txt"), "--output", *outputs]
+    assert main(["search", "decode", "--ini", *inis, "--model-dir", *directories, *options]) == 0
     assert [Path(out).read_text() for out in outputs] == alone
-    refused = ["search", "decode", "--ini", *inis, "--model-dir", *folders[:2], *options]
+    refused = ["search", "decode", "--ini", *inis, "--model-dir", *directories[:2], *options]
     assert main(refused) == 2
     assert "2 directories for 3 --ini" in capsys.readouterr().err
 
 
-def test_as_many_outputs_as_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = _refused(folder, capsys, "--report", str(folder / "a"), str(folder / "b"))
+def test_as_many_outputs_as_inputs(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = _refused(directory, capsys, "--report", str(directory / "a"), str(directory / "b"))
     assert "1 --ini and 1 --input require 1 --output files" in said
 
 
-def test_a_word_passed_through_is_the_same_as_in_a_phrase(folder: Path) -> None:
+def test_a_word_passed_through_is_the_same_as_in_a_phrase(directory: Path) -> None:
     """Two ways to one text are one entry of the list."""
-    table = folder / "model" / "phrase-table"
+    table = directory / "model" / "phrase-table"
     table.write_text(table.read_text() + "a d ||| u d ||| 1 1 1 1 |||\na ||| u ||| 1 1 1 1 |||\n")
-    (folder / "in.txt").write_text("a d\n")
-    assert main(_command(folder, "--nbest", "50", "--nbest-file", str(folder / "nbest"))) == 0
-    texts = [line.split(" ||| ")[1].strip() for line in (folder / "nbest").read_text().splitlines()]
+    (directory / "in.txt").write_text("a d\n")
+    assert main(_command(directory, "--nbest", "50", "--nbest-file", str(directory / "nbest"))) == 0
+    texts = [line.split(" ||| ")[1].strip() for line in (directory / "nbest").read_text().splitlines()]
     assert "u d" in texts
     assert len(texts) == len(set(texts))
 
 
-def test_a_word_that_only_a_longer_phrase_translates_is_not_unknown(folder: Path) -> None:
-    table = folder / "model" / "phrase-table"
+def test_a_word_that_only_a_longer_phrase_translates_is_not_unknown(directory: Path) -> None:
+    table = directory / "model" / "phrase-table"
     table.write_text(table.read_text() + "d a ||| w ||| 1 1 1 1 |||\n")
-    (folder / "in.txt").write_text("d a\nb d\n")
-    assert main(_command(folder, "--report", str(folder / "r.json"))) == 0
-    assert (folder / "out.txt").read_text().splitlines()[0] == "w"
-    assert json.loads((folder / "r.json").read_text())["unknown_words"] == 1
+    (directory / "in.txt").write_text("d a\nb d\n")
+    assert main(_command(directory, "--report", str(directory / "r.json"))) == 0
+    assert (directory / "out.txt").read_text().splitlines()[0] == "w"
+    assert json.loads((directory / "r.json").read_text())["unknown_words"] == 1
 
 
-def test_an_empty_phrase_table_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_phrase_table_is_told(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It may be what filtering left for a text; in general, something has gone wrong."""
-    assert main(_command(folder)) == 0
+    assert main(_command(directory)) == 0
     assert "no phrase pairs" not in capsys.readouterr().err
-    (folder / "model" / "phrase-table").write_text("")
-    assert main(_command(folder)) == 0
+    (directory / "model" / "phrase-table").write_text("")
+    assert main(_command(directory)) == 0
     assert (
         "phrase-table: contains no phrase pairs; all words that no other table contains remain untranslated"
         in capsys.readouterr().err
     )
 
 
-def _change_ini(folder: Path, more: str) -> None:
-    path = folder / "model/moses.ini"
+def _change_ini(directory: Path, more: str) -> None:
+    path = directory / "model/moses.ini"
     path.write_text(f"{more}\n{path.read_text()}")
 
 
-def test_unknown_words_are_dropped_where_the_ini_says_so(folder: Path) -> None:
+def test_unknown_words_are_dropped_where_the_ini_says_so(directory: Path) -> None:
     """As in Moses: a word with a digit stays, the unknown-word penalty is charged, an empty phrase is no word."""
-    (folder / "in.txt").write_text("d a d2 d\nd\nd d d\n")
-    more = ["--nbest", "9", "--nbest-file", str(folder / "nbest"), "--report", str(folder / "r.json")]
-    assert main(_command(folder, *more)) == 0
-    kept = (folder / "out.txt").read_text().splitlines()
+    (directory / "in.txt").write_text("d a d2 d\nd\nd d d\n")
+    more = ["--nbest", "9", "--nbest-file", str(directory / "nbest"), "--report", str(directory / "r.json")]
+    assert main(_command(directory, *more)) == 0
+    kept = (directory / "out.txt").read_text().splitlines()
     assert [line.split().count("d") for line in kept] == [2, 1, 3]
-    score = json.loads((folder / "r.json").read_text())["score_sum"]
-    _change_ini(folder, "[drop-unknown]\n1\n")
-    assert main(_command(folder, *more)) == 0
-    dropped = (folder / "out.txt").read_text().splitlines()
+    score = json.loads((directory / "r.json").read_text())["score_sum"]
+    _change_ini(directory, "[drop-unknown]\n1\n")
+    assert main(_command(directory, *more)) == 0
+    dropped = (directory / "out.txt").read_text().splitlines()
     assert "d2" in dropped[0].split() and "d" not in dropped[0].split()
     assert dropped[1:] == ["", ""]
-    entries = [line.split(" ||| ") for line in (folder / "nbest").read_text().splitlines()]
+    entries = [line.split(" ||| ") for line in (directory / "nbest").read_text().splitlines()]
     alone = next(fields for fields in entries if fields[0] == "1")
     assert "WordPenalty0= -0 " in alone[2] or "WordPenalty0= 0 " in alone[2]
     assert alone[4] == "0="
-    report = json.loads((folder / "r.json").read_text())
+    report = json.loads((directory / "r.json").read_text())
     assert report["unknown_words"] == 7
     assert report["score_sum"] != score
 
 
-def test_limits_of_the_ini_are_the_defaults(folder: Path) -> None:
+def test_limits_of_the_ini_are_the_defaults(directory: Path) -> None:
     def limits(*more: str) -> tuple[int, int]:
-        assert main(_command(folder, "--report", str(folder / "r.json"), *more)) == 0
-        report = json.loads((folder / "r.json").read_text())
+        assert main(_command(directory, "--report", str(directory / "r.json"), *more)) == 0
+        report = json.loads((directory / "r.json").read_text())
         return report["pop_limit"], report["stack"]
 
     assert limits() == (1000, 1000)
-    _change_ini(folder, "[cube-pruning-pop-limit]\n70\n\n[stack]\n30\n")
+    _change_ini(directory, "[cube-pruning-pop-limit]\n70\n\n[stack]\n30\n")
     assert limits() == (70, 30)
     assert limits("--pop-limit", "50") == (50, 30)
     assert limits("--stack", "20") == (70, 20)
@@ -236,71 +236,77 @@ def test_limits_of_the_ini_are_the_defaults(folder: Path) -> None:
 
 @pytest.mark.parametrize("section", ["[xml-input]\nconstraint", "[phrase-drop-allowed]", "[lattice-mbr]\n1"])
 def test_sections_that_would_change_the_translation(
-    folder: Path, capsys: pytest.CaptureFixture[str], section: str
+    directory: Path, capsys: pytest.CaptureFixture[str], section: str
 ) -> None:
-    _change_ini(folder, section)
-    error = _refused(folder, capsys)
+    _change_ini(directory, section)
+    error = _refused(directory, capsys)
     assert "moses.ini, line 1: " in error
     assert section.splitlines()[0] in error
 
 
-def test_raw_text_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "in.txt").write_text("A b c.\nHello, a b\n")
-    assert main(_command(folder)) == 0
+def test_raw_text_is_told(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "in.txt").write_text("A b c.\nHello, a b\n")
+    assert main(_command(directory)) == 0
     error = capsys.readouterr().err
     assert "warning: 50 % of the words are unknown, A for example; is the input tokenised and truecased" in error
-    twice = ["--ini", *[str(folder / "model" / "moses.ini")] * 2, "--output", str(folder / "1"), str(folder / "2")]
-    assert main([*_command(folder), *twice]) == 0
+    twice = [
+        "--ini",
+        *[str(directory / "model" / "moses.ini")] * 2,
+        "--output",
+        str(directory / "1"),
+        str(directory / "2"),
+    ]
+    assert main([*_command(directory), *twice]) == 0
     assert capsys.readouterr().err.count("warning: 50 %") == 1
-    (folder / "in.txt").write_text("a b c .\nd d d a\n")
-    assert main(_command(folder)) == 0
+    (directory / "in.txt").write_text("a b c .\nd d d a\n")
+    assert main(_command(directory)) == 0
     assert "warning" not in capsys.readouterr().err
 
 
-def test_in_a_pipe(folder: Path) -> None:
-    assert main(_command(folder)) == 0
-    command = [sys.executable, "-m", "rnnsmt", "search", "decode", "--ini", str(folder / "model/moses.ini")]
+def test_in_a_pipe(directory: Path) -> None:
+    assert main(_command(directory)) == 0
+    command = [sys.executable, "-m", "rnnsmt", "search", "decode", "--ini", str(directory / "model/moses.ini")]
     command += ["--input", "-", "--output", "-"]
-    text = (folder / "in.txt").read_bytes()
-    done = subprocess.run(command, input=text, capture_output=True, check=False, cwd=folder, timeout=300)
+    text = (directory / "in.txt").read_bytes()
+    done = subprocess.run(command, input=text, capture_output=True, check=False, cwd=directory, timeout=300)
     assert done.returncode == 0
-    assert done.stdout == (folder / "out.txt").read_bytes()
-    assert not (folder / "-").exists()
-    done = subprocess.run(command, input=text + b"\xff\n", capture_output=True, check=False, cwd=folder, timeout=300)
+    assert done.stdout == (directory / "out.txt").read_bytes()
+    assert not (directory / "-").exists()
+    done = subprocess.run(command, input=text + b"\xff\n", capture_output=True, check=False, cwd=directory, timeout=300)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"standard input, line 4: not UTF-8" in done.stderr
 
 
-def test_an_lm_in_place_of_a_network(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _change_ini(folder, "")
-    path = folder / "model/moses.ini"
+def test_an_lm_in_place_of_a_network(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _change_ini(directory, "")
+    path = directory / "model/moses.ini"
     text = path.read_text().replace("[weight]", "CSLM name=CSLM0 path=lm.arpa\n[weight]\nCSLM0= 0.2")
     path.write_text(text)
-    error = _refused(folder, capsys)
+    error = _refused(directory, capsys)
     assert re.search(r"lm\.arpa: cannot be read: not a model file.*; train it again", error)
 
 
-def test_model_dir_replaces_files_of_the_same_name(folder: Path) -> None:
-    other = folder / "filtered"
+def test_model_dir_replaces_files_of_the_same_name(directory: Path) -> None:
+    other = directory / "filtered"
     other.mkdir()
     (other / "phrase-table").write_text("a ||| filtered ||| 1 1 1 1 |||\n")
-    assert main(_command(folder, "--model-dir", str(other))) == 0
-    assert "filtered" in (folder / "out.txt").read_text()
+    assert main(_command(directory, "--model-dir", str(other))) == 0
+    assert "filtered" in (directory / "out.txt").read_text()
 
 
-def test_an_empty_input_gives_an_empty_output(folder: Path) -> None:
-    (folder / "in.txt").write_text("")
-    assert main(_command(folder)) == 0
-    assert (folder / "out.txt").read_text() == ""
+def test_an_empty_input_gives_an_empty_output(directory: Path) -> None:
+    (directory / "in.txt").write_text("")
+    assert main(_command(directory)) == 0
+    assert (directory / "out.txt").read_text() == ""
 
 
-def test_long_lines_and_unlimited_distortion(folder: Path) -> None:
-    ini = (folder / "model/moses.ini").read_text()
-    (folder / "in.txt").write_text(" ".join(["a b c d"] * 80) + "\n" + "zz " * 500 + "\n")
+def test_long_lines_and_unlimited_distortion(directory: Path) -> None:
+    ini = (directory / "model/moses.ini").read_text()
+    (directory / "in.txt").write_text(" ".join(["a b c d"] * 80) + "\n" + "zz " * 500 + "\n")
     for limit in ("6", "-1", "0", "100"):
-        (folder / "model/moses.ini").write_text(ini.replace("[distortion-limit]\n6", f"[distortion-limit]\n{limit}"))
-        assert main(_command(folder, "--pop-limit", "50", "--stack", "50")) == 0
-        lines = (folder / "out.txt").read_text().splitlines()
+        (directory / "model/moses.ini").write_text(ini.replace("[distortion-limit]\n6", f"[distortion-limit]\n{limit}"))
+        assert main(_command(directory, "--pop-limit", "50", "--stack", "50")) == 0
+        lines = (directory / "out.txt").read_text().splitlines()
         assert lines[0].split().count("d") == 80
         assert lines[1].split() == ["zz"] * 500
 
@@ -318,10 +324,10 @@ def test_long_lines_and_unlimited_distortion(folder: Path) -> None:
     ],
 )
 def test_input_that_is_no_tokenised_text(
-    folder: Path, capsys: pytest.CaptureFixture[str], content: bytes, words: str
+    directory: Path, capsys: pytest.CaptureFixture[str], content: bytes, words: str
 ) -> None:
-    (folder / "in.txt").write_bytes(content)
-    assert words in _refused(folder, capsys)
+    (directory / "in.txt").write_bytes(content)
+    assert words in _refused(directory, capsys)
 
 
 @pytest.mark.parametrize(
@@ -380,63 +386,63 @@ def test_input_that_is_no_tokenised_text(
     ],
 )
 def test_damaged_models(
-    folder: Path, capsys: pytest.CaptureFixture[str], file: str, old: str, new: str, words: str
+    directory: Path, capsys: pytest.CaptureFixture[str], file: str, old: str, new: str, words: str
 ) -> None:
-    path = folder / "model" / file
+    path = directory / "model" / file
     text = path.read_text()
     changed = re.sub(old, new, text, count=1, flags=re.MULTILINE)
     assert changed != text
     path.write_bytes(changed.encode("utf-8", "surrogateescape"))
-    error = _refused(folder, capsys)
+    error = _refused(directory, capsys)
     assert any(part in error for part in words.split("|"))
 
 
-def test_a_cut_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    packed = gzip.compress((folder / "model/phrase-table").read_bytes() * 50)
-    (folder / "model/phrase-table.gz").write_bytes(packed[: len(packed) // 2])
-    ini = (folder / "model/moses.ini").read_text().replace("path=phrase-table", "path=phrase-table.gz")
-    (folder / "model/moses.ini").write_text(ini)
-    assert "damaged" in _refused(folder, capsys)
+def test_a_cut_table(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = gzip.compress((directory / "model/phrase-table").read_bytes() * 50)
+    (directory / "model/phrase-table.gz").write_bytes(packed[: len(packed) // 2])
+    ini = (directory / "model/moses.ini").read_text().replace("path=phrase-table", "path=phrase-table.gz")
+    (directory / "model/moses.ini").write_text(ini)
+    assert "damaged" in _refused(directory, capsys)
 
 
-def test_lists_of_several_texts(folder: Path) -> None:
+def test_lists_of_several_texts(directory: Path) -> None:
     """Each is what the text alone has."""
-    (folder / "more.txt").write_text("b a\nd\n")
-    texts = [str(folder / name) for name in ("in.txt", "more.txt")]
-    together = [str(folder / f"{number}.nbest") for number in range(2)]
-    command = ["search", "decode", "--ini", str(folder / "model/moses.ini"), "--nbest", "5"]
-    outputs = ["--output", str(folder / "a"), str(folder / "b")]
+    (directory / "more.txt").write_text("b a\nd\n")
+    texts = [str(directory / name) for name in ("in.txt", "more.txt")]
+    together = [str(directory / f"{number}.nbest") for number in range(2)]
+    command = ["search", "decode", "--ini", str(directory / "model/moses.ini"), "--nbest", "5"]
+    outputs = ["--output", str(directory / "a"), str(directory / "b")]
     assert main([*command, "--input", *texts, *outputs, "--nbest-file", *together]) == 0
     for text, nbest in zip(texts, together, strict=True):
-        alone = ["--output", str(folder / "c"), "--nbest-file", str(folder / "alone")]
+        alone = ["--output", str(directory / "c"), "--nbest-file", str(directory / "alone")]
         assert main([*command, "--input", text, *alone]) == 0
-        assert Path(nbest).read_bytes() == (folder / "alone").read_bytes() != b""
+        assert Path(nbest).read_bytes() == (directory / "alone").read_bytes() != b""
 
 
-def test_a_score_of_whole_translations_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ini = (folder / "model/moses.ini").read_text()
+def test_a_score_of_whole_translations_is_refused(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ini = (directory / "model/moses.ini").read_text()
     ini = ini.replace("[feature]", "[feature]\nRescored name=LSTM0").replace("[weight]", "[weight]\nLSTM0= 1")
-    (folder / "model/moses.ini").write_text(ini)
-    assert "LSTM0 scores complete translations" in _refused(folder, capsys)
+    (directory / "model/moses.ini").write_text(ini)
+    assert "LSTM0 scores complete translations" in _refused(directory, capsys)
 
 
 @pytest.mark.parametrize("more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"], ["--threads", "0"]])
-def test_options_that_make_no_sense(folder: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
-    assert "--" in _refused(folder, capsys, *more)
+def test_options_that_make_no_sense(directory: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
+    assert "--" in _refused(directory, capsys, *more)
 
 
 @pytest.mark.parametrize("option", ["--pop-limit", "--stack", "--cslm-cells"])
-def test_a_search_of_nothing(folder: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+def test_a_search_of_nothing(directory: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main(_command(folder, option, "0"))
+        main(_command(directory, option, "0"))
     assert f"{option}: 0: must be at least 1" in capsys.readouterr().err
 
 
-def test_missing_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "nothing.ini: no such file" in _refused(folder, capsys, ini="nothing.ini")
-    assert "no such directory" in _refused(folder, capsys, "--model-dir", str(folder / "nowhere"))
-    (folder / "in.txt").unlink()
-    assert "in.txt: no such file" in _refused(folder, capsys)
+def test_missing_files(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nothing.ini: no such file" in _refused(directory, capsys, ini="nothing.ini")
+    assert "no such directory" in _refused(directory, capsys, "--model-dir", str(directory / "nowhere"))
+    (directory / "in.txt").unlink()
+    assert "in.txt: no such file" in _refused(directory, capsys)
 
 
 def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> None:
@@ -508,16 +514,16 @@ def test_what_is_no_segmentation(text: str) -> None:
         parse_segmentation(text)
 
 
-def test_an_output_that_is_there_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ini, text, out = (str(folder / name) for name in ("model/moses.ini", "in.txt", "o"))
+def test_an_output_that_is_there_twice(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ini, text, out = (str(directory / name) for name in ("model/moses.ini", "in.txt", "o"))
     assert main(["search", "decode", "--ini", ini, "--input", text, text, "--output", out, out]) == 2
     assert "used twice" in capsys.readouterr().err
 
 
-def test_a_long_line_of_the_last_text_is_found_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "long.txt").write_text("a\n" + "a " * 4001 + "\n")
-    files = [str(folder / name) for name in ("in.txt", "long.txt", "o1", "o2")]
-    ini = str(folder / "model/moses.ini")
+def test_a_long_line_of_the_last_text_is_found_first(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "long.txt").write_text("a\n" + "a " * 4001 + "\n")
+    files = [str(directory / name) for name in ("in.txt", "long.txt", "o1", "o2")]
+    ini = str(directory / "model/moses.ini")
     assert main(["search", "decode", "--ini", ini, "--input", *files[:2], "--output", *files[2:]]) == 2
     assert "long.txt, line 2: more than 4000 words" in capsys.readouterr().err
-    assert not (folder / "o1").exists()
+    assert not (directory / "o1").exists()

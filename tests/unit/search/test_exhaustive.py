@@ -25,7 +25,7 @@ def _sentences(seed: int, count: int = 4, longest: int = 5) -> list[str]:
 
 
 def _loaded(tiny: TinyModel, sentences: list[str] | None = None) -> tuple[SearchModel, dict[str, list[float]]]:
-    ini = MosesIni.read(tiny.folder / "moses.ini")
+    ini = MosesIni.read(tiny.directory / "moses.ini")
     return load_model(ini, sentences), ini.weights
 
 
@@ -132,10 +132,10 @@ def test_any_weights_give_complete_translations(tmp_path: Path, factor: float) -
 
 def test_table_limit_keeps_the_best_by_weighted_score(tmp_path: Path) -> None:
     tiny = tiny_model(tmp_path, 10)
-    ini = MosesIni.read(tiny.folder / "moses.ini")
+    ini = MosesIni.read(tiny.directory / "moses.ini")
     ini.table_limit = 1
-    ini.write(tiny.folder / "limited.ini")
-    limited = load_model(MosesIni.read(tiny.folder / "limited.ini"))
+    ini.write(tiny.directory / "limited.ini")
+    limited = load_model(MosesIni.read(tiny.directory / "limited.ini"))
     assert limited.table_limits == [1]
     search = SentenceSearch(limited, look_up(limited, ["a b c"]), limited.weights(limited.ini), SearchOptions())
     spans = search.looked_up.spans[0]

@@ -94,20 +94,22 @@ class HashedJoint:
 class Loaded:
     """A tiny model with a joint model and, if it has a weight, a CSLM."""
 
-    def __init__(self, folder: Path, seed: int, weights: dict[str, float], limit: int = 6, two: bool = False) -> None:
-        self.tiny: TinyModel = tiny_model(folder, seed, limit, two=two)
-        self.pairs = with_links(folder / "phrase-table", seed)
+    def __init__(
+        self, directory: Path, seed: int, weights: dict[str, float], limit: int = 6, two: bool = False
+    ) -> None:
+        self.tiny: TinyModel = tiny_model(directory, seed, limit, two=two)
+        self.pairs = with_links(directory / "phrase-table", seed)
         if two:
-            self.pairs |= with_links(folder / "further-table", seed)
-        ini = MosesIni.read(folder / "moses.ini")
-        (folder / "model.pt").touch()
+            self.pairs |= with_links(directory / "further-table", seed)
+        ini = MosesIni.read(directory / "moses.ini")
+        (directory / "model.pt").touch()
         moses = {"order": "3", "source_window": "1", "source_vocab": "model.pt", "target_vocab": "model.pt"}
         for kind, weight in weights.items():
             options = {"name": f"{kind}0", "path": "model.pt"} | (moses if kind == BILINGUAL else {})
             ini.features.append(Feature(kind, f"{kind}0", options))
             ini.weights[f"{kind}0"] = [weight]
-        ini.write(folder / "neural.ini")
-        self.ini = MosesIni.read(folder / "neural.ini")
+        ini.write(directory / "neural.ini")
+        self.ini = MosesIni.read(directory / "neural.ini")
 
     def model(self) -> SearchModel:
         return load_model(self.ini)

@@ -74,7 +74,7 @@ def test_walls_are_counted_up_to_every_word() -> None:
 
 
 def _model(tiny: TinyModel, **sections: str) -> tuple[SearchModel, dict[str, list[float]]]:
-    ini = MosesIni.read(tiny.folder / "moses.ini")
+    ini = MosesIni.read(tiny.directory / "moses.ini")
     ini.sections |= {name.replace("_", "-"): [value] for name, value in sections.items()}
     return load_model(ini), ini.weights
 

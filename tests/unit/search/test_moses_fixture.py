@@ -20,18 +20,18 @@ from .twin import features, parse_segmentation, path_of, read_model
 
 @pytest.fixture(scope="module")
 def loaded(moses_fixture: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[SearchModel, list[str], Path]:
-    """The fixture's model, its 250 sentences and its folder."""
-    folder = tmp_path_factory.mktemp("moses")
+    """The fixture's model, its 250 sentences and its directory."""
+    directory = tmp_path_factory.mktemp("moses")
     for file in (moses_fixture / "search").iterdir():
-        shutil.copyfile(file, folder / file.name)
-    (folder / "lm.arpa").write_bytes(lzma.decompress((moses_fixture / "lm.arpa.xz").read_bytes()))
-    sentences = (folder / "input.en").read_text().splitlines()
-    return load_model(MosesIni.read(folder / "moses.ini"), sentences), sentences, folder
+        shutil.copyfile(file, directory / file.name)
+    (directory / "lm.arpa").write_bytes(lzma.decompress((moses_fixture / "lm.arpa.xz").read_bytes()))
+    sentences = (directory / "input.en").read_text().splitlines()
+    return load_model(MosesIni.read(directory / "moses.ini"), sentences), sentences, directory
 
 
-def _entries(folder: Path) -> list[tuple[int, str, np.ndarray, float, str]]:
+def _entries(directory: Path) -> list[tuple[int, str, np.ndarray, float, str]]:
     out = []
-    for line in lzma.decompress((folder / "moses.cube.nbest100.xz").read_bytes()).decode().splitlines():
+    for line in lzma.decompress((directory / "moses.cube.nbest100.xz").read_bytes()).decode().splitlines():
         number, text, values, score, phrases = line.split(" ||| ")
         found = np.array([float(v) for v in values.split() if not v.endswith("=")])
         out.append((int(number), text.strip(), found, float(score), phrases))
@@ -74,9 +74,9 @@ def _row(search: SentenceSearch, sentence: int, first: int, last: int, phrase: s
 
 
 def test_features_of_moses_nbest_entries(loaded: tuple[SearchModel, list[str], Path]) -> None:
-    model, sentences, folder = loaded
+    model, sentences, directory = loaded
     search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions())
-    entries = _entries(folder)
+    entries = _entries(directory)
     assert len(entries) > 18000
     for number, text, expected, score, phrases in entries[::7]:
         found = _rescored(search, number, text, parse_segmentation(phrases))
@@ -86,32 +86,32 @@ def test_features_of_moses_nbest_entries(loaded: tuple[SearchModel, list[str], P
 
 @pytest.mark.parametrize("nbest", [0, 100])
 def test_best_scores_are_at_least_those_of_moses(loaded: tuple[SearchModel, list[str], Path], nbest: int) -> None:
-    model, sentences, folder = loaded
+    model, sentences, directory = loaded
     results = decode(model, sentences, model.weights(model.ini), SearchOptions(nbest=nbest))
     ours = np.array([result.score for result in results])
     for name in ("cube", "stack"):
-        assert (ours < _scores(folder / f"moses.{name}.best-score.tsv") - 1e-3).mean() <= 0.01
+        assert (ours < _scores(directory / f"moses.{name}.best-score.tsv") - 1e-3).mean() <= 0.01
     if nbest:
         common = everything = 0
         for number, result in enumerate(results):
-            theirs = {text for n, text, *_ in _entries_of(folder) if n == number} if number < 40 else set()
+            theirs = {text for n, text, *_ in _entries_of(directory) if n == number} if number < 40 else set()
             assert len(set(result.nbest.texts)) == len(result.nbest.texts)
             common += len(theirs & set(result.nbest.texts))
             everything += len(theirs)
         assert common / everything > 0.85
 
 
-def _entries_of(folder: Path, cache: dict[Path, list] = {}) -> list:  # noqa: B006
-    if folder not in cache:
-        cache[folder] = _entries(folder)
-    return cache[folder]
+def _entries_of(directory: Path, cache: dict[Path, list] = {}) -> list:  # noqa: B006
+    if directory not in cache:
+        cache[directory] = _entries(directory)
+    return cache[directory]
 
 
 def test_features_are_those_of_the_definitions(loaded: tuple[SearchModel, list[str], Path]) -> None:
     """Every feature of our own lists, computed again line by line in plain Python, the LM's by KenLM."""
-    model, sentences, folder = loaded
+    model, sentences, directory = loaded
     twin = read_model(
-        folder, "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz", "lm.arpa", model.distortion_limit
+        directory, "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz", "lm.arpa", model.distortion_limit
     )
     for sentence, result in zip(
         sentences[:40], decode(model, sentences[:40], model.weights(model.ini), SearchOptions(nbest=9)), strict=True

@@ -63,12 +63,12 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
         tiny = tiny_model(tmp_path, seed, limit)
-        ini = MosesIni.read(tiny.folder / "moses.ini")
-        (tiny.folder / "model.pt").touch()
+        ini = MosesIni.read(tiny.directory / "moses.ini")
+        (tiny.directory / "model.pt").touch()
         ini.features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": "model.pt"}))
         ini.weights["CSLM0"] = [weight]
-        ini.write(tiny.folder / "neural.ini")
-        ini = MosesIni.read(tiny.folder / "neural.ini")
+        ini.write(tiny.directory / "neural.ini")
+        ini = MosesIni.read(tiny.directory / "neural.ini")
         return tiny, load_model(ini), ini
 
     return load
@@ -115,7 +115,7 @@ def test_with_weight_0_the_output_is_the_baselines(loaded, nbest):
     tiny, model, _ = loaded(7, 0.0)
     sentences = _sentences(7, 20, 9)
     options = SearchOptions(nbest=nbest)
-    plain = load_model(MosesIni.read(tiny.folder / "moses.ini"))
+    plain = load_model(MosesIni.read(tiny.directory / "moses.ini"))
     expected = decode(plain, sentences, plain.weights(plain.ini), options)
     results = decode(model, sentences, model.weights(model.ini), options)
     assert [(r.text, r.nbest.texts) for r in results] == [(r.text, r.nbest.texts) for r in expected]

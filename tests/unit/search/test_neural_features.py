@@ -166,14 +166,14 @@ MORE: dict[str, Callable[[str], NeuralFeature]] = {
 
 
 def _loaded(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int, weights: dict[str, float], limit: int = 6
+    directory: Path, monkeypatch: pytest.MonkeyPatch, seed: int, weights: dict[str, float], limit: int = 6
 ) -> tuple[TinyModel, SearchModel, np.ndarray]:
     """A tiny model with further neural features, and its weights."""
     monkeypatch.setitem(neural.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer()))
-    tiny = tiny_model(folder, seed, limit)
-    ini = MosesIni.read(folder / "moses.ini")
+    tiny = tiny_model(directory, seed, limit)
+    ini = MosesIni.read(directory / "moses.ini")
     if "CSLM" in weights:
-        (folder / "model.pt").touch()
+        (directory / "model.pt").touch()
         ini.features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": "model.pt"}))
         ini.weights["CSLM0"] = [weights["CSLM"]]
     model = load_model(ini)

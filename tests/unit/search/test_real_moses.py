@@ -65,16 +65,17 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A model directory whose table has the columns of the RNN and of WP; some probabilities are at their limit."""
     reordering, *switches = request.param.split()
     two = "two" in switches
-    folder = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering, two=two).folder
-    untuned = MosesIni.read(folder / "moses.ini")
-    lines = len((folder / "phrase-table").read_text().splitlines())
+    directory = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering, two=two).directory
+    untuned = MosesIni.read(directory / "moses.ini")
+    lines = len((directory / "phrase-table").read_text().splitlines())
     scores = np.random.default_rng(1).uniform(-9.0, 0.0, lines).astype(np.float32)
     scores[::7] = -200.0
-    np.save(folder / "rnn.npy", scores)
-    np.save(folder / "wp.npy", -np.arange(lines, dtype=np.float32) % 3)
-    command = f"phrases augment --phrase-table {folder}/phrase-table --column {folder}/rnn.npy --column {folder}/wp.npy"
-    assert main([*command.split(), "--output", f"{folder}/augmented.gz"]) == 0
-    ini = default_ini(folder, "augmented.gz", "reordering", "lm.arpa", 3, 6)
+    np.save(directory / "rnn.npy", scores)
+    np.save(directory / "wp.npy", -np.arange(lines, dtype=np.float32) % 3)
+    columns = f"--column {directory}/rnn.npy --column {directory}/wp.npy"
+    command = f"phrases augment --phrase-table {directory}/phrase-table {columns}"
+    assert main([*command.split(), "--output", f"{directory}/augmented.gz"]) == 0
+    ini = default_ini(directory, "augmented.gz", "reordering", "lm.arpa", 3, 6)
     ini.features = [
         feature if feature.kind != "LexicalReordering" else next(f for f in untuned.features if f.kind == feature.kind)
         for feature in ini.features
@@ -84,15 +85,15 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         ini.features += [feature for feature in untuned.features if feature.name in ("TranslationModel1", "LM1")]
         ini.weights |= {name: untuned.weights[name] for name in ("TranslationModel1", "LM1")}
         ini.sections["mapping"] = untuned.sections["mapping"]
-        pair = (folder / "phrase-table").read_text().splitlines()[0].split(" ||| ")
-        with (folder / "further-table").open("a") as table:
+        pair = (directory / "phrase-table").read_text().splitlines()[0].split(" ||| ")
+        with (directory / "further-table").open("a") as table:
             table.write(" ||| ".join([*pair[:2], "0.4 0.1", *pair[3:]]) + "\n")
     for name, _, value in (switch.partition("=") for switch in switches if switch != "two"):
         ini.sections[name] = [value or "true"]
-    ini.write(folder / "moses.ini")
+    ini.write(directory / "moses.ini")
     sentences = {"monotone-at-punctuation": PUNCTUATED}.get(switches[-1], SENTENCES) if switches else SENTENCES
-    (folder / "input").write_text("\n".join(MARKED if "xml" in request.param else sentences) + "\n")
-    return folder
+    (directory / "input").write_text("\n".join(MARKED if "xml" in request.param else sentences) + "\n")
+    return directory
 
 
 class Entry(NamedTuple):
@@ -150,37 +151,37 @@ def test_the_joint_model_of_moses(moses: str, tmp_path: Path) -> None:
         pytest.skip(str(error))
     compared = 0
     for activation in ("relu", "tanh"):
-        folder = tiny_model(tmp_path / activation, seed=4).folder
+        directory = tiny_model(tmp_path / activation, seed=4).directory
         rng = random.Random(1)
         lines = []
-        for line in (folder / "phrase-table").read_text().splitlines():
+        for line in (directory / "phrase-table").read_text().splitlines():
             source, target, scores, *_ = line.split(" ||| ")
             words = [(i, j) for i in range(len(source.split())) for j in range(len(target.split()))]
             links = sorted(rng.sample(words, rng.randint(1, len(words))))
             text = " ".join(f"{i}-{j}" for i, j in links)
             lines.append(f"{source} ||| {target} ||| {scores} ||| {text} ||| 1 1 1 |||\n")
-        (folder / "phrase-table").write_text("".join(lines))
+        (directory / "phrase-table").write_text("".join(lines))
         sizes = JointSizes(6, 5, order=4, window=2, projection=3, hidden_1=7, hidden_2=6, activation=activation)
         model = FeedForwardLM(sizes, seed=2, spread=0.8)
         with torch.no_grad():
             for bias in (model.b_1, model.b_2, model.b_o):
                 bias.uniform_(-0.7, 0.2, generator=torch.Generator().manual_seed(3))
         network = TrainedNnjm(model, Vocabulary(TARGET[:3]), Vocabulary(SOURCE[:2]), "direct", True, 1, {})
-        write_nplm(network, folder / "nplm", "a network")
-        joint = {BILINGUAL: bilingual_options(folder, "nplm/model.nplm")}
-        ini = default_ini(folder, "phrase-table", "reordering", "lm.arpa", 3, neural=joint)
+        write_nplm(network, directory / "nplm", "a network")
+        joint = {BILINGUAL: bilingual_options(directory, "nplm/model.nplm")}
+        ini = default_ini(directory, "phrase-table", "reordering", "lm.arpa", 3, neural=joint)
         ini.weights["NNJM0"] = [0.5]
-        ini.write(folder / "moses.ini")
-        (folder / "input").write_text("\n".join(SENTENCES) + "\n")
+        ini.write(directory / "moses.ini")
+        (directory / "input").write_text("\n".join(SENTENCES) + "\n")
         options = "-search-algorithm 1 -cube-pruning-pop-limit 5000 -s 5000 -n-best-list moses.nbest 50 distinct"
-        with (folder / "input").open() as text:
+        with (directory / "input").open() as text:
             command = [moses, "-f", "moses.ini", *options.split(), "-include-segmentation-in-n-best"]
             environment = os.environ | FILLED_MEMORY
-            subprocess.run(command, cwd=folder, stdin=text, check=True, capture_output=True, env=environment)
-        files = f"--ini {folder}/moses.ini --input {folder}/input --output {folder}/out"
-        options = f"--pop-limit 5000 --stack 5000 --cslm-cells 5000 --nbest 50 --nbest-file {folder}/ours.nbest"
+            subprocess.run(command, cwd=directory, stdin=text, check=True, capture_output=True, env=environment)
+        files = f"--ini {directory}/moses.ini --input {directory}/input --output {directory}/out"
+        options = f"--pop-limit 5000 --stack 5000 --cslm-cells 5000 --nbest 50 --nbest-file {directory}/ours.nbest"
         assert main(["search", "decode", *files.split(), *options.split()]) == 0
-        theirs, own = (entries(folder / f"{who}.nbest") for who in ("moses", "ours"))
+        theirs, own = (entries(directory / f"{who}.nbest") for who in ("moses", "ours"))
         for key in theirs.keys() & own.keys():
             assert own[key].features["NNJM0:0"] == pytest.approx(theirs[key].features["NNJM0:0"], abs=1e-3, rel=1e-4)
             compared += 1

@@ -22,7 +22,7 @@ SOURCE, TARGET = ["a", "b", "c", "d"], ["u", "v", "w", "x"]
 class TinyModel:
     """A model directory and the same model as Python objects; further: a second phrase table, its LM the second LM."""
 
-    folder: Path
+    directory: Path
     phrases: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]]
     reordering: dict[tuple[tuple[str, ...], tuple[str, ...]], list[float]]
     lm: "kenlm.Model"
@@ -87,15 +87,15 @@ def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
     return "\n".join([*lines, "", "\\end\\", ""])
 
 
-def read_model(folder: Path, phrase_table: str, reordering: str, lm: str, limit: int) -> TinyModel:
+def read_model(directory: Path, phrase_table: str, reordering: str, lm: str, limit: int) -> TinyModel:
     """The model of text files, read line by line."""
-    model = TinyModel(folder, {}, {}, kenlm.Model(str(folder / lm)), limit)
-    with gzip.open(folder / phrase_table, "rt") as lines:
+    model = TinyModel(directory, {}, {}, kenlm.Model(str(directory / lm)), limit)
+    with gzip.open(directory / phrase_table, "rt") as lines:
         for line in lines:
             source, target, scores, *_ = line.split(" ||| ")
             pair = tuple(target.split()), [float(score) for score in scores.split()]
             model.phrases.setdefault(tuple(source.split()), []).append(pair)
-    with gzip.open(folder / reordering, "rt") as lines:
+    with gzip.open(directory / reordering, "rt") as lines:
         for line in lines:
             source, target, scores = line.split(" ||| ")
             model.reordering[tuple(source.split()), tuple(target.split())] = [float(score) for score in scores.split()]
@@ -113,7 +113,7 @@ def path_of(text: str, segments: list[tuple[int, int, int]]) -> list[tuple[int, 
 
 
 def tiny_model(
-    folder: Path,
+    directory: Path,
     seed: int,
     limit: int = 6,
     columns: int = 4,
@@ -127,7 +127,7 @@ def tiny_model(
     kind, direction = reordering_type.split("-")[1:3]
     turns = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind] * (1 + (direction == "bidirectional"))
     rng = random.Random(seed)
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     phrases: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]] = {}
     reordering = {}
     sources = [(s,) for s in SOURCE[:3]] + [p for p in itertools.product(SOURCE[:3], repeat=2) if rng.random() < 0.4]
@@ -139,16 +139,16 @@ def tiny_model(
             if rng.random() < 0.8:
                 reordering[(source, target)] = [round(rng.uniform(0.05, 0.9), 4) for _ in range(turns)]
     rows = [(s, t, v) for s, options in phrases.items() for t, v in options]
-    (folder / "phrase-table").write_text(
+    (directory / "phrase-table").write_text(
         "".join(
             f"{' '.join(s)} ||| {' '.join(t)} ||| {' '.join(map(str, v))} ||| 0-0 ||| 1 1 1 |||\n" for s, t, v in rows
         )
     )
-    (folder / "reordering").write_text(
+    (directory / "reordering").write_text(
         "".join(f"{' '.join(s)} ||| {' '.join(t)} ||| {' '.join(map(str, v))}\n" for (s, t), v in reordering.items())
     )
-    (folder / "lm.arpa").write_text(arpa_text(rng, [*TARGET, "d"]))
-    ini = default_ini(folder, "phrase-table", "reordering", "lm.arpa", 3, columns, limit)
+    (directory / "lm.arpa").write_text(arpa_text(rng, [*TARGET, "d"]))
+    ini = default_ini(directory, "phrase-table", "reordering", "lm.arpa", 3, columns, limit)
     for feature in ini.features:
         if feature.kind == "LexicalReordering":
             feature.options |= {"type": reordering_type, "num-features": str(turns)}
@@ -157,16 +157,16 @@ def tiny_model(
         if name != "UnknownWordPenalty0":
             ini.weights[name] = [round(rng.uniform(0.05, 0.5), 3) for _ in weights]
     ini.weights["WordPenalty0"] = [-0.4]
-    found = TinyModel(folder, phrases, reordering, kenlm.Model(str(folder / "lm.arpa")), limit, reordering_type)
+    found = TinyModel(directory, phrases, reordering, kenlm.Model(str(directory / "lm.arpa")), limit, reordering_type)
     if two:
         found.further = {source: [(("y", *options[0][0]), [0.3, 0.02])] for source, options in phrases.items()}
         found.further["a", "b"] = [(("z",), [0.2, 0.9]), (("u", "z"), [0.5, 0.1])]
         lines = [(" ".join(s), " ".join(t), f"{v[0]} {v[1]}") for s, made in found.further.items() for t, v in made]
-        (folder / "further-table").write_text(
+        (directory / "further-table").write_text(
             "".join(f"{s} ||| {t} ||| {v} ||| 0-0 ||| 1 1 1 |||\n" for s, t, v in lines)
         )
-        (folder / "further.arpa").write_text(arpa_text(rng, ["u", "v", "y", "z"], 2))
-        found.further_lm = kenlm.Model(str(folder / "further.arpa"))
+        (directory / "further.arpa").write_text(arpa_text(rng, ["u", "v", "y", "z"], 2))
+        found.further_lm = kenlm.Model(str(directory / "further.arpa"))
         factors = {"input-factor": "0", "output-factor": "0"}
         table = {
             "name": "TranslationModel1",
@@ -184,7 +184,7 @@ def tiny_model(
         )
         ini.weights |= {"TranslationModel1": [0.21, 0.4], "LM1": [0.37]}
         ini.sections["mapping"] = ["0 T 0", "1 T 1"]
-    ini.write(folder / "moses.ini")
+    ini.write(directory / "moses.ini")
     return found
 
 

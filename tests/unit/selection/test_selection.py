@@ -29,14 +29,14 @@ def sentences(words: list[str], number: int, seed: int) -> list[str]:
     return [" ".join(rng.choice(every, rng.integers(3, 10))) for _ in range(number)]
 
 
-def make_corpora(folder: Path) -> None:
+def make_corpora(directory: Path) -> None:
     """In-domain text, and a pool in two corpora: `mixed` (even lines in domain) and `code`; side 2 is upper case."""
     mixed = [line for pair in zip(sentences(NEWS, 400, 1), sentences(CODE, 400, 2), strict=True) for line in pair]
     texts = {"dev": sentences(NEWS, 300, 3), "mixed": mixed, "code": sentences(CODE, 200, 4)}
     for name, lines in texts.items():
         for side, change in (("1", str), ("2", str.upper)):
             content = "".join(change(line) + "\n" for line in lines)
-            (folder / f"{name}.{side}.gz").write_bytes(gzip.compress(content.encode(), mtime=0))
+            (directory / f"{name}.{side}.gz").write_bytes(gzip.compress(content.encode(), mtime=0))
 
 
 @pytest.fixture
@@ -46,37 +46,39 @@ def corpora(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def models(folder: Path, side: str, *options: str) -> int:
-    pool = [str(folder / f"{name}.{side}.gz") for name in ("mixed", "code")]
-    in_domain = ["--in-domain", str(folder / f"dev.{side}.gz"), "--pool", *pool]
-    return main(["selection", "models", *in_domain, "--output-dir", str(folder / f"m{side}"), "--seed", "7", *options])
+def models(directory: Path, side: str, *options: str) -> int:
+    pool = [str(directory / f"{name}.{side}.gz") for name in ("mixed", "code")]
+    in_domain = ["--in-domain", str(directory / f"dev.{side}.gz"), "--pool", *pool]
+    return main(
+        ["selection", "models", *in_domain, "--output-dir", str(directory / f"m{side}"), "--seed", "7", *options]
+    )
 
 
-def score(folder: Path, name: str, *options: str, bitext: bool = True) -> int:
-    words = ["--text", str(folder / f"{name}.1.gz"), "--models", str(folder / "m1")]
+def score(directory: Path, name: str, *options: str, bitext: bool = True) -> int:
+    words = ["--text", str(directory / f"{name}.1.gz"), "--models", str(directory / "m1")]
     if bitext:
-        words += ["--text2", str(folder / f"{name}.2.gz"), "--models2", str(folder / "m2")]
-    return main(["selection", "score", *words, "--output", str(folder / f"{name}.tsv.gz"), *options])
+        words += ["--text2", str(directory / f"{name}.2.gz"), "--models2", str(directory / "m2")]
+    return main(["selection", "score", *words, "--output", str(directory / f"{name}.tsv.gz"), *options])
 
 
-def select(folder: Path, *options: str, bitext: bool = True) -> int:
+def select(directory: Path, *options: str, bitext: bool = True) -> int:
     corpora = []
     for name in ("mixed", "code"):
-        texts = [str(folder / f"{name}.{side}.gz") for side in ("12" if bitext else "1")]
-        corpora.append("=".join([name, str(folder / f"{name}.tsv.gz"), *texts]))
-    out = ["--output-dir", str(folder / "out"), "--curve", str(folder / "curve.tsv")]
+        texts = [str(directory / f"{name}.{side}.gz") for side in ("12" if bitext else "1")]
+        corpora.append("=".join([name, str(directory / f"{name}.tsv.gz"), *texts]))
+    out = ["--output-dir", str(directory / "out"), "--curve", str(directory / "curve.tsv")]
     return main(["selection", "select", "--corpus", *corpora, *out, *options])
 
 
 @pytest.fixture(scope="module")
 def scored_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("scored")
-    make_corpora(folder)
+    directory = tmp_path_factory.mktemp("scored")
+    make_corpora(directory)
     for side in "12":
-        assert models(folder, side) == 0
+        assert models(directory, side) == 0
     for name in ("mixed", "code"):
-        assert score(folder, name) == 0
-    return folder
+        assert score(directory, name) == 0
+    return directory
 
 
 @pytest.fixture
@@ -85,8 +87,8 @@ def scored(scored_once: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(scored_once, tmp_path / "scored"))
 
 
-def held(folder: Path) -> list[str]:
-    return ["--held-out", str(folder / "m2" / "held-out.gz")]
+def held(directory: Path) -> list[str]:
+    return ["--held-out", str(directory / "m2" / "held-out.gz")]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *parts: str) -> None:

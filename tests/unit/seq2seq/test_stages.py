@@ -32,14 +32,14 @@ TINY = "--embedding 16 --hidden 24 --layers 2 --batch 8 --epochs 2 --held-out 10
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language that is translated word by word, in the order of the source."""
-    folder = tmp_path_factory.mktemp("text")
+    directory = tmp_path_factory.mktemp("text")
     rng = random.Random(1)
     source = [rng.choices([*WORDS, f"rare{i % 99}"], [9, 7, 5, 3, 0.2], k=rng.randint(1, 5)) for i in range(900)]
     target = [" ".join(WORDS.get(word, "R" + word) for word in words) for words in source]
-    (folder / "train.s").write_text("".join(" ".join(words) + "\n" for words in source))
-    with gzip.open(folder / "train.t.gz", "wt") as out:
+    (directory / "train.s").write_text("".join(" ".join(words) + "\n" for words in source))
+    with gzip.open(directory / "train.t.gz", "wt") as out:
         out.write("".join(line + "\n" for line in target))
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="module")

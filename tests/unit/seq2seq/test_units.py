@@ -36,11 +36,11 @@ def sentences(number: int = 600) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language whose words have endings, each translated by its capital letters."""
-    folder = tmp_path_factory.mktemp("subwords")
+    directory = tmp_path_factory.mktemp("subwords")
     lines = [" ".join(words) for words in sentences()]
-    (folder / "s").write_text("".join(line + "\n" for line in lines))
-    (folder / "t").write_text("".join(line.upper() + "\n" for line in lines))
-    return folder
+    (directory / "s").write_text("".join(line + "\n" for line in lines))
+    (directory / "t").write_text("".join(line.upper() + "\n" for line in lines))
+    return directory
 
 
 def learnt(corpus: Path, kind: str, size: int = 60) -> Units:
@@ -138,17 +138,17 @@ def test_a_large_text_is_learnt_from_evenly(corpus: Path, monkeypatch: pytest.Mo
 
 
 def prepare(corpus: Path, kind: str, size: int = 60) -> Path:
-    folder = corpus / kind
-    files = f"--source {corpus}/s --target {corpus}/t --output-dir {folder}"
+    directory = corpus / kind
+    files = f"--source {corpus}/s --target {corpus}/t --output-dir {directory}"
     sizes = f"--source-vocab-size {size} --target-vocab-size {size}"
     assert main(f"seq2seq prepare {files} {sizes} --subwords {kind}".split()) == 0
-    return folder
+    return directory
 
 
-def test_the_folder_holds_subwords(corpus: Path) -> None:
-    folder = prepare(corpus, "bpe")
-    stats = json.loads((folder / "sentences.json").read_text())
-    pairs = SentencePairs.open(folder)
+def test_the_directory_holds_subwords(corpus: Path) -> None:
+    directory = prepare(corpus, "bpe")
+    stats = json.loads((directory / "sentences.json").read_text())
+    pairs = SentencePairs.open(directory)
     assert (pairs.subwords, stats["source unknown units"], stats["source coverage"]) == ("bpe", 0, 1)
     assert stats["source words"] == sum(map(len, sentences())) < stats["source units"]
     for i, words in enumerate(sentences()[:20]):
@@ -157,21 +157,21 @@ def test_the_folder_holds_subwords(corpus: Path) -> None:
     assert other.fingerprint != pairs.fingerprint
 
 
-def test_a_folder_with_another_or_no_model_is_refused(corpus: Path) -> None:
-    folder = prepare(corpus, "bpe")
-    path = folder / "sentencepiece.source.model"
+def test_a_directory_with_another_or_no_model_is_refused(corpus: Path) -> None:
+    directory = prepare(corpus, "bpe")
+    path = directory / "sentencepiece.source.model"
     content = path.read_bytes()
     for damaged in (content[:100], b"nothing", b"", learnt(corpus, "unigram").model()):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"sentencepiece\.source\.model.*run seq2seq prepare again"):
-            SentencePairs.open(folder)
+            SentencePairs.open(directory)
     path.unlink()
     with pytest.raises(InputError, match="run seq2seq prepare again"):
-        SentencePairs.open(folder)
-    files = f"--source {corpus}/s --target {corpus}/t --output-dir {folder}"
+        SentencePairs.open(directory)
+    files = f"--source {corpus}/s --target {corpus}/t --output-dir {directory}"
     assert main(f"seq2seq prepare {files} --source-vocab-size 9 --target-vocab-size 9".split()) == 0
-    assert not list(folder.glob("sentencepiece*"))
-    assert SentencePairs.open(folder).subwords == "none"
+    assert not list(directory.glob("sentencepiece*"))
+    assert SentencePairs.open(directory).subwords == "none"
 
 
 def test_without_sentencepiece_words_are_all_there_is(
@@ -186,11 +186,11 @@ def test_without_sentencepiece_words_are_all_there_is(
 
 
 def test_a_network_of_subwords_reads_and_writes_words(corpus: Path) -> None:
-    folder = prepare(corpus, "bpe")
+    directory = prepare(corpus, "bpe")
     tiny = "--embedding 24 --hidden 48 --layers 1 --batch 8 --epochs 25 --held-out 10 --evaluations 2 --dropout 0"
-    files = f"--output-model {folder}/m.pt --output-history {folder}/h.json --state-dir {folder}/state"
-    assert main(f"seq2seq train --sentences {folder} --learning-rate 0.01 {tiny} {files}".split()) == 0
-    history = json.loads((folder / "h.json").read_text())
+    files = f"--output-model {directory}/m.pt --output-history {directory}/h.json --state-dir {directory}/state"
+    assert main(f"seq2seq train --sentences {directory} --learning-rate 0.01 {tiny} {files}".split()) == 0
+    history = json.loads((directory / "h.json").read_text())
     row = history["curve"][-1]
     assert history["subwords"] == "bpe"
     assert history["held-out units"] > history["held-out words"]
@@ -199,22 +199,24 @@ def test_a_network_of_subwords_reads_and_writes_words(corpus: Path) -> None:
     assert per_word < 5
 
     source = [*map(" ".join, sentences()[:50]), "", "l&apos;ti vipa\u00a0x"]
-    (folder / "in").write_text("".join(line + "\n" for line in source))
-    command = f"seq2seq translate --model {folder}/m.pt --input {folder}/in --output {folder}/out --beam 3"
-    assert main([*command.split(), "--report", f"{folder}/report.json"]) == 0
-    found = (folder / "out").read_text().split("\n")[:-1]
+    (directory / "in").write_text("".join(line + "\n" for line in source))
+    command = f"seq2seq translate --model {directory}/m.pt --input {directory}/in --output {directory}/out --beam 3"
+    assert main([*command.split(), "--report", f"{directory}/report.json"]) == 0
+    found = (directory / "out").read_text().split("\n")[:-1]
     assert found[50] == ""
     assert sum(line == one.upper() for line, one in zip(found, source, strict=True)) > 40
-    assert json.loads((folder / "report.json").read_text())["unknown_words"] == 0
+    assert json.loads((directory / "report.json").read_text())["unknown_words"] == 0
 
-    (folder / "ref").write_text("".join(line.upper() + "\n" for line in source))
-    files = f"--source {folder}/in --target {folder}/ref --output {folder}/scores"
-    assert main(f"seq2seq score --model {folder}/m.pt {files}".split()) == 0
-    scores = [float(line) for line in (folder / "scores").read_text().splitlines()]
-    one = load_model(folder / "m.pt")
+    (directory / "ref").write_text("".join(line.upper() + "\n" for line in source))
+    files = f"--source {directory}/in --target {directory}/ref --output {directory}/scores"
+    assert main(f"seq2seq score --model {directory}/m.pt {files}".split()) == 0
+    scores = [float(line) for line in (directory / "scores").read_text().splitlines()]
+    one = load_model(directory / "m.pt")
     ids = one.source.ids(source[0].split(), eos=True), one.target.ids(source[0].upper().split(), eos=True)
     assert scores[0] == pytest.approx(float(Scorer([one]).score([ids[0]], [[ids[1]]])[0][0]), abs=1e-5)
-    (folder / "nbest").write_text(f"0 ||| {source[0].upper()} ||| LM0= -3 ||| -1\n")
-    files = f"--source {folder}/in --nbest {folder}/nbest --output {folder}/rescored"
-    assert main(f"seq2seq rescore --model {folder}/m.pt {files}".split()) == 0
-    assert float((folder / "rescored").read_text().split("LSTM0= ")[1].split()[0]) == pytest.approx(scores[0], abs=1e-4)
+    (directory / "nbest").write_text(f"0 ||| {source[0].upper()} ||| LM0= -3 ||| -1\n")
+    files = f"--source {directory}/in --nbest {directory}/nbest --output {directory}/rescored"
+    assert main(f"seq2seq rescore --model {directory}/m.pt {files}".split()) == 0
+    assert float((directory / "rescored").read_text().split("LSTM0= ")[1].split()[0]) == pytest.approx(
+        scores[0], abs=1e-4
+    )

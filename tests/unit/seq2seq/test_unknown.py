@@ -163,22 +163,22 @@ def test_other_replacements_do_not_read_the_positions() -> None:
 @pytest.fixture(scope="module")
 def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network for a language that turns three words round, half of which are unknown on both sides."""
-    folder = tmp_path_factory.mktemp("mirrored")
+    directory = tmp_path_factory.mktemp("mirrored")
     rng = random.Random(1)
     rare = [f"x{i}" for i in range(200)]
     source = [[rng.choice(["a", rng.choice(rare)]) for _ in "123"] for _ in range(600)]
-    (folder / "s").write_text("".join(" ".join(words) + "\n" for words in source))
-    (folder / "t").write_text("".join(" ".join(word.upper() for word in words[::-1]) + "\n" for words in source))
-    (folder / "links").write_text("2-0 1-1 0-2\n" * 600)
-    command = f"seq2seq prepare --source {folder}/s --target {folder}/t --alignment {folder}/links"
+    (directory / "s").write_text("".join(" ".join(words) + "\n" for words in source))
+    (directory / "t").write_text("".join(" ".join(word.upper() for word in words[::-1]) + "\n" for words in source))
+    (directory / "links").write_text("2-0 1-1 0-2\n" * 600)
+    command = f"seq2seq prepare --source {directory}/s --target {directory}/t --alignment {directory}/links"
     sizes = "--source-vocab-size 3 --target-vocab-size 3"
-    assert main(f"{command} {sizes} --output-dir {folder}/ids".split()) == 0
-    outputs = f"--output-model {folder}/m.pt --output-history {folder}/m.json --state-dir {folder}/state"
+    assert main(f"{command} {sizes} --output-dir {directory}/ids".split()) == 0
+    outputs = f"--output-model {directory}/m.pt --output-history {directory}/m.json --state-dir {directory}/state"
     settings = (
         "--embedding 16 --hidden 32 --layers 1 --batch 8 --epochs 10 --learning-rate 0.01 --dropout 0 --held-out 20"
     )
-    assert main(f"seq2seq train --sentences {folder}/ids {settings} {outputs}".split()) == 0
-    return folder
+    assert main(f"seq2seq train --sentences {directory}/ids {settings} {outputs}".split()) == 0
+    return directory
 
 
 def test_a_network_points_at_the_source_words(mirrored: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,12 +35,12 @@ SPEC.loader.exec_module(benchmark)
 @pytest.fixture(scope="module")
 def system(tmp_path_factory: pytest.TempPathFactory) -> System:
     """A tiny system."""
-    folder = tmp_path_factory.mktemp("system")
-    tiny_model(folder, 3)
-    MosesIni.read(folder / "moses.ini").write(folder / "moses.ini")
+    directory = tmp_path_factory.mktemp("system")
+    tiny_model(directory, 3)
+    MosesIni.read(directory / "moses.ini").write(directory / "moses.ini")
     words = ["translation", "describe", "--name", "tiny", "--source-lang", "en", "--target-lang", "fr"]
-    assert main([*words, "--output-dir", str(folder)]) == 0
-    return System(folder)
+    assert main([*words, "--output-dir", str(directory)]) == 0
+    return System(directory)
 
 
 def started(system: System, rate: int, names: Sequence[str] = ()) -> Server:

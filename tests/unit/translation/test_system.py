@@ -37,28 +37,28 @@ OF_RNNSMT = [kind for kind in NEURAL_MODELS if kind != BILINGUAL]
 
 @pytest.fixture
 def system(tmp_path: Path) -> Path:
-    """The folder of a tuned system, whose model lies beside it."""
+    """The directory of a tuned system, whose model lies beside it."""
     tiny_model(tmp_path / "model", 3, columns=5)
     (tmp_path / "true").write_text("a (9/9)\nb (9/9)\nc (9/9)\nd (9/9)\n")
-    folder = tmp_path / "run1"
-    folder.mkdir()
+    directory = tmp_path / "run1"
+    directory.mkdir()
     from rnnsmt.moses.ini import MosesIni
 
-    MosesIni.read(tmp_path / "model/moses.ini").write(folder / "moses.ini")
-    assert main([*described(folder), "--truecaser", str(tmp_path / "true")]) == 0
-    return folder
+    MosesIni.read(tmp_path / "model/moses.ini").write(directory / "moses.ini")
+    assert main([*described(directory), "--truecaser", str(tmp_path / "true")]) == 0
+    return directory
 
 
-def described(*folders: Path) -> list[str]:
+def described(*directories: Path) -> list[str]:
     """The command that describes a system."""
     words = ["translation", "describe", "--name", "tiny", "--source-lang", "en", "--target-lang", "fr"]
-    return [*words, "--columns", "rnn", "--output-dir", *map(str, folders)]
+    return [*words, "--columns", "rnn", "--output-dir", *map(str, directories)]
 
 
-def change(folder: Path, **changes: object) -> None:
+def change(directory: Path, **changes: object) -> None:
     """Change what the description says."""
-    content = json.loads((folder / "system.json").read_text())
-    (folder / "system.json").write_text(json.dumps(content | changes))
+    content = json.loads((directory / "system.json").read_text())
+    (directory / "system.json").write_text(json.dumps(content | changes))
 
 
 def pipe_for(path: Path) -> None:
@@ -67,20 +67,20 @@ def pipe_for(path: Path) -> None:
     os.mkfifo(path)
 
 
-def by_hand(folder: Path, texts: list[str]) -> list[str]:
+def by_hand(directory: Path, texts: list[str]) -> list[str]:
     """What the stages make of raw text, one after the other."""
-    (folder / "raw").write_text("\n".join(texts) + "\n")
-    files = {name: str(folder / name) for name in ("raw", "tok", "true", "out", "fr", "report")}
+    (directory / "raw").write_text("\n".join(texts) + "\n")
+    files = {name: str(directory / name) for name in ("raw", "tok", "true", "out", "fr", "report")}
     prepare = ["corpus", "prepare", "--keep-all", "--source", files["raw"], "--output-source", files["tok"]]
-    truecaser = str(folder.parent / "true")
+    truecaser = str(directory.parent / "true")
     for command in (
         [*prepare, "--report", files["report"]],
         ["corpus", "truecase", "--model", truecaser, "--input", files["tok"], "--output", files["true"]],
-        ["search", "decode", "--ini", f"{folder}/moses.ini", "--input", files["true"], "--output", files["out"]],
+        ["search", "decode", "--ini", f"{directory}/moses.ini", "--input", files["true"], "--output", files["out"]],
         ["corpus", "detokenize", "--lang", "fr", "--input", files["out"], "--output", files["fr"]],
     ):
         assert main(command) == 0
-    return (folder / "fr").read_text().split("\n")[:-1]
+    return (directory / "fr").read_text().split("\n")[:-1]
 
 
 def test_as_the_stages_one_after_the_other(system):
@@ -232,18 +232,20 @@ def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
     expected = System(system).translate_all(RAW)
     system.rename(tmp_path / "gone")
     (tmp_path / "model").rename(tmp_path / "gone/model")
-    folder = tmp_path / "elsewhere/tiny-en-fr"
-    assert System(folder).translate_all(RAW) == expected
-    assert "/" not in "".join(part for part in (folder / "moses.ini").read_text().split() if part.startswith("path="))
+    directory = tmp_path / "elsewhere/tiny-en-fr"
+    assert System(directory).translate_all(RAW) == expected
+    assert "/" not in "".join(
+        part for part in (directory / "moses.ini").read_text().split() if part.startswith("path=")
+    )
     once_more = tmp_path / "once_more/tiny-en-fr.tar.gz"
-    assert main(["pack", "--system", str(folder), "--output", str(once_more)]) == 0
-    (folder / "moses.ini").touch()
-    assert main(["pack", "--system", str(folder), "--output", str(archive)]) == 0
+    assert main(["pack", "--system", str(directory), "--output", str(once_more)]) == 0
+    (directory / "moses.ini").touch()
+    assert main(["pack", "--system", str(directory), "--output", str(archive)]) == 0
     assert archive.read_bytes() == once_more.read_bytes()
     again = tmp_path / "again.tar"
-    assert main(["pack", "--system", str(folder), "--output", str(again)]) == 0
+    assert main(["pack", "--system", str(directory), "--output", str(again)]) == 0
     with tarfile.open(again) as packed:
-        assert len(packed.getnames()) == len(list(folder.iterdir()))
+        assert len(packed.getnames()) == len(list(directory.iterdir()))
 
 
 def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system, tmp_path):
@@ -318,28 +320,28 @@ def test_score_and_embed(system, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda folder: (folder / "system.json").unlink(), "contains no system.json; use the directory"),
-        (lambda folder: (folder / "system.json").write_text("{}"), "written by a different version"),
-        (lambda folder: (folder / "system.json").write_text('{"format": "rnnsmt-system-1", "x": 1}'), "invalid"),
-        (lambda folder: change(folder, further=1), "invalid"),
-        (lambda folder: change(folder, stack=0), "limits must be at least 1"),
-        (lambda folder: change(folder, stack=-1), "limits must be at least 1"),
-        (lambda folder: change(folder, stack=True), "stack: invalid"),
-        (lambda folder: change(folder, pop_limit="x"), "pop_limit: invalid"),
-        (lambda folder: change(folder, rnn=None), "rnn: invalid"),
-        (lambda folder: change(folder, rnn=[1, 2, 3]), "rnn must have a network"),
-        (lambda folder: change(folder, truecaser=5), "truecaser: invalid"),
-        (lambda folder: change(folder, source="../x"), "not a language code"),
-        (lambda folder: change(folder, cslm_precision="foo"), "cslm_precision one of"),
-        (lambda folder: (folder / "moses.ini").unlink(), "moses.ini"),
-        (lambda folder: (folder.parent / "true").unlink(), "true, which does not exist"),
-        (lambda folder: pipe_for(folder.parent / "true"), "true, which is not a regular file"),
-        (lambda folder: pipe_for(folder / "moses.ini"), "moses.ini: no such file"),
-        (lambda folder: (folder.parent / "model/lm.arpa").unlink(), "the file of LM0 is missing"),
-        (lambda folder: (folder.parent / "in").write_bytes(b"a\xffb\n"), "in, line 1: not UTF-8"),
-        (lambda folder: (folder.parent / "in").write_text("b\n" + "a" * 10_000_000), "segment 2: 10,000,000"),
-        (lambda folder: (folder.parent / "in").write_text("a " * 4001), "segment 1: more than 4,000 words"),
-        (lambda folder: (folder.parent / "in").unlink(), "no such file"),
+        (lambda directory: (directory / "system.json").unlink(), "contains no system.json; use the directory"),
+        (lambda directory: (directory / "system.json").write_text("{}"), "written by a different version"),
+        (lambda directory: (directory / "system.json").write_text('{"format": "rnnsmt-system-1", "x": 1}'), "invalid"),
+        (lambda directory: change(directory, further=1), "invalid"),
+        (lambda directory: change(directory, stack=0), "limits must be at least 1"),
+        (lambda directory: change(directory, stack=-1), "limits must be at least 1"),
+        (lambda directory: change(directory, stack=True), "stack: invalid"),
+        (lambda directory: change(directory, pop_limit="x"), "pop_limit: invalid"),
+        (lambda directory: change(directory, rnn=None), "rnn: invalid"),
+        (lambda directory: change(directory, rnn=[1, 2, 3]), "rnn must have a network"),
+        (lambda directory: change(directory, truecaser=5), "truecaser: invalid"),
+        (lambda directory: change(directory, source="../x"), "not a language code"),
+        (lambda directory: change(directory, cslm_precision="foo"), "cslm_precision one of"),
+        (lambda directory: (directory / "moses.ini").unlink(), "moses.ini"),
+        (lambda directory: (directory.parent / "true").unlink(), "true, which does not exist"),
+        (lambda directory: pipe_for(directory.parent / "true"), "true, which is not a regular file"),
+        (lambda directory: pipe_for(directory / "moses.ini"), "moses.ini: no such file"),
+        (lambda directory: (directory.parent / "model/lm.arpa").unlink(), "the file of LM0 is missing"),
+        (lambda directory: (directory.parent / "in").write_bytes(b"a\xffb\n"), "in, line 1: not UTF-8"),
+        (lambda directory: (directory.parent / "in").write_text("b\n" + "a" * 10_000_000), "segment 2: 10,000,000"),
+        (lambda directory: (directory.parent / "in").write_text("a " * 4001), "segment 1: more than 4,000 words"),
+        (lambda directory: (directory.parent / "in").unlink(), "no such file"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_sentence(system, tmp_path, capsys, change, said):
@@ -410,13 +412,13 @@ def test_a_private_file_is_not_packed(system, tmp_path, capsys, place, said):
 
 
 def test_description_of_several_runs(tmp_path, capsys):
-    folders = [tmp_path / "run1", tmp_path / "run2"]
+    directories = [tmp_path / "run1", tmp_path / "run2"]
     networks = ["--rnn", f"{tmp_path}/a.pt", f"{tmp_path}/b.pt", "--vocabulary", f"{tmp_path}/s", f"{tmp_path}/t"]
-    assert main([*described(*folders), *networks, "--no-tokenize"]) == 0
-    assert [Description.read(folder).rnn[0] for folder in folders] == ["../a.pt", "../b.pt"]
-    assert not Description.read(folders[0]).tokenize
-    assert json.loads((folders[1] / "system.json").read_text())["columns"] == ["rnn"]
-    assert main([*described(*folders), *networks[:2]]) == 2
+    assert main([*described(*directories), *networks, "--no-tokenize"]) == 0
+    assert [Description.read(directory).rnn[0] for directory in directories] == ["../a.pt", "../b.pt"]
+    assert not Description.read(directories[0]).tokenize
+    assert json.loads((directories[1] / "system.json").read_text())["columns"] == ["rnn"]
+    assert main([*described(*directories), *networks[:2]]) == 2
     assert "together with --vocabulary" in capsys.readouterr().err
 
 
@@ -433,24 +435,26 @@ def test_files_that_are_not_those_of_the_archive(system, tmp_path):
     assert main(["pack", "--system", str(system), "--output", f"{tmp_path}/out.tar.gz"]) == 0
     with tarfile.open(tmp_path / "out.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
-    folder = tmp_path / "out"
-    assert subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=False).returncode == 0
-    expected = rnnsmt.load(folder).translate_all(RAW)
-    ini = (folder / "moses.ini").read_text()
-    (folder / "moses.ini").write_text(ini.replace("WordPenalty0= -", "WordPenalty0= "))
+    directory = tmp_path / "out"
+    assert (
+        subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=directory, check=False).returncode == 0
+    )
+    expected = rnnsmt.load(directory).translate_all(RAW)
+    ini = (directory / "moses.ini").read_text()
+    (directory / "moses.ini").write_text(ini.replace("WordPenalty0= -", "WordPenalty0= "))
     with pytest.raises(
         InputError, match=r"moses\.ini: was changed after the archive was packed; unpack the archive again"
     ):
-        rnnsmt.load(folder)
-    sums = (folder / "SHA256SUMS").read_text().splitlines(keepends=True)
-    (folder / "SHA256SUMS").write_text("".join(line for line in sums if "moses.ini" not in line))
-    rnnsmt.load(folder)
-    (folder / "moses.ini").write_text(ini)
-    assert rnnsmt.load(folder).translate_all(RAW) == expected
+        rnnsmt.load(directory)
+    sums = (directory / "SHA256SUMS").read_text().splitlines(keepends=True)
+    (directory / "SHA256SUMS").write_text("".join(line for line in sums if "moses.ini" not in line))
+    rnnsmt.load(directory)
+    (directory / "moses.ini").write_text(ini)
+    assert rnnsmt.load(directory).translate_all(RAW) == expected
     for line in ("0" * 64 + "  ../model/moses.ini\n", "x  system.json\n", "\n"):
-        (folder / "SHA256SUMS").write_text(line)
+        (directory / "SHA256SUMS").write_text(line)
         with pytest.raises(InputError, match="SHA256SUMS, line 1: expected SHA-256"):
-            rnnsmt.load(folder)
+            rnnsmt.load(directory)
 
 
 def test_an_error_of_a_forged_description_is_one_line(system: Path) -> None:
@@ -488,7 +492,7 @@ def archive(system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
+def served(directory: Path) -> Iterator[tuple[str, list[str]]]:
     """The address of a server with the files of a directory, and what it was asked for."""
     asked: list[str] = []
 
@@ -498,7 +502,7 @@ def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_args: object) -> None:
             asked.append(self.path)
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(folder))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(directory))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}", asked
         server.shutdown()
@@ -515,18 +519,18 @@ def test_an_archive_is_a_system(system, archive, tmp_path):
         return (tmp_path / "out").read_text().splitlines()
 
     assert translated(archive) == expected
-    (folder,) = (tmp_path / "cache").iterdir()
-    assert folder.name == sha256(archive)
-    before = folder.stat().st_mtime_ns
+    (directory,) = (tmp_path / "cache").iterdir()
+    assert directory.name == sha256(archive)
+    before = directory.stat().st_mtime_ns
     assert translated(archive) == expected
-    assert folder.stat().st_mtime_ns == before
-    shutil.rmtree(folder)
+    assert directory.stat().st_mtime_ns == before
+    shutil.rmtree(directory)
     with served(archive.parent) as (site, asked):
         address = f"{site}/{archive.name}#sha256={sha256(archive).upper()}"
         assert translated(address) == expected
         assert len(asked) == 1
     assert translated(address) == expected, "without the server"
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == [folder.name], "the archive itself is not kept"
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [directory.name], "the archive itself is not kept"
 
 
 def test_an_address_needs_the_right_hash(archive, tmp_path, monkeypatch, capsys):

@@ -17,14 +17,15 @@ from .tiny_model import INI, write_model, write_texts
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
     """A model directory, a development set with an empty last line, what the search made of it, and its lists."""
-    folder = tmp_path_factory.mktemp("model")
-    write_model(folder)
-    write_texts(folder)
+    directory = tmp_path_factory.mktemp("model")
+    write_model(directory)
+    write_texts(directory)
     for name in ("dev.en", "dev.fr"):
-        (folder / name).write_text((folder / name).read_text() + "\n")
-    files = f"--ini {folder}/moses.ini --input {folder}/dev.en --output {folder}/out --nbest-file {folder}/nbest"
+        (directory / name).write_text((directory / name).read_text() + "\n")
+    outputs = f"--output {directory}/out --nbest-file {directory}/nbest"
+    files = f"--ini {directory}/moses.ini --input {directory}/dev.en {outputs}"
     assert main(f"search decode {files} --nbest 50 --pop-limit 50 --stack 50".split()) == 0
-    return folder
+    return directory
 
 
 def optimise(model: Path, out: Path, nbest: str = "nbest", ini: str = "moses.ini", **more: object) -> int:

@@ -63,9 +63,9 @@ CLASSICAL = OptimiserOptions(restarts=5, combine="best")
 START = np.array([0.1, 0.1, 0.3])
 
 
-def run(folder: Path, options: LoopOptions = OPTIONS, decoder: ToyDecoder | None = None):
+def run(directory: Path, options: LoopOptions = OPTIONS, decoder: ToyDecoder | None = None):
     decoder = decoder or ToyDecoder()
-    return tune(decoder, BatchBleu([decoder.references]), START, TuningState(folder, {"a": "1"}), options)
+    return tune(decoder, BatchBleu([decoder.references]), START, TuningState(directory, {"a": "1"}), options)
 
 
 def test_tuning_raises_bleu_and_keeps_the_best_decoded_weights(tmp_path):
@@ -207,9 +207,11 @@ def all_decoded(monkeypatch):
     monkeypatch.setattr(loop, "HOPELESS", 0.35)
 
 
-def run_with_nested(folder: Path, *nested: np.ndarray, decoder: ToyDecoder, options: LoopOptions = OPTIONS, stop=None):
+def run_with_nested(
+    directory: Path, *nested: np.ndarray, decoder: ToyDecoder, options: LoopOptions = OPTIONS, stop=None
+):
     bleu = BatchBleu([decoder.references])
-    return tune(decoder, bleu, START, TuningState(folder, {"a": "1"}), options, stop, nested)
+    return tune(decoder, bleu, START, TuningState(directory, {"a": "1"}), options, stop, nested)
 
 
 def test_a_nested_model_that_is_behind_changes_nothing(tmp_path, all_decoded):

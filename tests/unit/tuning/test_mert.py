@@ -24,10 +24,10 @@ from .tiny_model import INI, write_model, write_texts
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
     """A model directory with a development set."""
-    folder = tmp_path_factory.mktemp("model")
-    write_model(folder)
-    write_texts(folder)
-    return folder
+    directory = tmp_path_factory.mktemp("model")
+    write_model(directory)
+    write_texts(directory)
+    return directory
 
 
 def command(model: Path, out: Path, **changed) -> list[str]:
@@ -101,11 +101,11 @@ def of_both(model: Path, out: Path, **changed) -> list[str]:
     """The command with the runs of seeds 1 and 2."""
     separate = ("--seed", "--output-ini", "--output-history", "--state-dir")
     kept = [text for text in command(model, out, **changed) if not text.startswith(separate)]
-    folders = [out / "one", out / "two"]
+    directories = [out / "one", out / "two"]
     return [
-        *kept, "--seed", "1", "2", "--state-dir", *(str(folder / "state") for folder in folders),
-        "--output-ini", *(str(folder / "tuned" / "moses.ini") for folder in folders),
-        "--output-history", *(str(folder / "tuned" / "history.json") for folder in folders),
+        *kept, "--seed", "1", "2", "--state-dir", *(str(directory / "state") for directory in directories),
+        "--output-ini", *(str(directory / "tuned" / "moses.ini") for directory in directories),
+        "--output-history", *(str(directory / "tuned" / "history.json") for directory in directories),
     ]  # fmt: skip
 
 
@@ -135,11 +135,11 @@ def test_runs_of_several_models_end_as_each_alone(model, tmp_path, monkeypatch, 
     shutil.copytree(model, other)
     lines = list(read_lines(other / "phrase-table.gz"))
     write_lines(other / "phrase-table.gz", lines[::2])
-    folders = [model, other, model]
+    directories = [model, other, model]
     alone = []
-    for seed, folder in enumerate(folders, 1):
+    for seed, directory in enumerate(directories, 1):
         out = tmp_path / f"alone{seed}"
-        assert main(command(model, out, ini=folder / "moses.ini", model_dir=folder, seed=seed)) == 0
+        assert main(command(model, out, ini=directory / "moses.ini", model_dir=directory, seed=seed)) == 0
         alone.append(outputs(out)[1])
     separate = ("--ini", "--seed", "--output-ini", "--output-history", "--state-dir")
     kept = [text for text in command(model, tmp_path) if not text.startswith(separate)]
@@ -149,7 +149,7 @@ def test_runs_of_several_models_end_as_each_alone(model, tmp_path, monkeypatch, 
     monkeypatch.setattr(search, "load_model", lambda *args: loaded.append(1) or load(*args))
     together = [
         *kept, "--seed", "1", "2", "3", "--state-dir", *(str(run / "state") for run in runs),
-        "--ini", *(str(folder / "moses.ini") for folder in folders), "--model-dir", *map(str, folders),
+        "--ini", *(str(directory / "moses.ini") for directory in directories), "--model-dir", *map(str, directories),
         "--output-ini", *(str(run / "tuned" / "moses.ini") for run in runs),
         "--output-history", *(str(run / "tuned" / "history.json") for run in runs),
     ]  # fmt: skip
@@ -276,12 +276,12 @@ def test_a_nested_ini_is_not_overwritten(model, tmp_path, capsys):
     refused([*arguments, "--nested-ini", str(tmp_path / "nested.ini")], tmp_path, capsys, "is also --nested-ini")
 
 
-def test_filtered_tables_from_another_folder(model, tmp_path, capsys):
-    folder = tmp_path / "filtered"
-    folder.mkdir()
-    (folder / "phrase-table.gz").write_bytes((model / "phrase-table.gz").read_bytes())
+def test_filtered_tables_from_another_directory(model, tmp_path, capsys):
+    directory = tmp_path / "filtered"
+    directory.mkdir()
+    (directory / "phrase-table.gz").write_bytes((model / "phrase-table.gz").read_bytes())
     assert main(command(model, tmp_path / "a")) == 0
-    assert main(command(model, tmp_path / "b", model_dir=folder)) == 0
+    assert main(command(model, tmp_path / "b", model_dir=directory)) == 0
     assert outputs(tmp_path / "b")[1] == outputs(tmp_path / "a")[1]
 
 

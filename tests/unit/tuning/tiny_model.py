@@ -30,7 +30,7 @@ LM0= 0.5
 WORDS = 8
 
 
-def write_model(folder: Path) -> None:
+def write_model(directory: Path) -> None:
     """Every source word has three translations; the second column knows the right one best, the first misleads."""
     rng = random.Random(5)
     pairs, orders, target = [], [], set()
@@ -46,17 +46,17 @@ def write_model(folder: Path) -> None:
             order = [rng.uniform(0.1, 0.8) for _ in range(6)]
             orders.append(f"s{word} ||| {translation} ||| " + " ".join(f"{score:.4f}" for score in order))
     for name, lines in (("phrase-table.gz", pairs), ("reordering-table.gz", orders)):
-        with gzip.open(folder / name, "wt") as out:
+        with gzip.open(directory / name, "wt") as out:
             out.write("\n".join(lines) + "\n")
     unigrams = [f"-1.5\t{word}" for word in ["<unk>", "</s>", *sorted(target)]]
     arpa = ["\\data\\", f"ngram 1={len(unigrams) + 1}", "", "\\1-grams:", "-99\t<s>", *unigrams, "", "\\end\\"]
-    (folder / "lm.arpa").write_text("\n".join(arpa) + "\n")
-    (folder / "moses.ini").write_text(INI)
+    (directory / "lm.arpa").write_text("\n".join(arpa) + "\n")
+    (directory / "moses.ini").write_text(INI)
 
 
-def write_texts(folder: Path) -> None:
+def write_texts(directory: Path) -> None:
     """A development set, 30 sentences: source words in any order, the reference is their right translations."""
     rng = random.Random(1)
     sentences = [[rng.randrange(WORDS) for _ in range(rng.randint(5, 8))] for _ in range(30)]
-    (folder / "dev.en").write_text("".join(" ".join(f"s{w}" for w in words) + "\n" for words in sentences))
-    (folder / "dev.fr").write_text("".join(" ".join(f"t{w}a" for w in words) + "\n" for words in sentences))
+    (directory / "dev.en").write_text("".join(" ".join(f"s{w}" for w in words) + "\n" for words in sentences))
+    (directory / "dev.fr").write_text("".join(" ".join(f"t{w}a" for w in words) + "\n" for words in sentences))

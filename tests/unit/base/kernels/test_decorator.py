@@ -14,14 +14,14 @@ from rnnsmt.base.kernels import decorator, strings
 DECORATED = "from rnnsmt.base.kernels.decorator import kernel\n\n@kernel()\n"
 
 
-def run(folder: Path, **modules: str) -> list[str]:
+def run(directory: Path, **modules: str) -> list[str]:
     """Write the modules whose text is new, run ``main.py`` in a new process, and return the words that it prints."""
     for name, text in modules.items():
-        path = folder / f"{name}.py"
+        path = directory / f"{name}.py"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
     done = subprocess.run(
-        [sys.executable, "main.py"], cwd=folder, capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "main.py"], cwd=directory, capture_output=True, text=True, check=True, timeout=300
     )
     return done.stdout.split()
 
@@ -42,7 +42,7 @@ def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
     assert run(tmp_path) == ["2", "1"]
     assert run(tmp_path, inner_part=inner.format(constant=10, step=1)) == ["11", "0"]
     assert run(tmp_path, inner_part=inner.format(constant=10, step=3)) == ["33", "0"]
-    assert run(tmp_path, neighbour="STEP = 7\n") == ["33", "1"], "another file of the folder"
+    assert run(tmp_path, neighbour="STEP = 7\n") == ["33", "1"], "another file of the directory"
 
 
 def test_an_edit_reaches_a_kernel_that_is_defined_above_those_that_it_calls(tmp_path: Path) -> None:
