@@ -134,7 +134,7 @@ def tune(seed: int, work: Path, directory: Path, threads: int) -> Path:
     output = directory / f"mert{seed}.ini"
     if not output.exists():
         dev = ["--source", work / "text" / "val.en", "--reference", work / "text" / "val.fr"]
-        state = ["--state-dir", directory / f"state{seed}", "--output-history", directory / f"history{seed}.json"]
+        state = ["--checkpoint-dir", directory / f"state{seed}", "--output-history", directory / f"history{seed}.json"]
         options = ["--model-dir", directory / "filtered", "--seed", seed, "--threads", threads]
         rnnsmt("tuning", "mert", "--ini", directory / "neutral.ini", *dev, "--output-ini", output, *state, *options)
     return output

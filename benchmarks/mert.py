@@ -26,10 +26,10 @@ from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of, read_texts
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.loop import tune
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 from rnnsmt.tuning.runs import ModelDecoder
-from rnnsmt.tuning.state import TuningState
 
 
 def arguments() -> argparse.Namespace:
@@ -87,7 +87,7 @@ class Bench:
             loop, optimiser=OptimiserOptions(**{k: type(getattr(OptimiserOptions(), k))(v) for k, v in values.items()})
         )
         decoder = ModelDecoder(self.ini, self.dev, self.model, self.options)
-        tuned = tune(decoder, self.bleu, decoder.start, TuningState(directory, {"settings": settings}), loop)
+        tuned = tune(decoder, self.bleu, decoder.start, TuningCheckpoint(directory, {"settings": settings}), loop)
         total = np.zeros(9, np.int64)
         scores = []
         for source, references in self.tests:

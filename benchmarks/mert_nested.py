@@ -22,10 +22,10 @@ from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.loop import tune
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 from rnnsmt.tuning.runs import ModelDecoder
-from rnnsmt.tuning.state import TuningState
 
 SYSTEMS = ((), ("rnn",), ("wp",), ("rnn", "wp"), ("cslm",), ("cslm", "rnn"), ("cslm", "wp"), ("cslm", "rnn", "wp"))
 """Features of each system in addition to the baseline; nested systems come first."""
@@ -63,7 +63,7 @@ class System:
             decoder,
             BatchBleu([reference]),
             decoder.start,
-            TuningState(directory, {}),
+            TuningCheckpoint(directory, {}),
             replace(loop, seed=seed),
             None,
             weights,

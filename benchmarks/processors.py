@@ -97,7 +97,7 @@ def files(run: Path) -> dict[str, str]:
     return {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in found
-        if path.is_file() and not (name := str(path.relative_to(run))).startswith(UNEQUAL) and "/state" not in name
+        if path.is_file() and not (name := str(path.relative_to(run))).startswith(UNEQUAL) and "/checkpoint" not in name
     }
 
 

@@ -63,7 +63,7 @@ def translate(ini_path: str, directory: str, source: list[str], bleu: BatchBleu,
     decoder = ModelDecoder(ini, source, model, options)
     texts, phrases = [], []
     for seed in seeds:
-        iterations: list[dict[str, Any]] = read_json(Path(directory) / str(seed) / "state.json")["iterations"]
+        iterations: list[dict[str, Any]] = read_json(Path(directory) / str(seed) / "checkpoint.json")["iterations"]
         weights = max(iterations, key=lambda iteration: iteration["dev_bleu"])["weights"]
         found = decode(model, source, decoder.full(np.array(weights)), options)
         texts.append([one.text for one in found])

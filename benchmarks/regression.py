@@ -61,7 +61,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
     source, target = (texts.training_text(lang) for lang in (texts.source, texts.target))
     lines = {
         "align": f"align words --source {source} --target {target} --aligner fast_align --direction forward "
-        "--output {out}/forward.gz --state-dir {out}/align",
+        "--output {out}/forward.gz --checkpoint-dir {out}/align",
         "phrases": "phrases score --extract results/phrases/extract.parquet --lex-e2f results/model/lex.e2f "
         "--lex-f2e results/model/lex.f2e --output {out}/phrase-table.gz",
         "lm": f"lm estimate --estimator builtin --order 5 --input {' '.join(texts.lm_texts())} "
@@ -69,7 +69,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
         "search": f"search decode --ini {BASELINE} --model-dir results/model/filtered/all "
         f"--input {texts.set_text('usual', 'dev', texts.source)} --output {{out}}/dev.output",
         "rnn": "rnn train --pairs results/rnn/pairs --preset small --updates 40 --batch 128 --evaluations 1 --seed 1 "
-        "--output-model {out}/model.pt --output-history {out}/history.tsv --state-dir {out}/rnn",
+        "--output-model {out}/model.pt --output-history {out}/history.tsv --checkpoint-dir {out}/rnn",
     }
     program = [sys.executable, "-m", "rnnsmt"]
     return {name: [*program, *shlex.split(line.format(out=out)), "--threads", "1"] for name, line in lines.items()}

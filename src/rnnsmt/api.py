@@ -232,7 +232,7 @@ def train_rnn(
         prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
     with set_up_device(device, 1, chosen.precision) as setup:
         trainer = RnnTrainer(Pairs.open(network.pairs), chosen, seed, setup, threads)
-        trainer.fit(directory / "rnn.state", 300.0, Stop(None))
+        trainer.fit(directory / "rnn.checkpoint", 300.0, Stop(None))
         trainer.save(network.model, directory / "rnn.json")
     return network
 
@@ -354,10 +354,10 @@ def tune(
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import SearchOptions, load_model
+    from rnnsmt.tuning.checkpoint import TuningCheckpoint
     from rnnsmt.tuning.loop import tune as tune_weights
     from rnnsmt.tuning.options import OPTIMISERS, LoopOptions, OptimiserOptions
     from rnnsmt.tuning.runs import ModelDecoder
-    from rnnsmt.tuning.state import TuningState
 
     if optimiser not in OPTIMISERS:
         raise InputError(f"optimiser {optimiser!r}: must be mert, mira or pro")
@@ -367,8 +367,8 @@ def tune(
         decoder = ModelDecoder(read, sources, load_model(read, sources, threads=threads),
                                SearchOptions(threads=threads, nbest=100))  # fmt: skip
         options = LoopOptions(seed, max_iterations, threads=threads, optimiser=OptimiserOptions(optimiser))
-        state = TuningState(f"{scratch}/state", {})
-        tuned = tune_weights(decoder, BatchBleu(references), decoder.start, state, options)
+        checkpoint = TuningCheckpoint(f"{scratch}/checkpoint", {})
+        tuned = tune_weights(decoder, BatchBleu(references), decoder.start, checkpoint, options)
     decoder.set_weights(tuned.weights)
     read.write(output)
     return Path(output), float(tuned.bleu)

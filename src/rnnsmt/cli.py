@@ -32,6 +32,9 @@ _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 EXTRAS = {"torch": "networks", "matplotlib": "figures", "sklearn": "figures"}
 """Modules that a plain installation lacks, with the extra of the package that installs them."""
 
+RENAMED_OPTIONS = {"--state-dir": "--checkpoint-dir"}
+"""Options of earlier versions, with those that replace them."""
+
 MESSAGE = 2000
 """Maximum length of an error message in characters; the middle of a longer one is cut out."""
 
@@ -56,6 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser(words, short)
     if unknown := _unknown_command(words):
         parser.error(unknown)
+    for option in (word.partition("=")[0] for word in words[2:]):
+        if new := RENAMED_OPTIONS.get(option):
+            parser.error(f"{option}: use {new}")
     passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
     args = parser.parse_args(words[: len(words) - len(passed)])
     args.passed = passed

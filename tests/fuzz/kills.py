@@ -10,7 +10,7 @@ a checkpoint or are writing it. Some kills come while Snakemake starts. Then the
 does. A run that ends is compared with the first one: all files below ``results`` must have the same bytes, but for logs
 and what contains times (``UNEQUAL``). Then rules that were not hit are run again (``--forcerun``) and killed, until the
 number of kills is reached and every rule was hit; the run is resumed and compared once more. The directory keeps runs
-and kills; the same command goes on where it was stopped.
+and kills; the same command resumes where it was stopped.
 
 The command fails if a resumed run fails, if a file differs, is missing, or is left over, or if a rule was not hit.
 """
@@ -44,7 +44,7 @@ UNEQUAL = ("results/logs/", "results/provenance.json", "results/report/index.htm
 """What two equal runs need not have in common: logs, and two files with times, memory or paths of the run."""
 
 KEEPING = ("align_words", "cslm_train", "mert", "nnjm_train", "rnn_train", "seq2seq_train")
-"""Rules that keep a state to go on from, of which every job must be hit."""
+"""Rules with checkpoints, of which every job must be hit."""
 
 TRIES = 60
 """Maximum number of times that a rule is run again to be killed, before the run is resumed to its end."""
@@ -237,7 +237,7 @@ class Kills:
     remade: list[str] = field(default_factory=list)
 
     def part(self, log: str) -> str:
-        """Return what a job counts as: its rule; the job itself for rules that keep a state (``KEEPING``)."""
+        """Return what a job counts as: its rule; the job itself for rules with checkpoints (``KEEPING``)."""
         rule = self.jobs[log].rule
         return f"{rule} {log.removeprefix('results/logs/').removesuffix('.log')}" if rule in KEEPING else rule
 

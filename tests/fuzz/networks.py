@@ -1,4 +1,4 @@
-"""Networks, states of trainings and of tuning runs, arrays of ids and their JSON files: flipped, and forged."""
+"""Networks, checkpoints of trainings and of tuning runs, arrays of ids and their JSON files: flipped, and forged."""
 
 import hashlib
 import io
@@ -23,33 +23,38 @@ SIZES = "--projection 4 --hidden-1 6 --hidden-2 5 --batch 8 --epochs 1 --held-ou
 
 COMMANDS = {
     "rnn": SCORE,
-    "rnn state": TRAIN,
+    "rnn checkpoint": TRAIN,
     "cslm": "cslm score --model cslm.pt --input dev.fr --output O1",
-    "cslm state": f"cslm train --text ids {SIZES} --output-model O1 --output-history O2 --state-dir cslm-state",
+    "cslm checkpoint": f"cslm train --text ids {SIZES} --output-model O1 --output-history O2 "
+    "--checkpoint-dir cslm-saved",
     "nnjm": "nnjm perplexity --model nnjm.pt --examples examples --output O1",
-    "nnjm state": f"nnjm train --examples examples {SIZES} --output-model O1 --output-history O2 "
-    "--state-dir nnjm-state",
+    "nnjm checkpoint": f"nnjm train --examples examples {SIZES} --output-model O1 --output-history O2 "
+    "--checkpoint-dir nnjm-checkpoint",
     "seq2seq": "seq2seq score --source dev.en --target dev.fr --model seq2seq.pt --output O1",
     "seq2seq translate": "seq2seq translate --input dev.en --model seq2seq.pt --output O1",
-    "seq2seq state": "seq2seq train --sentences sentences --preset demo --embedding 4 --hidden 5 --layers 1 --batch 8 "
-    "--epochs 1 --held-out 4 --output-model O1 --output-history O2 --state-dir seq2seq-state",
-    "tuning state": STAGES["mert"],
-    "alignment state": STAGES["words"] + " --state-dir passes --save-every 0",
+    "seq2seq checkpoint": "seq2seq train --sentences sentences --preset demo --embedding 4 --hidden 5 --layers 1 "
+    "--batch 8 --epochs 1 --held-out 4 --output-model O1 --output-history O2 --checkpoint-dir seq2seq-checkpoint",
+    "tuning checkpoint": STAGES["mert"],
+    "alignment checkpoint": STAGES["words"] + " --checkpoint-dir passes --save-every 0",
 }
 """Commands that read the files; what they write are O1 and O2."""
 
 FILES = {
     "rnn": ["m.pt", *(f"pairs/{name}" for name in ("source.words.npy", "target.offsets.npy", "pairs.json"))],
-    "rnn state": ["state/state.pt", "pairs/target.words.npy", "pairs/vocab.target.txt"],
+    "rnn checkpoint": ["checkpoint/checkpoint.pt", "pairs/target.words.npy", "pairs/vocab.target.txt"],
     "cslm": ["cslm.pt"],
-    "cslm state": ["cslm-state/state.pt", "ids/words.npy", "ids/offsets.npy", "ids/text.json"],
+    "cslm checkpoint": ["cslm-saved/checkpoint.pt", "ids/words.npy", "ids/offsets.npy", "ids/text.json"],
     "nnjm": ["nnjm.pt", "examples/affiliations.npy", "examples/source.words.npy", "examples/examples.json"],
-    "nnjm state": ["nnjm-state/state.pt"],
+    "nnjm checkpoint": ["nnjm-checkpoint/checkpoint.pt"],
     "seq2seq": ["seq2seq.pt"],
     "seq2seq translate": ["seq2seq.pt"],
-    "seq2seq state": ["seq2seq-state/state.pt", "sentences/source.words.npy", "sentences/sentences.json"],
-    "tuning state": ["OD/state.json", "OD/nbest-001.npz"],
-    "alignment state": ["passes/passes.npz"],
+    "seq2seq checkpoint": [
+        "seq2seq-checkpoint/checkpoint.pt",
+        "sentences/source.words.npy",
+        "sentences/sentences.json",
+    ],
+    "tuning checkpoint": ["OD/checkpoint.json", "OD/nbest-001.npz"],
+    "alignment checkpoint": ["passes/passes.npz"],
 }
 """Files that are damaged, by the command that reads them."""
 
@@ -60,7 +65,7 @@ class Networks(Harness):
     name = "networks"
 
     def prepare(self) -> None:
-        """Train the networks, and keep the states."""
+        """Train the networks, and keep the checkpoints."""
         self.place = self.directory / "run"
         self.place.mkdir()
         with chdir(self.place):
@@ -69,17 +74,17 @@ class Networks(Harness):
                 STAGES["pairs"].replace("OD", "pairs"),
                 TRAIN.replace("O1", "m.pt"),
                 "cslm prepare --input tok.fr --vocabulary pairs/vocab.target.txt --output-dir ids",
-                COMMANDS["cslm state"].replace("O1", "cslm.pt"),
+                COMMANDS["cslm checkpoint"].replace("O1", "cslm.pt"),
                 "nnjm prepare --source tok.en --target tok.fr --alignment al --vocab-size 30 --output-dir examples",
-                COMMANDS["nnjm state"].replace("O1", "nnjm.pt"),
+                COMMANDS["nnjm checkpoint"].replace("O1", "nnjm.pt"),
                 "seq2seq prepare --source tok.en --target tok.fr --source-vocab-size 30 --target-vocab-size 30 "
                 "--output-dir sentences",
-                COMMANDS["seq2seq state"].replace("O1", "seq2seq.pt"),
-                COMMANDS["tuning state"],
+                COMMANDS["seq2seq checkpoint"].replace("O1", "seq2seq.pt"),
+                COMMANDS["tuning checkpoint"],
             ):
                 command(words.split())
-            with suppress(SystemExit):  # stopped after the first pass: a finished alignment has no state
-                main([*COMMANDS["alignment state"].split(), "--time-limit", "1e-9"])
+            with suppress(SystemExit):  # stopped after the first pass: a finished alignment has no checkpoint
+                main([*COMMANDS["alignment checkpoint"].split(), "--time-limit", "1e-9"])
         for use, names in FILES.items():
             for name in names:
                 self.originals[f"{use}: {name}"] = (self.place / name).read_bytes()
@@ -90,7 +95,7 @@ class Networks(Harness):
     def case(self, number: int, rng: random.Random) -> Case:
         """Return a flipped file, or one of which the values were changed and the checksums computed again.
 
-        The state of an alignment is not forged: it is a result of one's own, whose values go into kernels unchecked.
+        The checkpoint of an alignment is not forged: kernels use its values without a check.
         """
         target = self.target(number)
         data = self.originals[target]

@@ -49,7 +49,7 @@ STAGES = {
     "pairs": "rnn prepare --phrase-table pt --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
     "decode": "search decode --ini moses.ini --input dev.en --output O1 --nbest 3 --nbest-file O2 --report O3",
     "mert": "tuning mert --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
-    "--state-dir OD --seed 1 --nbest 5 --restarts 1 --max-iterations 1 --pop-limit 20",
+    "--checkpoint-dir OD --seed 1 --nbest 5 --restarts 1 --max-iterations 1 --pop-limit 20",
     "bleu": "evaluation bleu --hypothesis dev.fr --reference dev.fr --system s --test-set t --output O1",
 }
 
@@ -281,7 +281,7 @@ def test_damaged_files(
     [
         ("--output tok.en", "--output tok.en: is also --source; every output needs a different name"),
         ("--output ./sel/../tok.fr", "is also --target"),
-        ("--state-dir O1", "--output O1: is also --state-dir"),
+        ("--checkpoint-dir O1", "--output O1: is also --checkpoint-dir"),
         ("--output .", "'.' is not a file name"),
         ("--output directory", "directory: is a directory; specify the path of a file"),
         ("--output tc.en/O1", "tc.en/O1: tc.en is a file, not a directory"),
@@ -370,7 +370,7 @@ def network(good: Path) -> Path:
 
 TRAIN = (
     "rnn train --pairs pairs --preset demo --hidden 8 --embedding 4 --maxout 4 --updates 4 --held-out 5 --batch 4 "
-    "--output-model O1 --output-history O2 --state-dir state"
+    "--output-model O1 --output-history O2 --checkpoint-dir checkpoint"
 )
 SCORE = "rnn score --pairs pairs --model m.pt --output O1"
 
@@ -433,12 +433,12 @@ def test_damaged_networks(trained: Path, capsys: pytest.CaptureFixture[str], cha
 def test_damaged_checkpoints(
     trained: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict], object]
 ) -> None:
-    respoilt(trained / "state/state.pt", change)
-    before = (trained / "state/state.pt").read_bytes()
+    respoilt(trained / "checkpoint/checkpoint.pt", change)
+    before = (trained / "checkpoint/checkpoint.pt").read_bytes()
     assert main(TRAIN.split()) == 2
-    assert "state/state.pt: " in (error := capsys.readouterr().err)
-    assert error.endswith("; remove state to start over\n")
-    assert (trained / "state/state.pt").read_bytes() == before
+    assert "checkpoint/checkpoint.pt: " in (error := capsys.readouterr().err)
+    assert error.endswith("; remove checkpoint to start over\n")
+    assert (trained / "checkpoint/checkpoint.pt").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -470,13 +470,13 @@ ITERATION: dict[str, object] = {"iteration": 1, "dev_bleu": 1.0, "weights": ["x"
     "spoilt",
     [None, [], "x", 3, {"fingerprint": 3}, {"iterations": [3]}, {"iterations": [{}]}, {"iterations": [ITERATION]}],
 )
-def test_a_damaged_state_of_mert(place: Path, capsys: pytest.CaptureFixture[str], spoilt: object) -> None:
+def test_a_damaged_checkpoint_of_mert(place: Path, capsys: pytest.CaptureFixture[str], spoilt: object) -> None:
     assert main(STAGES["mert"].split()) == 0
-    path = place / "OD/state.json"
+    path = place / "OD/checkpoint.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, **spoilt} if isinstance(spoilt, dict) else spoilt))
     capsys.readouterr()
-    assert "OD/state.json: " in refused(place, STAGES["mert"], capsys)
+    assert "OD/checkpoint.json: " in refused(place, STAGES["mert"], capsys)
 
 
 def test_weights_that_are_there_twice(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -511,7 +511,7 @@ def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
     ],
 )
 def test_numbers_of_a_training(trained: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str) -> None:
-    shutil.rmtree(trained / "state")
+    shutil.rmtree(trained / "checkpoint")
     assert sentence in refused(trained, f"{TRAIN} {options}", capsys)
 
 

@@ -916,7 +916,7 @@ def test_snakefmt_is_clean():
 
 
 def test_a_bad_corpus_is_told_and_can_be_mended(workflow):
-    """The sentence is on the terminal and in the log; with the corpus mended the same command goes on."""
+    """The sentence is on the terminal and in the log; with the corpus mended, the same command resumes."""
     for name in ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr"):
         text = "".join(f"line {number} of {name}\n" for number in range(30))
         (workflow.directory / name).write_text(text)

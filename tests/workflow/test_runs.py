@@ -435,7 +435,7 @@ def test_killed_in_alignment_and_started_again(workflow, finished, small_config)
 
 
 def test_killed_in_an_alignment_in_parts_and_started_again(workflow, finished, small_config):
-    """It goes on with the pass in which it was killed, and has the links of one job."""
+    """It resumes in the pass in which it was killed, and has the links of one job."""
     links = "results/align/model4/forward.gz"
     options = [links, "--set-scatter", "align_words=2", "--configfile", str(small_config)]
     kill_and_start_again(workflow, "results/logs/align/count.model4.forward.3.2-of-2.log", *options)
@@ -451,7 +451,7 @@ def test_killed_in_tuning_and_started_again(copy_of_finished, finished, small_co
     (copy_of_finished.directory / FINAL[0]).unlink()
     systems = ["baseline", "rnn", "cslm_rnn"]
     options = [FINAL[0], "--configfile", str(small_config), "--config", f"compare={systems}"]
-    kill_and_start_again(copy_of_finished, "results/systems/*/run2/state/nbest-*.npz", *options)
+    kill_and_start_again(copy_of_finished, "results/systems/*/run2/checkpoint/nbest-*.npz", *options)
     assert len(tuned(copy_of_finished.directory)) == 6
     for ours in tuned(copy_of_finished.directory):
         theirs = finished.directory / ours.relative_to(copy_of_finished.directory)

@@ -137,7 +137,7 @@ def test_an_alignment_in_parts_has_the_links_of_one_job(slurm, on_slurm, tmp_pat
 
 
 def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
-    """It saves its state, is submitted again and goes on, both times. Without, it saves every five minutes."""
+    """It saves a checkpoint, is submitted again and resumes, both times. Without, it saves every five minutes."""
     settings = SMALL["rnn"]["settings"] | {"updates": 10**7}
     config = write_config(on_slurm.directory, rnn={"settings": settings})
     pairs = on_slurm.call("results/rnn/pairs/pairs.json", "--configfile", config, timeout=900)

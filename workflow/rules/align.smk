@@ -7,7 +7,7 @@ scattergather:
     align_words=1,
 
 
-ALIGN_PARTS = len(gather.align_words("{scatteritem}"))
+ALIGN_SHARDS = len(gather.align_words("{scatteritem}"))
 
 if "alignment" in MOSES_PARTS:
 
@@ -36,9 +36,9 @@ if "alignment" in MOSES_PARTS:
             "--aligner {wildcards.aligner} --heuristic {wildcards.heuristic} --output {output:q} --threads {threads} "
             "--program-log {log.program:q} &> {log[0]:q}"
 
-elif ALIGN_PARTS == 1:
+elif ALIGN_SHARDS == 1:
 
-    # What is killed, or stops before its time is up, goes on after its last saved pass over the corpus.
+    # A killed job, or one that stops before its time limit, resumes after its last saved pass over the corpus.
     rule align_words:
         input:
             source=texts.training_text(SOURCE),
@@ -61,12 +61,12 @@ elif ALIGN_PARTS == 1:
         shell:
             "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
             "--direction {wildcards.direction} --output {output:q} --threads {threads} "
-            "--state-dir {params.directory:q}/state.{wildcards.direction} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+            "--checkpoint-dir {params.directory:q}/checkpoint.{wildcards.direction} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 else:
 
-    # The corpus in parts; in every pass the counts of each part, then the parameters after it. What is killed makes its part
-    # of its pass again. {done}: the passes before.
+    # The corpus is divided into shards. In every pass, the counts of each shard are computed, then the parameters. A killed job
+    # repeats its shard of its pass. {done}: the number of passes before.
     rule align_cut:
         input:
             source=texts.training_text(SOURCE),
@@ -74,7 +74,7 @@ else:
         output:
             temp("results/align/{aligner}/{direction}.passes/corpus.npz"),
             temp("results/align/{aligner}/{direction}.passes/parameters.0.npz"),
-            temp(scatter.align_words("results/align/{{aligner}}/{{direction}}.passes/part.{scatteritem}.npz")),
+            temp(scatter.align_words("results/align/{{aligner}}/{{direction}}.passes/shard.{scatteritem}.npz")),
         log:
             "results/logs/align/cut.{aligner}.{direction}.log",
         wildcard_constraints:
@@ -87,16 +87,16 @@ else:
             runtime=minutes("align_cut"),
         params:
             version=version("align", "cut"),
-            parts=ALIGN_PARTS,
+            shards=ALIGN_SHARDS,
             directory=subpath(output[0], parent=True),
         shell:
             "rnnsmt align cut --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
-            "--direction {wildcards.direction} --parts {params.parts} --output-dir {params.directory:q} --threads {threads} "
+            "--direction {wildcards.direction} --shards {params.shards} --output-dir {params.directory:q} --threads {threads} "
             "&> {log:q}"
 
     rule align_count:
         input:
-            part="results/align/{aligner}/{direction}.passes/part.{scatteritem}.npz",
+            shard="results/align/{aligner}/{direction}.passes/shard.{scatteritem}.npz",
             parameters="results/align/{aligner}/{direction}.passes/parameters.{done}.npz",
         output:
             temp("results/align/{aligner}/{direction}.passes/counts.{done}.{scatteritem}.npz"),
@@ -114,7 +114,7 @@ else:
         params:
             version=version("align", "count"),
         shell:
-            "rnnsmt align count --part {input.part:q} --parameters {input.parameters:q} --output {output:q} "
+            "rnnsmt align count --shard {input.shard:q} --parameters {input.parameters:q} --output {output:q} "
             "--threads {threads} &> {log:q}"
 
     rule align_estimate:

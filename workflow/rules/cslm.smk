@@ -30,7 +30,7 @@ rule cslm_prepare:
         "--vocabulary-text {input.bitext:q} --output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its directory's state.
+# A training that is killed, or stops before its time limit, resumes from its last checkpoint.
 rule cslm_train:
     input:
         CSLM_TEXT_FILES,
@@ -58,7 +58,7 @@ rule cslm_train:
         directory=subpath(output.model, parent=True),
     shell:
         "rnnsmt cslm train --text {params.text:q} --preset {params.preset} {params.settings} --seed {params.seed} "
-        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.directory:q}/state "
+        "--output-model {output.model:q} --output-history {output.history:q} --checkpoint-dir {params.directory:q}/checkpoint "
         "--device {resources.device} --processes {resources.gpu} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 

@@ -38,7 +38,7 @@ rule nnjm_prepare:
         "--vocab-size {params.vocab_size} --direction {params.direction} --output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its directory's state.
+# A training that is killed, or stops before its time limit, resumes from its last checkpoint.
 rule nnjm_train:
     input:
         EXAMPLE_FILES,
@@ -66,7 +66,7 @@ rule nnjm_train:
         directory=subpath(output.model, parent=True),
     shell:
         "rnnsmt nnjm train --examples {params.examples:q} --preset {params.preset} {params.settings} --seed {params.seed} "
-        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.directory:q}/state "
+        "--output-model {output.model:q} --output-history {output.history:q} --checkpoint-dir {params.directory:q}/checkpoint "
         "--device {resources.device} --processes {resources.gpu} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 

@@ -44,7 +44,7 @@ rule rnn_prepare:
 
 # What the preset says is a param, although the command only names it: other values are a reason to train again. Trainings
 # go before what is not so long: most of the table waits for them.
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its directory's state.
+# A training that is killed, or stops before its time limit, resumes from its last checkpoint.
 rule rnn_train:
     input:
         f"{PAIRS}/pairs.json",
@@ -75,7 +75,7 @@ rule rnn_train:
     shell:
         "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
         "{params.leave_out} --output-model {output.model:q} --output-history {output.history:q} "
-        "--state-dir {params.directory:q}/state{wildcards.left_out} "
+        "--checkpoint-dir {params.directory:q}/checkpoint{wildcards.left_out} "
         "--device {resources.device} --processes {resources.gpu} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 

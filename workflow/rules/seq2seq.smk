@@ -39,7 +39,7 @@ rule seq2seq_prepare:
         "--output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its directory's state.
+# A training that is killed, or stops before its time limit, resumes from its last checkpoint.
 rule seq2seq_train:
     input:
         f"{SENTENCES}/sentences.json",
@@ -69,7 +69,7 @@ rule seq2seq_train:
     shell:
         "rnnsmt seq2seq train --sentences {params.sentences:q} --preset {params.preset} {params.settings} "
         "--seed {params.seed} --output-model {output.model:q} --output-history {output.history:q} "
-        "--state-dir {params.directory:q}/state --device {resources.device} --processes {resources.gpu} "
+        "--checkpoint-dir {params.directory:q}/checkpoint --device {resources.device} --processes {resources.gpu} "
         "--threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 

@@ -8,7 +8,7 @@ TUNING_OPTIONS = (
 
 if "tuning" in MOSES_PARTS:
 
-    # All runs of a system one after the other. One that is killed goes on after its last iteration in run{n}/state.
+    # All runs of a system one after the other. A killed run resumes after its last iteration in run{n}/checkpoint.
     rule moses_tune:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
@@ -39,17 +39,17 @@ if "tuning" in MOSES_PARTS:
             limits=systems.moses_limits(),
             seeds=[config["seed"] + run for run in RUNS],
             tables=lambda w, input: systems.table_directories(w.system, input.tables),
-            states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
+            checkpoints=lambda w, output: [f"{Path(ini).parent}/checkpoint" for ini in output.ini],
         shell:
             "rnnsmt moses tune --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "
             "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
-            "--output-ini {output.ini:q} --output-history {output.history:q} --state-dir {params.states:q} "
+            "--output-ini {output.ini:q} --output-history {output.history:q} --checkpoint-dir {params.checkpoints:q} "
             "{params.options} {params.limits} --threads {threads} --program-log {log.program:q} &> {log[0]:q}"
 
 else:
 
     # All runs of a system in one process, which loads each of its models once. One that is killed, or stops before its time is
-    # up, goes on after its last iteration in run{n}/state. What the same run of a nested system ended with is decoded too, so
+    # up, resumes after its last iteration in run{n}/checkpoint. The final weights of the same run of a nested system are decoded, too, so
     # that a further feature costs no BLEU on the dev text.
     rule mert:
         input:
@@ -84,10 +84,10 @@ else:
             limits=lambda w: systems.search_options(w.system),
             seeds=[config["seed"] + run for run in RUNS],
             tables=lambda w, input: systems.table_directories(w.system, input.tables),
-            states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
+            checkpoints=lambda w, output: [f"{Path(ini).parent}/checkpoint" for ini in output.ini],
         shell:
             "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
             "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
-            "--output-ini {output.ini:q} --output-history {output.history:q} --state-dir {params.states:q} "
+            "--output-ini {output.ini:q} --output-history {output.history:q} --checkpoint-dir {params.checkpoints:q} "
             "{params.nested} {params.options} {params.limits} --device {resources.device} --threads {threads} "
             "--time-limit $(({resources.runtime} * 60)) &> {log:q}"

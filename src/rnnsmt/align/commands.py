@@ -50,12 +50,12 @@ def words_options(parser: argparse.ArgumentParser) -> None:
         help="output file: alignment links, written source-target for both directions",
     )
     add("--threads", type=int, default=1, help="number of threads")
-    add("--state-dir", metavar="DIR",
+    add("--checkpoint-dir", metavar="DIR",
         help="checkpoint directory, used to resume an interrupted run; without it no checkpoints are "
         "saved")  # fmt: skip
     add("--save-every", type=float, default=300.0, metavar="SECONDS", help="minimum time between checkpoints")
     add("--time-limit", type=float, metavar="SECONDS",
-        help="save a checkpoint and exit with status 75 before this time limit; needs --state-dir")  # fmt: skip
+        help="save a checkpoint and exit with status 75 before this time limit; needs --checkpoint-dir")  # fmt: skip
 
 
 def words(args: argparse.Namespace) -> dict[str, object]:
@@ -74,9 +74,9 @@ def words(args: argparse.Namespace) -> dict[str, object]:
 
     The result is deterministic and does not depend on the number of threads.
 
-    With --state-dir, checkpoints are saved between iterations (passes over the corpus). On SIGTERM, and shortly before
-    --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again to
-    resume. The alignment is the same as that of an uninterrupted run.
+    With --checkpoint-dir, checkpoints are saved between iterations (passes over the corpus). On SIGTERM, and shortly
+    before --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again
+    to resume. The alignment is the same as that of an uninterrupted run.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -86,37 +86,37 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.pharaoh import write_links
-    from rnnsmt.align.training import AlignmentState, align, fingerprint
-    from rnnsmt.base.resuming import StateDirectory
+    from rnnsmt.align.training import AlignmentCheckpoint, align, fingerprint
+    from rnnsmt.base.resuming import CheckpointDirectory
 
-    if args.time_limit is not None and not args.state_dir:
-        raise InputError("--time-limit needs --state-dir, the directory for checkpoints")
+    if args.time_limit is not None and not args.checkpoint_dir:
+        raise InputError("--time-limit needs --checkpoint-dir, the directory for checkpoints")
     bitext = read_bitext(args.source, args.target)
-    with Stop(args.time_limit) if args.state_dir else nullcontext() as stop:
-        state = None
+    with Stop(args.time_limit) if args.checkpoint_dir else nullcontext() as stop:
+        checkpoint = None
         if stop is not None:
-            directory = StateDirectory(args.state_dir, _fingerprint(args) | fingerprint(bitext))
-            state = AlignmentState(directory, args.save_every, stop)
-        links = align(bitext, args.aligner, args.direction, args.threads, args.max_pairs, state)
+            directory = CheckpointDirectory(args.checkpoint_dir, _fingerprint(args) | fingerprint(bitext))
+            checkpoint = AlignmentCheckpoint(directory, args.save_every, stop)
+        links = align(bitext, args.aligner, args.direction, args.threads, args.max_pairs, checkpoint)
         written = write_links(args.output, links)
-        if state:
-            state.finish()
+        if checkpoint:
+            checkpoint.finish()
     return {"sentences": bitext.sentences, "links": written}
 
 
 def cut_options(parser: argparse.ArgumentParser) -> None:
     _add_job(parser)
     add = parser.add_argument
-    add("--parts", type=positive, required=True, metavar="N", help="number of shards")
+    add("--shards", type=positive, required=True, metavar="N", help="number of shards")
     add("--output-dir", required=True, metavar="DIR",
-        help="output directory: corpus.npz, parameters.0.npz, and the shards part.K-of-N.npz")  # fmt: skip
+        help="output directory: corpus.npz, parameters.0.npz, and the shards shard.K-of-N.npz")  # fmt: skip
     add("--threads", type=int, default=1, help="number of threads")
 
 
 def cut(args: argparse.Namespace) -> dict[str, object]:
     r"""Split a parallel corpus into shards, so that several machines can align it in one direction.
 
-    The output is the shards (part.K-of-N.npz), the data that all shards share (corpus.npz), and the initial parameters
+    The output is the shards (shard.K-of-N.npz), the data that all shards share (corpus.npz), and the initial parameters
     (parameters.0.npz).
 
     An iteration is one pass over the corpus: `align count` collects the counts of each shard, one job per shard, and
@@ -130,30 +130,30 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt align cut --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
-            --aligner fast_align --direction forward --parts 2 --output-dir try/parts
+            --aligner fast_align --direction forward --shards 2 --output-dir try/shards
         for pass in 0 1 2 3 4; do
-            for part in 1 2; do
-                rnnsmt align count --part try/parts/part.$part-of-2.npz --parameters try/parts/parameters.$pass.npz \
-                    --output try/parts/counts.$pass.$part.npz
+            for shard in 1 2; do
+                rnnsmt align count --shard try/shards/shard.$shard-of-2.npz \
+                    --parameters try/shards/parameters.$pass.npz --output try/shards/counts.$pass.$shard.npz
             done
-            rnnsmt align estimate --corpus try/parts/corpus.npz --parameters try/parts/parameters.$pass.npz \
-                --counts try/parts/counts.$pass.*.npz --output try/parts/parameters.$((pass + 1)).npz
+            rnnsmt align estimate --corpus try/shards/corpus.npz --parameters try/shards/parameters.$pass.npz \
+                --counts try/shards/counts.$pass.*.npz --output try/shards/parameters.$((pass + 1)).npz
         done
-        rnnsmt align links --corpus try/parts/corpus.npz --counts try/parts/counts.4.*.npz --output try/in-parts.gz
+        rnnsmt align links --corpus try/shards/corpus.npz --counts try/shards/counts.4.*.npz --output try/sharded.gz
     """
     from rnnsmt.align import training
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.training import fingerprint
 
     bitext = read_bitext(args.source, args.target)
-    job = {**_fingerprint(args), "--parts": args.parts, **fingerprint(bitext)}
+    job = {**_fingerprint(args), "--shards": args.shards, **fingerprint(bitext)}
     pairs = training.cut_shards(bitext, job, args.output_dir, args.threads, args.max_pairs)
-    return {"sentences": bitext.sentences, "word pairs": pairs, "parts": args.parts}
+    return {"sentences": bitext.sentences, "word pairs": pairs, "shards": args.shards}
 
 
 def count_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--part", required=True, metavar="FILE", help="shard (part.K-of-N.npz) written by `align cut`")
+    add("--shard", required=True, metavar="FILE", help="shard (shard.K-of-N.npz) written by `align cut`")
     add("--parameters", required=True, metavar="FILE",
         help="parameters of the previous iteration (parameters.0.npz for the first iteration)")  # fmt: skip
     add("--output", required=True, metavar="FILE",
@@ -166,12 +166,12 @@ def count(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the loop of 'align cut --help':
 
-        rnnsmt align count --part try/parts/part.$part-of-2.npz --parameters try/parts/parameters.$pass.npz \
-            --output try/parts/counts.$pass.$part.npz
+        rnnsmt align count --shard try/shards/shard.$shard-of-2.npz --parameters try/shards/parameters.$pass.npz \
+            --output try/shards/counts.$pass.$shard.npz
     """
     from rnnsmt.align import training
 
-    return {"pass": training.count_shard(args.part, args.parameters, args.output, args.threads)}
+    return {"pass": training.count_shard(args.shard, args.parameters, args.output, args.threads)}
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
@@ -187,8 +187,8 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the loop of 'align cut --help':
 
-        rnnsmt align estimate --corpus try/parts/corpus.npz --parameters try/parts/parameters.$pass.npz \
-            --counts try/parts/counts.$pass.*.npz --output try/parts/parameters.$((pass + 1)).npz
+        rnnsmt align estimate --corpus try/shards/corpus.npz --parameters try/shards/parameters.$pass.npz \
+            --counts try/shards/counts.$pass.*.npz --output try/shards/parameters.$((pass + 1)).npz
     """
     from rnnsmt.align import training
 
@@ -206,9 +206,9 @@ def links_options(parser: argparse.ArgumentParser) -> None:
 def links(args: argparse.Namespace) -> dict[str, object]:
     r"""Write the alignment of a corpus that was aligned in shards; `align cut --help` describes the procedure.
 
-    Example, after the last 'align count' of both parts:
+    Example, after the last 'align count' of both shards:
 
-        rnnsmt align links --corpus try/parts/corpus.npz --counts try/parts/counts.4.*.npz --output try/in-parts.gz
+        rnnsmt align links --corpus try/shards/corpus.npz --counts try/shards/counts.4.*.npz --output try/sharded.gz
     """
     from rnnsmt.align import training
     from rnnsmt.align.pharaoh import write_links

@@ -27,10 +27,10 @@ from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon, mark_pairs
 from rnnsmt.align.pharaoh import BLOCK, Links
 from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path
-from rnnsmt.base.options import bounds_of_part
+from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.progress import Meter, say
-from rnnsmt.base.resuming import StateDirectory, Stop
+from rnnsmt.base.resuming import CheckpointDirectory, Stop
 
 DIRECTIONS = ("forward", "reverse")
 """Alignment directions; in ``forward``, target words are generated from source words."""
@@ -70,11 +70,11 @@ ALIGNERS = {
 
 
 def train(
-    direction: Direction, aligner: Aligner, state: "AlignmentState | None" = None, what: str = "aligning"
+    direction: Direction, aligner: Aligner, checkpoint: "AlignmentCheckpoint | None" = None, what: str = "aligning"
 ) -> Parameters:
-    """Run all passes, or those after the checkpoint in ``state``; return the parameters, with the links in ``best``."""
+    """Run all passes, or those after ``checkpoint``; return the parameters, with the links in ``best``."""
     meter = Meter(what, len(aligner.passes), "passes")
-    done, parameters = state.load() if state else (0, {})
+    done, parameters = checkpoint.load() if checkpoint else (0, {})
     if done:
         meter.add(done)
     else:
@@ -83,8 +83,8 @@ def train(
     for number, step in enumerate(aligner.passes[done:], done + 1):
         step.estimate(statistics, parameters, step.count(direction, parameters))
         meter.add(1)
-        if state and number < len(aligner.passes):
-            state.after_pass(number, parameters)
+        if checkpoint and number < len(aligner.passes):
+            checkpoint.after_pass(number, parameters)
     return parameters
 
 
@@ -94,7 +94,7 @@ def align(
     direction: str,
     threads: int = 1,
     max_pairs: int = MAX_PAIRS,
-    state: "AlignmentState | None" = None,
+    checkpoint: "AlignmentCheckpoint | None" = None,
 ) -> Iterator[Links]:
     """Align a bitext and yield its links, ``BLOCK`` sentence pairs at a time.
 
@@ -106,14 +106,14 @@ def align(
         direction: ``forward`` (each target word is linked to at most one source word) or ``reverse``.
         threads: number of threads.
         max_pairs: as in ``build_lexicon``.
-        state: checkpoint to resume from and to write to.
+        checkpoint: checkpoint to resume from and to write to.
 
     Yields:
         Links, source-target in both directions.
     """
     given, generated = sides(bitext, direction)
     one = Direction(given, generated, threads, max_pairs)
-    best = train(one, ALIGNERS[aligner], state, f"aligning with {aligner}, {direction}")["best"]
+    best = train(one, ALIGNERS[aligner], checkpoint, f"aligning with {aligner}, {direction}")["best"]
     del one  # free the lexicon and the cached indices
     yield from links_of(best, generated.offsets, direction)
 
@@ -143,14 +143,14 @@ def links_of(best: npt.NDArray[np.int16], generated: Offsets, direction: str) ->
         yield Links(offsets, *(ends if direction == "forward" else ends[::-1]))
 
 
-class AlignmentState:
+class AlignmentCheckpoint:
     """Checkpoint of the parameters after a pass, on disk."""
 
-    def __init__(self, directory: StateDirectory, save_every: float, stop: Stop) -> None:
-        """Lock the state directory, and remove what a finished run with other settings left.
+    def __init__(self, directory: CheckpointDirectory, save_every: float, stop: Stop) -> None:
+        """Lock the checkpoint directory, and remove what a finished run with other settings left.
 
         Args:
-            directory: the state directory.
+            directory: the checkpoint directory.
             save_every: minimum number of seconds between checkpoints, which are written only after a pass.
             stop: tells whether the process has been asked to stop.
         """
@@ -235,7 +235,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
 
 
 def fingerprint(bitext: Bitext) -> dict[str, object]:
-    """Return SHA-256 digests of both sides of the text, for the fingerprint of a ``StateDirectory``."""
+    """Return SHA-256 digests of both sides of the text, for the fingerprint of a ``CheckpointDirectory``."""
     digests: dict[str, object] = {}
     for name, side in zip(("source", "target"), bitext, strict=True):
         digest = hashlib.sha256("\n".join(side.vocabulary).encode())
@@ -262,13 +262,13 @@ def cut_shards(
     threads: int = 1,
     max_pairs: int = MAX_PAIRS,
 ) -> int:
-    """Write the inputs of all iterations: ``corpus.npz``, ``parameters.0.npz`` and the shards, ``part.K-of-N.npz``.
+    """Write the inputs of all iterations: ``corpus.npz``, ``parameters.0.npz`` and the shards, ``shard.K-of-N.npz``.
 
     The corpus is split at block boundaries; if there are fewer blocks than shards, some shards are empty.
 
     Args:
         bitext: the corpus.
-        fingerprint: fingerprint of the job, with ``--aligner``, ``--direction`` and ``--parts``.
+        fingerprint: fingerprint of the job, with ``--aligner``, ``--direction`` and ``--shards``.
         directory: output directory.
         threads: number of threads.
         max_pairs: as in ``build_lexicon``.
@@ -281,22 +281,22 @@ def cut_shards(
     direction = Direction(given, generated, threads, max_pairs)
     statistics: dict[str, Any] = direction.statistics()._asdict()
     save_arrays(directory / "corpus.npz", job, **statistics, offsets=generated.offsets)
-    parts = int(job["--parts"])
-    for number in range(1, parts + 1):
-        arrays = _shard(direction, (number, parts))
-        save_arrays(directory / f"part.{number}-of-{parts}.npz", job, part=np.array(number), **arrays)
+    shards = int(job["--shards"])
+    for number in range(1, shards + 1):
+        arrays = _shard(direction, (number, shards))
+        save_arrays(directory / f"shard.{number}-of-{shards}.npz", job, shard=np.array(number), **arrays)
     parameters = ALIGNERS[job["--aligner"]].begin(direction)
     save_arrays(directory / "parameters.0.npz", job, done=np.array(0), **parameters)
     return direction.pairs
 
 
-def _shard(direction: Direction, part: tuple[int, int]) -> dict[str, npt.NDArray[Any]]:
+def _shard(direction: Direction, number: tuple[int, int]) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a shard: its sentences, numbered from 0, and the lexicon entries that occur in them.
 
     ``words_before`` is the number of generated words in the shards before. ``cells`` [pairs of the shard] contains the
     index of each pair in the lexicon of the corpus.
     """
-    first, behind = bounds_of_part(part, len(direction.bounds) - 1)
+    first, behind = bounds_of_shard(number, len(direction.bounds) - 1)
     bounds = direction.bounds[first : behind + 1]
     marks = np.zeros(direction.pairs + 1, np.bool_)
 
@@ -322,7 +322,7 @@ def _shard(direction: Direction, part: tuple[int, int]) -> dict[str, npt.NDArray
     }
 
 
-def count_shard(part: str | Path, parameters: str | Path, output: str | Path, threads: int = 1) -> int:
+def count_shard(path: str | Path, parameters: str | Path, output: str | Path, threads: int = 1) -> int:
     """Write the counts of a shard in the next iteration; return the number of that iteration, from 1.
 
     Only the non-zero counts of ``t`` are stored, with their indices in the lexicon of the corpus in ``cells``.
@@ -330,8 +330,8 @@ def count_shard(part: str | Path, parameters: str | Path, output: str | Path, th
     Raises:
         InputError: the parameters are those of the last iteration, or a file belongs to another job.
     """
-    names = ("part", "bounds", "starts", "words", "cells", "words_before", *TEXT)
-    job, shard = load_arrays(part, REMEDY, *names)
+    names = ("shard", "bounds", "starts", "words", "cells", "words_before", *TEXT)
+    job, shard = load_arrays(path, REMEDY, *names)
     done, learnt = _parameters(parameters, job)
     passes = ALIGNERS[job["--aligner"]].passes
     if done == len(passes):
@@ -346,7 +346,7 @@ def count_shard(part: str | Path, parameters: str | Path, output: str | Path, th
     if "t" in counts:
         nonzero = np.flatnonzero(counts["t"])
         counts |= {"t": counts["t"][nonzero], "cells": shard["cells"][nonzero]}
-    save_arrays(output, job, part=shard["part"], done=np.array(done), **counts)
+    save_arrays(output, job, shard=shard["shard"], done=np.array(done), **counts)
     return done + 1
 
 
@@ -393,7 +393,7 @@ def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
     totals: Counts = {}
     rows: dict[str, list[npt.NDArray[Any]]] = {}
     for path in paths:
-        counts = {name: array for name, array in load_arrays(path, REMEDY)[1].items() if name not in ("part", "done")}
+        counts = {name: array for name, array in load_arrays(path, REMEDY)[1].items() if name not in ("shard", "done")}
         if "cells" in counts:
             cells, values = counts.pop("cells"), counts.pop("t")
             totals.setdefault("t", np.zeros(pairs, np.int64))[cells] += values
@@ -428,10 +428,10 @@ def _in_order(paths: Sequence[str | Path], job: dict[str, str], done: int) -> li
     """
     by_number: dict[int, str | Path] = {}
     for path in paths:
-        fingerprint, of = load_arrays(path, REMEDY, "part", "done")
+        fingerprint, of = load_arrays(path, REMEDY, "shard", "done")
         if fingerprint != job or int(of["done"]) != done:
             raise InputError(f"{path}: was not written in iteration {done + 1} of this alignment; {REMEDY}")
-        by_number[int(of["part"])] = path
-    if missing := [str(k) for k in range(1, int(job["--parts"]) + 1) if k not in by_number]:
-        raise InputError(f"--counts: shard {', '.join(missing)} of {job['--parts']} is missing")
+        by_number[int(of["shard"])] = path
+    if missing := [str(k) for k in range(1, int(job["--shards"]) + 1) if k not in by_number]:
+        raise InputError(f"--counts: shard {', '.join(missing)} of {job['--shards']} is missing")
     return [by_number[number] for number in sorted(by_number)]

@@ -22,7 +22,7 @@ SEEDS = ("seed", "random")
 
 NONE_IS_MINUS_ONE = ("distortion_limit",)
 
-DIRECTORIES = ("output_dir", "state_dir")
+DIRECTORIES = ("output_dir", "checkpoint_dir")
 
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
@@ -55,7 +55,7 @@ def part(text: str) -> tuple[int, int]:
     return number, parts
 
 
-def bounds_of_part(part: tuple[int, int], total: int) -> tuple[int, int]:
+def bounds_of_shard(part: tuple[int, int], total: int) -> tuple[int, int]:
     """Return the first of ``total`` items, from 0, of part K of N nearly equal ones, and the one after its last."""
     number, parts = part
     return total * (number - 1) // parts, total * number // parts

@@ -4,10 +4,10 @@ Most stages terminate on SIGTERM and Ctrl-C as on an exception (``catch_signals`
 the signal and poll it, and the time limit, at points where they can stop (``Stop``). A signal that is ignored when the
 process starts, as in the background of a shell script, remains ignored.
 
-A checkpoint directory (``StateDirectory``) is used by one process at a time and resumed only with the same settings. A
-system lock, which is released when its process ends, keeps out a second process: a stage may outlive a killed
-Snakemake. ``finished.json`` marks that the outputs of the job were written; after that, other settings replace the
-state, while the state of an interrupted job is never discarded.
+A checkpoint directory (``CheckpointDirectory``) is used by one process at a time and resumed only with the same
+settings. A system lock, which is released when its process ends, keeps out a second process: a stage may outlive a
+killed Snakemake. ``finished.json`` marks that the outputs of the job were written; after that, other settings replace
+the checkpoint, while the checkpoint of an interrupted job is never discarded.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ from rnnsmt.base.io import TEMPORARY, InputError, read_json, write_json
 from rnnsmt.base.progress import say
 
 SAVED = 75
-"""Exit status of a stage that stopped early with its state saved."""
+"""Exit status of a stage that stopped early with its checkpoint saved."""
 
 
 class Stop:
@@ -146,7 +146,7 @@ LONGEST_VALUE = 40
 """Maximum length of values shown in messages; longer ones are mostly hashes."""
 
 
-class StateDirectory:
+class CheckpointDirectory:
     """Checkpoint directory of one job."""
 
     def __init__(self, path: str | Path, fingerprint: Mapping[str, object]) -> None:
@@ -164,7 +164,7 @@ class StateDirectory:
 
     @staticmethod
     def is_finished(path: str | Path) -> bool:
-        """Return whether a directory holds the state of a finished job, which other settings may replace."""
+        """Return whether a directory holds the checkpoint of a finished job, which other settings may replace."""
         return (Path(path) / FINISHED).exists()
 
     def lock(self) -> None:
@@ -191,7 +191,7 @@ class StateDirectory:
         return () if self._lock is None else (self._lock.fileno(),)
 
     def clear_finished(self, *patterns: str) -> None:
-        """Remove the state (files that match ``patterns``) of a finished job with other settings."""
+        """Remove the checkpoint (files that match ``patterns``) of a finished job with other settings."""
         if not self._finished.exists() or not (changed := self._changed(read_json(self._finished))):
             return
         say(
@@ -204,7 +204,7 @@ class StateDirectory:
         self._finished.unlink()
 
     def check(self, before: Mapping[str, object]) -> None:
-        """Compare the fingerprint of a saved state with that of this job.
+        """Compare the fingerprint of a saved checkpoint with that of this job.
 
         Raises:
             InputError: they differ.

@@ -113,7 +113,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm train --text try/text --preset demo --self-normalised 0.1 --seed 1 \
-            --output-model try/cslm.pt --output-history try/cslm.json --state-dir try/cslm.state --threads 2
+            --output-model try/cslm.pt --output-history try/cslm.json --checkpoint-dir try/cslm.checkpoint --threads 2
     """
     settings = chosen_settings(args, PRESETS)
 

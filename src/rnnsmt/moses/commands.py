@@ -197,9 +197,9 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
         [pairs],
     )
     epochs = [] if args.epochs is None else ["--epochs", args.epochs]
-    history, state = directory / "rnn.json", directory / "rnn.state"
+    history, checkpoint = directory / "rnn.json", directory / "rnn.checkpoint"
     trained = ["--pairs", pairs, "--preset", args.preset, *epochs, "--seed", args.seed]
-    outputs = ["--output-model", network, "--output-history", history, "--state-dir", state]
+    outputs = ["--output-model", network, "--output-history", history, "--checkpoint-dir", checkpoint]
     prepared = sorted(path for path in pairs.iterdir() if path.is_file())
     steps.run("train", ["rnn", "train", *trained, *outputs, *device, *threads], prepared, [network])
     scored = ["--pairs", pairs, "--model", network, "--output", column]
@@ -221,8 +221,8 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
         tuned,
         "--output-history",
         directory / "tuning.json",
-        "--state-dir",
-        directory / "tuning.state",
+        "--checkpoint-dir",
+        directory / "tuning.checkpoint",
     ]
     limits = ["--max-iterations", args.max_iterations]
     steps.run(
@@ -427,7 +427,7 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
         help="output file of each run: moses.ini with the tuned weights")  # fmt: skip
     add("--output-history", nargs="+", required=True, type=Path, metavar="FILE",
         help="output file of each run: BLEU and weights of every iteration (JSON)")  # fmt: skip
-    add("--state-dir", nargs="+", required=True, type=Path, metavar="DIR",
+    add("--checkpoint-dir", nargs="+", required=True, type=Path, metavar="DIR",
         help="working directory of mert-moses.pl for each run, used to resume an interrupted run")  # fmt: skip
     add_model_dir(parser)
     add("--optimiser", choices=OPTIMISERS, default="mert", help="optimiser: MERT, batch MIRA (kbmira) or PRO")
@@ -441,19 +441,19 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     r"""Tune weights with mert-moses.pl and the decoder of Moses; inputs and outputs are those of `tuning mert`.
 
     The weights of the iteration with the highest BLEU on the development set are kept. A run that was interrupted
-    resumes from its --state-dir after the last complete iteration.
+    resumes from its --checkpoint-dir after the last complete iteration.
 
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses tune --ini results/model/moses.ini --model-dir results/model/filtered/dev \
             --source results/corpus/joined/truecased/dev.en.gz \
             --reference results/corpus/joined/truecased/dev.fr.gz --seed 2 --output-ini try/tuned/moses.ini \
-            --output-history try/tuned.json --state-dir try/tuned.state --nbest 50 --max-iterations 2 \
+            --output-history try/tuned.json --checkpoint-dir try/tuned.checkpoint --nbest 50 --max-iterations 2 \
             --pop-limit 150 --stack 100 --threads 2 --moses-home $MOSES_HOME --program-log try/moses.log
     """
     runs = len(args.seed)
-    if not runs == len(args.output_ini) == len(args.output_history) == len(args.state_dir):
-        raise InputError(f"{runs} --seed values require {runs} --output-ini, --output-history and --state-dir")
+    if not runs == len(args.output_ini) == len(args.output_history) == len(args.checkpoint_dir):
+        raise InputError(f"{runs} --seed values require {runs} --output-ini, --output-history and --checkpoint-dir")
     if len(args.ini) not in (1, runs):
         raise InputError(f"{len(args.ini)} --ini for {runs} runs; give one, or one for each")
 
@@ -469,7 +469,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
         for run, ini in alike.items():
             found[run] = tune_weights(
                 moses, ini, directory, args.source, args.reference, args.output_ini[run], args.output_history[run],
-                args.state_dir[run], args.program_log, limits, seed=args.seed[run], optimiser=args.optimiser,
+                args.checkpoint_dir[run], args.program_log, limits, seed=args.seed[run], optimiser=args.optimiser,
                 nbest=args.nbest, max_iterations=args.max_iterations,
             )  # fmt: skip
     bleu = [float(str(one["dev BLEU"])) for one in found]

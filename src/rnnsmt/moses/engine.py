@@ -27,7 +27,7 @@ from rnnsmt.base.io import (
     write_lines,
     write_plain,
 )
-from rnnsmt.base.resuming import StateDirectory
+from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import BILINGUAL, FILES, NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import FILLED_MEMORY, MERT, MOSES, TRAIN, Installation, run
 from rnnsmt.moses.nbest import fields_of
@@ -343,7 +343,7 @@ def tune(
     """
     work = work.resolve()
     located = for_moses(ini, directory)
-    state = StateDirectory(
+    checkpoint = CheckpointDirectory(
         work,
         {
             "version of this stage": STAGES["moses"]["tune"].version,
@@ -360,12 +360,12 @@ def tune(
             "pop-limit": limits.pop_limit, "stack": limits.stack,
         },
     )  # fmt: skip
-    state.lock()
-    state.clear_finished("mert/*", BEGUN, ENDED)
+    checkpoint.lock()
+    checkpoint.clear_finished("mert/*", BEGUN, ENDED)
     if (work / BEGUN).is_file():
-        state.check(read_json(work / BEGUN))
+        checkpoint.check(read_json(work / BEGUN))
     else:
-        write_json(work / BEGUN, state.fingerprint)
+        write_json(work / BEGUN, checkpoint.fingerprint)
     write_plain([source], work / "source")
     for number, reference in enumerate(references):
         write_plain([reference], work / f"reference{number}")
@@ -388,7 +388,7 @@ def tune(
             f"--threads={limits.threads}", f"--decoder-flags={' '.join(limits.options())}", *options,
             *(["--continue"] if goes_on else []),
         ],
-        log, work, held=state.descriptors, more_logs=[tuning / "mert.log", tuning / "extract.err"],
+        log, work, held=checkpoint.descriptors, more_logs=[tuning / "mert.log", tuning / "extract.err"],
         environment=environment_of(ini),
     )  # fmt: skip
         (work / ENDED).touch()
@@ -422,7 +422,7 @@ def tune(
         },
     )
     chosen.write(output_ini)
-    state.finish()
+    checkpoint.finish()
     return {"iterations": len(iterations), "dev BLEU": best["dev_bleu"], "CPU seconds": round(seconds, 1)}
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from rnnsmt.base.io import InputError, atomic_path
-from rnnsmt.base.resuming import StateDirectory
+from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.networks.settings import NetworkSizes
 
 _CORRUPT = (
@@ -164,23 +164,23 @@ def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
 
 
 class Checkpoint:
-    """The file ``state.pt`` in a state directory: fingerprint and state of the training.
+    """The file ``checkpoint.pt`` in a checkpoint directory: fingerprint and training state.
 
     Trainings draw from generators of their own, by seed and number of the update. The generators that Python, numpy and
-    torch share are not part of the state: nobody seeds them, so that the states of equal trainings would differ.
+    torch share are not saved: nobody seeds them, so that the checkpoints of equal trainings would differ.
     """
 
     def __init__(self, directory: str | Path, fingerprint: Mapping[str, object]) -> None:
-        """Open the state directory. fingerprint: name -> value of everything that the training depends on."""
-        self.directory = StateDirectory(directory, fingerprint)
-        self.path = self.directory.path / "state.pt"
+        """Open the checkpoint directory. fingerprint: name -> value of everything that the training depends on."""
+        self.directory = CheckpointDirectory(directory, fingerprint)
+        self.path = self.directory.path / "checkpoint.pt"
         self.remedy = self.directory.remedy
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
-        """Read the last saved state, its tensors on ``device``; None if there is none.
+        """Read the last checkpoint, its tensors on ``device``; None if there is none.
 
         Raises:
-            InputError: the state was saved with other settings, or the file is damaged.
+            InputError: the checkpoint was saved with other settings, or the file is damaged.
         """
         if not self.path.exists():
             return None
@@ -192,7 +192,7 @@ class Checkpoint:
         return dict(saved["state"])
 
     def lock(self) -> None:
-        """Lock the state directory; remove the state of a finished training with other settings."""
+        """Lock the checkpoint directory; remove the checkpoint of a finished training with other settings."""
         self.directory.lock()
         self.directory.clear_finished(self.path.name)
 
@@ -201,10 +201,10 @@ class Checkpoint:
         self.directory.finish()
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Replace the saved state.
+        """Replace the checkpoint.
 
         Raises:
-            InputError: the file cannot be written (full disk); the previous state is kept.
+            InputError: the file cannot be written (full disk); the previous checkpoint is kept.
         """
         content = {"fingerprint": self.directory.fingerprint, "state": dict(state)}
         try:

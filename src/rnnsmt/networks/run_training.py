@@ -34,7 +34,7 @@ from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import SAVED
 
 RESUMING = """\
-The directory of --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from
+The directory of --checkpoint-dir holds the last checkpoint. A run that was interrupted at any time resumes from
 it; on a CPU the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before
 --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again
 to resume.
@@ -54,7 +54,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("checkpoints and processes", RESUMING)
     group.add_argument(
-        "--state-dir", required=True, metavar="DIR", help="checkpoint directory, used to resume an interrupted run"
+        "--checkpoint-dir", required=True, metavar="DIR", help="checkpoint directory, used to resume an interrupted run"
     )
     group.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between checkpoints")
     group.add_argument(
@@ -95,7 +95,7 @@ def run_training(
 
         with set_up_device(args.device, 1, settings.precision, join=True) as setup:
             trainer = make_trainer(setup)
-            trainer.fit(args.state_dir, args.save_every, stop)
+            trainer.fit(args.checkpoint_dir, args.save_every, stop)
             return trainer.save(args.output_model, args.output_history)
 
 

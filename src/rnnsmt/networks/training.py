@@ -126,17 +126,17 @@ class Trainer(ABC):
 
     # the loop
 
-    def fit(self, state_dir: str | Path, save_every: float, stop: Stop) -> None:
-        """Train to the end, resuming from the last checkpoint in ``state_dir`` if there is one.
+    def fit(self, checkpoint_dir: str | Path, save_every: float, stop: Stop) -> None:
+        """Train to the end, resuming from the last checkpoint in ``checkpoint_dir`` if there is one.
 
         A checkpoint is saved every ``save_every`` seconds, at the end, and when ``stop`` asks for it. The directory
         stays locked as long as this object lives.
 
         Raises:
             InputError: the checkpoint was saved with other settings, or the loss is not finite.
-            SystemExit: 75 after SIGTERM or at the time limit, 130 after Ctrl-C, both with the state saved.
+            SystemExit: 75 after SIGTERM or at the time limit, 130 after Ctrl-C, both with the checkpoint saved.
         """
-        self.checkpoint = checkpoint = Checkpoint(state_dir, self.fingerprint())
+        self.checkpoint = checkpoint = Checkpoint(checkpoint_dir, self.fingerprint())
         if self.setup.first:
             checkpoint.lock()
         self.setup.any(False)  # a barrier: the other processes wait until the first one holds the lock
@@ -209,7 +209,7 @@ class Trainer(ABC):
             return
         raise InputError(
             f"the loss or its gradient became infinite or NaN in the {CHECK_EVERY} updates before update "
-            f"{self.update}; use a lower --learning-rate or --precision float32, and a new --state-dir (the last "
+            f"{self.update}; use a lower --learning-rate or --precision float32, and a new --checkpoint-dir (the last "
             "valid checkpoint is kept)"
         )
 
@@ -302,7 +302,7 @@ class Trainer(ABC):
     def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
         """Write the network with the kept parameters, and the learning curve; return the statistics of the stage.
 
-        A training with other settings may clear the state directory after that.
+        A training with other settings may clear the checkpoint directory after that.
         """
         kept = self.choose()
         description, stats = self.describe(kept), self.statistics(kept)

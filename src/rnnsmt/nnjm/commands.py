@@ -127,7 +127,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt nnjm train --examples try/examples --preset demo --seed 1 --output-model try/nnjm.pt \
-            --output-history try/nnjm.json --state-dir try/nnjm.state --threads 2
+            --output-history try/nnjm.json --checkpoint-dir try/nnjm.checkpoint --threads 2
     """
     settings = chosen_settings(args, PRESETS)
 

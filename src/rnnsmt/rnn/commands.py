@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, write_lines
-from rnnsmt.base.options import bounds_of_part, part, positive
+from rnnsmt.base.options import bounds_of_shard, part, positive
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.rnn.settings import PRESETS
@@ -115,7 +115,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.pt \
-            --output-history try/rnn.json --state-dir try/rnn.state --threads 2
+            --output-history try/rnn.json --checkpoint-dir try/rnn.checkpoint --threads 2
     """
     settings = chosen_settings(args, PRESETS)
 
@@ -172,7 +172,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.phrase_scores import batches_at_once, mean_of_networks, score_batches
 
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, 1)
-    bounds = bounds_of_part(args.shard, len(pairs))
+    bounds = bounds_of_shard(args.shard, len(pairs))
     networks = [load_model_of(pairs, path, setup) for path in args.model]
     if len({own.direction for _, own, _ in networks}) > 1:
         raise InputError("--model: the networks were trained with different --direction; use networks of one direction")

@@ -25,7 +25,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
-from rnnsmt.base.options import bounds_of_part
+from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import (
     UNK,
@@ -139,7 +139,7 @@ class Pairs:
                 f"--leave-out {part}/{parts}: the number of parts must be from 2 to {FOLDS}, the number of folds"
             )
         first, last = (self._of_origins(name, np.uint8)[begin:end] for name in (FIRST_FOLD, LAST_FOLD))
-        least, above = bounds_of_part((part, parts), FOLDS)
+        least, above = bounds_of_shard((part, parts), FOLDS)
         return np.asarray((first >= least) & (last < above))
 
     def _of_origins(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:

@@ -142,7 +142,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt seq2seq train --sentences try/sentences --preset demo --epochs 1 --seed 1 --output-model try/lstm.pt \
-            --output-history try/lstm.json --state-dir try/lstm.state --threads 2
+            --output-history try/lstm.json --checkpoint-dir try/lstm.checkpoint --threads 2
     """
     settings = chosen_settings(args, PRESETS)
 

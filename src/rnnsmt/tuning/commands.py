@@ -25,7 +25,7 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
         help="output file of each run: moses.ini with the tuned weights")  # fmt: skip
     add("--output-history", required=True, nargs="+", metavar="FILE",
         help="output file of each run: BLEU and weights of every iteration (JSON)")  # fmt: skip
-    add("--state-dir", required=True, nargs="+", metavar="DIR",
+    add("--checkpoint-dir", required=True, nargs="+", metavar="DIR",
         help="checkpoint directory of each run, used to resume an interrupted run")  # fmt: skip
     add("--nested-ini", action="append", nargs="+", default=[], metavar="FILE",
         help="tuned moses.ini of a model with a subset of the features of --ini, one file per run; the development "
@@ -64,9 +64,9 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     the ini with the weights of the iteration with the highest BLEU of the decoded development set, and the history of
     all iterations (JSON).
 
-    An interrupted run resumes from --state-dir and ends with the same weights (with a CSLM, only on the same processor
-    model, because rounding differs between processors). If the next iteration would exceed --time-limit, the exit
-    status is 75; run the same command again to resume.
+    An interrupted run resumes from --checkpoint-dir and ends with the same weights (with a CSLM, only on the same
+    processor model, because rounding differs between processors). If the next iteration would exceed --time-limit,
+    the exit status is 75; run the same command again to resume.
 
     --nested-ini gives the tuned weights of models with a subset of the features. After the last iteration, the
     development set is decoded with these weights and weight 0 for the other features. If their BLEU is higher than that
@@ -74,10 +74,10 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     weights with the highest BLEU are written, so that an additional feature does not reduce BLEU on the development set
     (with a CSLM, slight differences are possible, because a search with weight 0 differs from a search without CSLM).
 
-    With several seeds, the runs are executed one after another, with one --output-ini, --output-history and --state-dir
-    each. Each run gives the same result as a separate call. Runs with the same --ini share the model, the first
-    decoding and the cached scores of a CSLM. With one --ini per run, the runs can use different models, e.g. several
-    trainings of a network.
+    With several seeds, the runs are executed one after another, with one --output-ini, --output-history and
+    --checkpoint-dir each. Each run gives the same result as a separate call. Runs with the same --ini share the model,
+    the first decoding and the cached scores of a CSLM. With one --ini per run, the runs can use different models, e.g.
+    several trainings of a network.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -85,7 +85,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             --model-dir results/augmented/rnn/network1/filtered/dev \
             --source results/corpus/joined/truecased/dev.en.gz \
             --reference results/corpus/joined/truecased/dev.fr.gz --seed 2 3 --output-ini try/run1.ini try/run2.ini \
-            --output-history try/run1.json try/run2.json --state-dir try/run1.state try/run2.state \
+            --output-history try/run1.json try/run2.json --checkpoint-dir try/run1.checkpoint try/run2.checkpoint \
             --nested-ini results/systems/baseline/run1/moses.ini results/systems/baseline/run2/moses.ini \
             --nested-columns 0 1 2 3 --optimiser mert --nbest 50 --restarts 8 --max-iterations 4 \
             --pop-limit 150 --stack 100 --threads 2
@@ -95,14 +95,14 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
-    from rnnsmt.tuning.runs import ModelDecoder, by_model, open_states, tuning_runs
+    from rnnsmt.tuning.runs import ModelDecoder, by_model, open_checkpoints, tuning_runs
 
     stop = Stop(args.time_limit)
     if args.nbest < 2:
         raise InputError(f"--nbest {args.nbest}: must be at least 2")
     runs = tuning_runs(args)
     sources, references = read_texts(args.source, args.reference)
-    states = open_states(runs, args)
+    checkpoints = open_checkpoints(runs, args)
     bleu = BatchBleu(references)
     results = []
     for (path, directory), sharing in by_model(runs).items():
@@ -112,7 +112,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
         for run in sharing:
             if len(runs) > 1:
                 say(f"run {run.number} of {len(runs)}, seed {run.seed}")
-            result = run.tune(decoder, bleu, states[run.state_dir], loop_options(args, run.seed), stop)
+            result = run.tune(decoder, bleu, checkpoints[run.checkpoint_dir], loop_options(args, run.seed), stop)
             results.append(result)
             if len(results) < len(runs) and result.seconds and stop.asked():
                 say(f"stopped {stop.reason()} after run {run.number}; run the same command again to resume")

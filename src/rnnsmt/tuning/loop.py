@@ -20,6 +20,7 @@ from rnnsmt.base.resuming import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.tuning import mert, mira, pro
+from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.nbest_pool import (
     FlatPool,
     NbestPool,
@@ -31,7 +32,6 @@ from rnnsmt.tuning.nbest_pool import (
     tunable_features,
 )
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
-from rnnsmt.tuning.state import TuningState
 
 LINE = (0.75, 0.5, 0.25)
 """Points decoded on the line between a nested model's weights (0) and the best own weights (1), in this order."""
@@ -124,21 +124,21 @@ def tune(
     decoder: DevSetDecoder,
     bleu: BatchBleu,
     start: Weights,
-    state: TuningState,
+    checkpoint: TuningCheckpoint,
     options: LoopOptions,
     stop: Stop | None = None,
     nested: Sequence[Weights] = (),
 ) -> Tuned:
-    """Tune from ``start``, or resume from the iterations in ``state``.
+    """Tune from ``start``, or resume from the iterations in ``checkpoint``.
 
-    The result depends on ``options`` but not on how far an earlier run got: of a state with more iterations than these
-    options allow, only the first are used; a state with fewer is continued.
+    The result depends on ``options`` but not on how far an earlier run got: of a checkpoint with more iterations than
+    these options allow, only the first are used; a checkpoint with fewer is continued.
 
     Args:
         decoder: decoder of the development set.
         bleu: prepared references of the development set.
         start: initial weights ``[F]``.
-        state: checkpoint directory of the run.
+        checkpoint: checkpoint directory of the run.
         options: end of the loop and settings of the optimiser.
         stop: signals and time limit.
         nested: tuned weights ``[F]`` of models with a subset of the features, 0 for the other features. The result is
@@ -149,9 +149,9 @@ def tune(
         SystemExit: the next decoding, if it takes as long as the last one, would exceed the time limit of ``stop``, or
             a signal was received.
     """
-    run = _Run(decoder, bleu, state, options, stop)
+    run = _Run(decoder, bleu, checkpoint, options, stop)
     run.iterate(normalised(start))
-    iterations = state.iterations[: _end(state.iterations, options)]
+    iterations = checkpoint.iterations[: _end(checkpoint.iterations, options)]
     stopped = str(_stop_reason(iterations, options))
     best = max(iterations, key=lambda iteration: iteration["dev_bleu"])
     say(f"{stopped}; best is iteration {best['iteration']} with dev BLEU {best['dev_bleu']:.2f}")
@@ -190,28 +190,40 @@ def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str 
 
 
 class _Run:
-    """One tuning run in one process; the state is saved after every decoding."""
+    """One tuning run in one process; the checkpoint is saved after every decoding."""
 
     def __init__(
-        self, decoder: DevSetDecoder, bleu: BatchBleu, state: TuningState, options: LoopOptions, stop: Stop | None
+        self,
+        decoder: DevSetDecoder,
+        bleu: BatchBleu,
+        checkpoint: TuningCheckpoint,
+        options: LoopOptions,
+        stop: Stop | None,
     ) -> None:
         """Create a run; see ``tune`` for the arguments."""
-        self._decoder, self._bleu, self._state, self._options, self._stop = decoder, bleu, state, options, stop
+        self._decoder, self._bleu, self._checkpoint, self._options, self._stop = (
+            decoder,
+            bleu,
+            checkpoint,
+            options,
+            stop,
+        )
         self.seconds: list[tuple[float, float, float]] = []
         self._last = 0.0
         """Wall-clock seconds of the last iteration or comparison."""
 
     def iterate(self, start: Weights) -> None:
-        """Run the iterations that are missing from the state."""
-        state = self._state
-        if _end(state.iterations, self._options) is not None:
+        """Run the iterations that are missing from the checkpoint."""
+        checkpoint = self._checkpoint
+        if _end(checkpoint.iterations, self._options) is not None:
             return
-        pool = self._pool(start.size, len(state.iterations))
-        if state.iterations:
+        pool = self._pool(start.size, len(checkpoint.iterations))
+        if checkpoint.iterations:
             say(
-                f"resuming after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.directory}"
+                f"resuming after iteration {len(checkpoint.iterations)} with {len(pool):,} candidates "
+                f"from {checkpoint.directory}"
             )
-        while _stop_reason(state.iterations, self._options) is None:
+        while _stop_reason(checkpoint.iterations, self._options) is None:
             self._ask_for_time()
             began = time.monotonic()
             self._iteration(start, pool)
@@ -220,7 +232,7 @@ class _Run:
     def _pool(self, features: int, iterations: int) -> NbestPool:
         """Return the pool of the candidates of the first iterations."""
         pool = NbestPool(self._bleu.segments, features)
-        for batch in self._state.batches(iterations):
+        for batch in self._checkpoint.batches(iterations):
             pool.add(batch)
         return pool
 
@@ -231,7 +243,7 @@ class _Run:
             SystemExit: with the exit code of ``stop``.
         """
         if self.seconds and self._stop and self._stop.asked(self._last):
-            done = len(self._state.iterations)
+            done = len(self._checkpoint.iterations)
             say(
                 f"stopped {self._stop.reason()} after iteration {done}, checkpoint saved; "
                 "run the same command again to resume"
@@ -240,7 +252,7 @@ class _Run:
 
     def _iteration(self, start: Weights, pool: NbestPool) -> None:
         """Optimise the weights (except in the first iteration), decode, extend the pool and save."""
-        done = len(self._state.iterations)
+        done = len(self._checkpoint.iterations)
         names = self._decoder.feature_names
         clock = [time.process_time()]
         record: dict[str, Any] = {"iteration": done + 1}
@@ -248,7 +260,7 @@ class _Run:
         if done:
             flat = pool.flat()
             active = active_features(flat)
-            last = np.array(self._state.iterations[-1]["weights"])
+            last = np.array(self._checkpoint.iterations[-1]["weights"])
             seed = [self._options.seed, done]
             weights = optimise_weights(flat, last, active, seed, self._options.optimiser, self._options.threads)
             record["pool_bleu"] = 100 * pool_bleu(flat, weights)
@@ -263,7 +275,7 @@ class _Run:
             tunable_features(pool.flat(), names)  # raises InputError before anything is saved
         record |= {"dev_bleu": dev.bleu, "length_ratio": dev.length_ratio, "weights": weights.tolist()}
         record |= {"new_candidates": len(fresh.sentences), "candidates": len(pool)}
-        self._state.save(record, fresh)
+        self._checkpoint.save(record, fresh)
         seconds = (clock[1] - clock[0], clock[2] - clock[1], clock[3] - clock[2])
         self.seconds.append(seconds)
         promised = f" (on the lists before {record['pool_bleu']:.2f})" if done else ""
@@ -304,15 +316,15 @@ class _Run:
         return points + found
 
     def _comparison(self, nested: int, part: float, weights: Weights) -> dict[str, Any]:
-        """Return the record of one decoding with these weights: from the state, or decode and save it."""
+        """Return the record of one decoding with these weights: from the checkpoint, or decode and save it."""
         key = weights.tolist()
-        value = next((one["dev_bleu"] for one in self._state.comparisons if one["weights"] == key), None)
+        value = next((one["dev_bleu"] for one in self._checkpoint.comparisons if one["weights"] == key), None)
         if value is None:
             self._ask_for_time()
             began, cpu = time.monotonic(), time.process_time()
             best = self._decoder.decode(weights).best
             value = bleu_of(self._bleu.statistics([[text] for text in best]).sum(axis=0)).bleu
-            self._state.save_comparison({"weights": key, "dev_bleu": value})
+            self._checkpoint.save_comparison({"weights": key, "dev_bleu": value})
             self.seconds.append((0.0, time.process_time() - cpu, 0.0))
             self._last = time.monotonic() - began
         where = "weights" if part == 0 else f"{part:.0%} of the way from the weights"

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, write_json
-from rnnsmt.base.resuming import StateDirectory, Stop
+from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
 from rnnsmt.search import SearchOptions, decode
 from rnnsmt.search.translation_options import look_up
+from rnnsmt.tuning.checkpoint import TuningCheckpoint, fingerprint
 from rnnsmt.tuning.loop import Decoded, Tuned, tune
 from rnnsmt.tuning.nbest_pool import UNTUNED, Weights, normalised, start_weights
 from rnnsmt.tuning.options import LoopOptions
-from rnnsmt.tuning.state import TuningState, fingerprint
 
 if TYPE_CHECKING:
     from rnnsmt.search.model import SearchModel
@@ -101,7 +101,7 @@ class TuningRun:
         ini: moses.ini with the initial weights.
         model_dir: directory that overrides the model files, None for none.
         output_ini, output_history: output files.
-        state_dir: checkpoint directory.
+        checkpoint_dir: checkpoint directory.
         nested: weights of nested models by score name, see ``nested_weights``.
     """
 
@@ -111,19 +111,19 @@ class TuningRun:
     model_dir: str | None
     output_ini: str
     output_history: str
-    state_dir: str
+    checkpoint_dir: str
     nested: list[dict[str, float]]
 
     def tune(
-        self, decoder: ModelDecoder, bleu: BatchBleu, state: TuningState, options: LoopOptions, stop: Stop
+        self, decoder: ModelDecoder, bleu: BatchBleu, checkpoint: TuningCheckpoint, options: LoopOptions, stop: Stop
     ) -> Tuned:
         """Tune, and write the outputs; arguments as of ``loop.tune``."""
         nested = [in_order(weights, decoder.feature_names) for weights in self.nested]
-        tuned = tune(decoder, bleu, decoder.start, state, options, stop, nested)
+        tuned = tune(decoder, bleu, decoder.start, checkpoint, options, stop, nested)
         decoder.set_weights(tuned.weights)
         decoder.ini.write(self.output_ini)
         write_json(self.output_history, tuned.history(decoder.feature_names, self.seed))
-        state.finish()
+        checkpoint.finish()
         return tuned
 
 
@@ -134,15 +134,15 @@ def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:
         InputError: an option is not given once for each run.
     """
     count = len(args.seed)
-    if not count == len(args.output_ini) == len(args.output_history) == len(args.state_dir):
+    if not count == len(args.output_ini) == len(args.output_history) == len(args.checkpoint_dir):
         raise InputError(
-            "--seed, --output-ini, --output-history and --state-dir: give as many of each as there are runs"
+            "--seed, --output-ini, --output-history and --checkpoint-dir: give as many of each as there are runs"
         )
     directories = _one_a_run("--model-dir", args.model_dir or [None], count)
     inis = _one_a_run("--ini", args.ini, count)
     nested = _nested_of_runs(MosesIni.read(args.ini[0]), args.nested_ini, args.nested_columns, count)
     of_each = zip(
-        args.seed, inis, directories, args.output_ini, args.output_history, args.state_dir, nested, strict=True
+        args.seed, inis, directories, args.output_ini, args.output_history, args.checkpoint_dir, nested, strict=True
     )
     return [TuningRun(number, *values) for number, values in enumerate(of_each, 1)]
 
@@ -155,20 +155,22 @@ def by_model(runs: Sequence[TuningRun]) -> dict[tuple[str, str | None], list[Tun
     return groups
 
 
-def open_states(runs: Sequence[TuningRun], args: argparse.Namespace) -> dict[str, TuningState]:
+def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dict[str, TuningCheckpoint]:
     """Open the checkpoint directories of runs, by path; interrupted runs first.
 
     These may refuse to continue with other settings, which must happen before a finished run starts over.
 
     Raises:
-        InputError: see ``TuningState``.
+        InputError: see ``TuningCheckpoint``.
     """
     prints = {}
     for (path, directory), sharing in by_model(runs).items():
         common = fingerprint(args, MosesIni.read(path), directory)
         for run in sharing:
-            prints[run.state_dir] = common | {"--seed": str(run.seed)}
-    return {place: TuningState(place, prints[place]) for place in sorted(prints, key=StateDirectory.is_finished)}
+            prints[run.checkpoint_dir] = common | {"--seed": str(run.seed)}
+    return {
+        place: TuningCheckpoint(place, prints[place]) for place in sorted(prints, key=CheckpointDirectory.is_finished)
+    }
 
 
 def _one_a_run(option: str, given: list[Any], runs: int) -> list[Any]:

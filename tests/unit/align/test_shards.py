@@ -1,4 +1,4 @@
-"""Alignment in parts: the bytes of ``align words`` for any number of parts, and files that do not belong together."""
+"""Alignment in shards: the bytes of ``align words`` for any number of shards, and files that do not belong together."""
 
 import random
 import shutil
@@ -16,7 +16,7 @@ SENTENCES = 60
 
 @pytest.fixture
 def text(tmp_path, monkeypatch) -> Path:
-    """A directory with a text in ten blocks: pairs of words that only one part has, sentences too long for Model 4."""
+    """A directory with a text in ten blocks: pairs of words that only one shard has, sentences too long for Model 4."""
     monkeypatch.setattr(direction, "_LEAST_BLOCK", 6)
     draw = random.Random(1)
     lines = [[draw.randint(1, 30) + k // 2 for _ in range(draw.randint(0, 9))] for k in range(SENTENCES)]
@@ -26,7 +26,7 @@ def text(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def cut(directory: Path, aligner: str, parts: int, *more: str, way: str = "forward") -> Path:
+def cut(directory: Path, aligner: str, shards: int, *more: str, way: str = "forward") -> Path:
     names = [
         "--source",
         str(directory / "s"),
@@ -37,15 +37,16 @@ def cut(directory: Path, aligner: str, parts: int, *more: str, way: str = "forwa
         "--direction",
         way,
     ]
-    shutil.rmtree(directory / "parts", ignore_errors=True)
-    arguments = ["align", "cut", *names, "--parts", str(parts), "--output-dir", str(directory / "parts"), *more]
+    shutil.rmtree(directory / "shards", ignore_errors=True)
+    arguments = ["align", "cut", *names, "--shards", str(shards), "--output-dir", str(directory / "shards"), *more]
     assert main(arguments) == 0
-    return directory / "parts"
+    return directory / "shards"
 
 
-def count(directory: Path, done: int, part: str, *more: str) -> int:
-    files = ["--part", str(directory / f"part.{part}.npz"), "--parameters", str(directory / f"parameters.{done}.npz")]
-    return main(["align", "count", *files, "--output", str(directory / f"counts.{done}.{part}.npz"), *more])
+def count(directory: Path, done: int, shard: str, *more: str) -> int:
+    parameters = str(directory / f"parameters.{done}.npz")
+    files = ["--shard", str(directory / f"shard.{shard}.npz"), "--parameters", parameters]
+    return main(["align", "count", *files, "--output", str(directory / f"counts.{done}.{shard}.npz"), *more])
 
 
 def gather(directory: Path, done: int, *more: str, counts: str = "*") -> int:
@@ -64,13 +65,13 @@ def estimate(directory: Path, done: int, counts: str = "*") -> int:
     return gather(directory, done, "estimate", *files, *output, counts=counts)
 
 
-def align(directory: Path, aligner: str, parts: int, *more: str, way: str = "forward") -> tuple[bytes, bytes]:
+def align(directory: Path, aligner: str, shards: int, *more: str, way: str = "forward") -> tuple[bytes, bytes]:
     """The links, and the lexical probabilities before the last pass."""
-    passes = cut(directory, aligner, parts, *more, way=way)
+    passes = cut(directory, aligner, shards, *more, way=way)
     last = PASSES_OF[aligner] - 1
     for done in range(last + 1):
-        for number in range(1, parts + 1):
-            assert count(passes, done, f"{number}-of-{parts}") == 0
+        for number in range(1, shards + 1):
+            assert count(passes, done, f"{number}-of-{shards}") == 0
         if done < last:
             assert estimate(passes, done) == 0
     assert gather(passes, last, "links", "--output", str(directory / "links.gz")) == 0
@@ -84,27 +85,27 @@ def test_the_rules_know_how_many_passes_there_are():
 
 @pytest.mark.parametrize("aligner", [pytest.param(a, marks=[pytest.mark.slow] * (a == "model4")) for a in PASSES_OF])
 @pytest.mark.parametrize(("way", "more"), [("forward", []), ("reverse", ["--max-pairs", "700"])])
-def test_the_same_links_for_any_number_of_parts(text, aligner, way, more):
-    """Also where some parts are empty: there are ten blocks."""
+def test_the_same_links_for_any_number_of_shards(text, aligner, way, more):
+    """Also where some shards are empty: there are ten blocks."""
     files = ["--source", str(text / "s"), "--target", str(text / "t"), "--output", str(text / "whole.gz")]
     assert main(["align", "words", *files, "--aligner", aligner, "--direction", way, *more]) == 0
     whole = (text / "whole.gz").read_bytes()
     t = set()
-    for parts in (1, 2, 3, 13):
-        links, probabilities = align(text, aligner, parts, *more, way=way)
-        assert links == whole, parts
+    for shards in (1, 2, 3, 13):
+        links, probabilities = align(text, aligner, shards, *more, way=way)
+        assert links == whole, shards
         t.add(probabilities)
     assert len(t) == 1
 
 
-def test_a_part_has_its_own_text_and_word_pairs(text):
-    """Ten blocks of six sentences: the first of three parts has three."""
+def test_a_shard_has_its_own_text_and_word_pairs(text):
+    """Ten blocks of six sentences: the first of three shards has three."""
     directory = cut(text, "fast_align", 3)
-    with np.load(directory / "corpus.npz") as corpus, np.load(directory / "part.1-of-3.npz") as part:
-        assert len(part["given_offsets"]) == len(part["generated_offsets"]) == 3 * 6 + 1
+    with np.load(directory / "corpus.npz") as corpus, np.load(directory / "shard.1-of-3.npz") as shard:
+        assert len(shard["given_offsets"]) == len(shard["generated_offsets"]) == 3 * 6 + 1
         lines = [(text / name).read_text().splitlines()[:18] for name in ("s", "t")]
         pairs = {(e, f) for source, target in zip(*lines, strict=True) for e in source.split() for f in target.split()}
-        assert len(part["words"]) == len(part["cells"]) == part["starts"][-1] == len(pairs)
+        assert len(shard["words"]) == len(shard["cells"]) == shard["starts"][-1] == len(pairs)
         assert len(pairs) < corpus["starts"][-1]
 
 
@@ -143,9 +144,9 @@ def test_files_that_do_not_belong_together(text, capsys):
     assert "parameters.0.npz: was written for a different alignment" in refused(count(directory, 0, "1-of-2"))
     shutil.copy(directory / "corpus.npz", directory / "parameters.0.npz")
     assert "parameters.0.npz: was written by a different alignment step" in refused(count(directory, 0, "1-of-2"))
-    (directory / "part.2-of-2.npz").write_bytes((directory / "part.2-of-2.npz").read_bytes()[:-30])
-    assert "part.2-of-2.npz: damaged" in refused(count(directory, 1, "2-of-2"))
-    assert "part.3-of-2.npz: no such file" in refused(count(directory, 1, "3-of-2"))
+    (directory / "shard.2-of-2.npz").write_bytes((directory / "shard.2-of-2.npz").read_bytes()[:-30])
+    assert "shard.2-of-2.npz: damaged" in refused(count(directory, 1, "2-of-2"))
+    assert "shard.3-of-2.npz: no such file" in refused(count(directory, 1, "3-of-2"))
 
 
 def test_nothing_is_counted_after_the_last_pass(text, capsys):
@@ -159,9 +160,9 @@ def test_nothing_is_counted_after_the_last_pass(text, capsys):
 
 
 def test_files_may_have_any_name(tmp_path):
-    training.save_arrays(tmp_path / "counts", {"--part": "1"}, t=np.arange(3))
+    training.save_arrays(tmp_path / "counts", {"--shard": "1"}, t=np.arange(3))
     about, arrays = training.load_arrays(tmp_path / "counts", "create it again")
-    assert about == {"--part": "1"}
+    assert about == {"--shard": "1"}
     assert arrays["t"].tolist() == [0, 1, 2]
 
 

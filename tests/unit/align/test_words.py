@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.align import bitext, training
-from rnnsmt.base.resuming import StateDirectory, Stop
+from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.cli import main
 
 
@@ -55,7 +55,7 @@ def test_ended_after_any_pass_and_gone_on_with(tmp_path, monkeypatch, aligner):
     assert words(tmp_path, *text(300), "--aligner", aligner) == 0
     right = (tmp_path / "out.gz").read_bytes()
     (tmp_path / "out.gz").unlink()
-    state = ["--aligner", aligner, "--state-dir", str(tmp_path / "state"), "--save-every", "0"]
+    state = ["--aligner", aligner, "--checkpoint-dir", str(tmp_path / "checkpoint"), "--save-every", "0"]
     passes = training.ALIGNERS[aligner].passes
     savez = np.savez
 
@@ -73,13 +73,13 @@ def test_ended_after_any_pass_and_gone_on_with(tmp_path, monkeypatch, aligner):
         monkeypatch.setitem(training.ALIGNERS, aligner, training.ALIGNERS[aligner]._replace(passes=rest))
         if number < len(passes):
             assert main(options(tmp_path, *state)) == 130
-            with np.load(tmp_path / "state/passes.npz") as saved:
+            with np.load(tmp_path / "checkpoint/passes.npz") as saved:
                 assert saved["done"] == number
             assert not (tmp_path / "out.gz").exists()
         else:
             assert main(options(tmp_path, *state)) == 0
     assert (tmp_path / "out.gz").read_bytes() == right
-    assert not (tmp_path / "state/passes.npz").exists()
+    assert not (tmp_path / "checkpoint/passes.npz").exists()
 
 
 def test_killed_and_stopped(tmp_path):
@@ -88,15 +88,19 @@ def test_killed_and_stopped(tmp_path):
     assert words(tmp_path, source, target, "--threads", "2") == 0
     right = (tmp_path / "out.gz").read_bytes()
     (tmp_path / "out.gz").unlink()
-    state = ["--state-dir", str(tmp_path / "state"), "--save-every", "0"]
+    state = ["--checkpoint-dir", str(tmp_path / "checkpoint"), "--save-every", "0"]
     command = [sys.executable, "-m", "rnnsmt", *options(tmp_path, *state)]
 
     def until_saved(number: signal.Signals) -> int:
-        before = (tmp_path / "state/passes.npz").stat().st_mtime_ns if (tmp_path / "state/passes.npz").exists() else 0
+        before = (
+            (tmp_path / "checkpoint/passes.npz").stat().st_mtime_ns
+            if (tmp_path / "checkpoint/passes.npz").exists()
+            else 0
+        )
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         while process.poll() is None:
-            found = (tmp_path / "state/passes.npz").exists()
-            if found and (tmp_path / "state/passes.npz").stat().st_mtime_ns != before:
+            found = (tmp_path / "checkpoint/passes.npz").exists()
+            if found and (tmp_path / "checkpoint/passes.npz").stat().st_mtime_ns != before:
                 process.send_signal(number)
                 break
             time.sleep(0.005)
@@ -113,7 +117,7 @@ def test_killed_and_stopped(tmp_path):
 
 
 def test_state_of_another_job_and_damaged_state(tmp_path, capsys):
-    state = ["--state-dir", str(tmp_path / "state"), "--save-every", "0", "--time-limit", "0.001"]
+    state = ["--checkpoint-dir", str(tmp_path / "checkpoint"), "--save-every", "0", "--time-limit", "0.001"]
     assert words(tmp_path, *text(50)) == 0
     command = [sys.executable, "-m", "rnnsmt", *options(tmp_path, *state)]
     assert subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 75
@@ -122,7 +126,7 @@ def test_state_of_another_job_and_damaged_state(tmp_path, capsys):
     assert "saved with different settings; changed: source text, target text" in capsys.readouterr().err
     assert words(tmp_path, *text(50), "--aligner", "hmm", *state) == 2
     assert "--aligner (was model4, is hmm)" in capsys.readouterr().err
-    saved = tmp_path / "state/passes.npz"
+    saved = tmp_path / "checkpoint/passes.npz"
     os.truncate(saved, saved.stat().st_size // 2)
     assert words(tmp_path, *text(50), *state) == 2
     assert "passes.npz: damaged" in capsys.readouterr().err
@@ -159,7 +163,7 @@ def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
     clock, asked = [0.0], []
     monkeypatch.setattr(training.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(Stop, "asked", lambda _, ahead: asked.append(ahead) or False)
-    state = training.AlignmentState(StateDirectory(tmp_path / "state", {}), 1e9, Stop(None))
+    state = training.AlignmentCheckpoint(CheckpointDirectory(tmp_path / "checkpoint", {}), 1e9, Stop(None))
     clock[0] = 1000.0
     assert state.load() == (0, {})
     clock[0] = 1010.0
@@ -169,7 +173,7 @@ def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
 
 def test_a_time_limit_needs_a_place_for_the_state(tmp_path, capsys):
     assert words(tmp_path, b"a\n", b"x\n", "--time-limit", "10") == 2
-    assert "--time-limit needs --state-dir" in capsys.readouterr().err
+    assert "--time-limit needs --checkpoint-dir" in capsys.readouterr().err
 
 
 def test_truncated_gzip(tmp_path, capsys):

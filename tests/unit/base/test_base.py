@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rnnsmt.base import io
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter, track
-from rnnsmt.base.resuming import StateDirectory
+from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.cli import main
 from rnnsmt.stages import PACKAGES, STAGES
 
@@ -348,27 +348,27 @@ def test_no_scratch_directory_below_a_file(tmp_path):
 
 def test_only_finished_states_are_replaced(tmp_path, capsys):
     """With other settings an interrupted job is refused, a finished one starts over."""
-    (tmp_path / "state.json").write_text("{}")
-    before = StateDirectory(tmp_path, {"epochs": 3, "text": "a" * 64})
-    changed = StateDirectory(tmp_path, {"epochs": 4, "text": "b" * 64})
-    changed.clear_finished("state.json")
+    (tmp_path / "checkpoint.json").write_text("{}")
+    before = CheckpointDirectory(tmp_path, {"epochs": 3, "text": "a" * 64})
+    changed = CheckpointDirectory(tmp_path, {"epochs": 4, "text": "b" * 64})
+    changed.clear_finished("checkpoint.json")
     with pytest.raises(InputError, match=r"changed: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
         changed.check(before.fingerprint)
     with pytest.raises(InputError, match="text, 3; "):
         changed.check({3: "x" * 64})  # a forged state may have anything as a name
     before.finish()
-    before.clear_finished("state.json")
-    assert (tmp_path / "state.json").exists()
-    changed.clear_finished("state.json")
+    before.clear_finished("checkpoint.json")
+    assert (tmp_path / "checkpoint.json").exists()
+    changed.clear_finished("checkpoint.json")
     assert not list(tmp_path.iterdir())
     assert "in this directory had different settings; starting again; changed: epochs" in capsys.readouterr().err
 
 
-def test_what_a_killed_process_left_in_a_state_directory_goes(tmp_path):
-    """On another node too; a state may have gigabytes, and a job goes on wherever there is room."""
+def test_what_a_killed_process_left_in_a_checkpoint_directory_goes(tmp_path):
+    """On another node, too: a checkpoint may have gigabytes, and a job resumes on any node."""
     (tmp_path / ".tmp-another-node-17-passes.npz").write_text("half")
     (tmp_path / "passes.npz").write_text("whole")
-    StateDirectory(tmp_path, {}).lock()
+    CheckpointDirectory(tmp_path, {}).lock()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "passes.npz"]
 
 

@@ -65,7 +65,7 @@ def prepare_line(directory, out, text="text", vocabulary="vocab"):
 
 
 def command_line(directory, out, *options):
-    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
+    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--checkpoint-dir", out / "checkpoint"]
     base = ["cslm", "train", "--text", directory / "ids", "--preset", "demo", *SIZES]
     return [str(part) for part in [*base, *files, *options]]
 
@@ -426,7 +426,7 @@ def test_time_limit(directory, tmp_path, capfd, sigint, handler):
         main(command_line(directory, tmp_path, "--time-limit", "0.001"))
     assert stopped.value.code == 75
     assert "before the time limit after 1 updates, checkpoint saved" in capfd.readouterr().err
-    assert (tmp_path / "state" / "state.pt").exists()
+    assert (tmp_path / "checkpoint" / "checkpoint.pt").exists()
     assert signal.getsignal(signal.SIGINT) is handler
 
 
@@ -446,7 +446,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sig
     except SystemExit as stopped:
         ended = stopped.code
     assert ended == code
-    assert Checkpoint(tmp_path / "state", {}).path.exists()
+    assert Checkpoint(tmp_path / "checkpoint", {}).path.exists()
     assert (tmp_path / "m.pt").exists() == (code == 0)
 
 
@@ -509,17 +509,17 @@ def test_text_directories_that_do_not_fit(directory, tmp_path, capfd):
 
 def test_other_settings_are_refused(directory, tmp_path, capfd):
     assert main(command_line(directory, tmp_path, "--epochs", "1")) == 0
-    before = (tmp_path / "state" / "state.pt").read_bytes()
-    (tmp_path / "state" / "finished.json").unlink()  # as if it had been interrupted
+    before = (tmp_path / "checkpoint" / "checkpoint.pt").read_bytes()
+    (tmp_path / "checkpoint" / "finished.json").unlink()  # as if it had been interrupted
     for options in (["--epochs", "2"], ["--seed", "2"], ["--hidden-1", "17"], ["--self-normalised", "0.1"]):
         assert main(command_line(directory, tmp_path, "--epochs", "1", *options)) == 2
         refused(capfd, "train", f"{options[0].strip('-').replace('-', '_')} (was", "remove", "to start over")
-    assert (tmp_path / "state" / "state.pt").read_bytes() == before
-    state = tmp_path / "state" / "state.pt"
+    assert (tmp_path / "checkpoint" / "checkpoint.pt").read_bytes() == before
+    state = tmp_path / "checkpoint" / "checkpoint.pt"
     for damaged in (before[: len(before) // 2], b"", b"nonsense" * 100):
         state.write_bytes(damaged)
         assert main(command_line(directory, tmp_path, "--epochs", "1")) == 2
-        refused(capfd, "train", "state.pt: cannot be read", "to start over")
+        refused(capfd, "train", "checkpoint.pt: cannot be read", "to start over")
 
 
 def test_a_finished_training_gives_way_to_other_settings(directory, tmp_path, capfd):
@@ -531,7 +531,7 @@ def test_a_finished_training_gives_way_to_other_settings(directory, tmp_path, ca
 
 def test_another_text_is_refused(directory, tmp_path, capfd):
     assert main(command_line(directory, tmp_path, "--epochs", "1")) == 0
-    (tmp_path / "state" / "finished.json").unlink()
+    (tmp_path / "checkpoint" / "finished.json").unlink()
     (tmp_path / "text").write_text("le chat voit\n" * 30)
     command = prepare_line(tmp_path, tmp_path / "ids")
     command[command.index("--vocabulary") + 1] = str(directory / "vocab")
@@ -561,7 +561,7 @@ def test_not_a_number(directory, tmp_path, capfd):
     assert main(command_line(directory, tmp_path, *options)) == 2
     refused(capfd, "train", "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.pt").exists()
-    state = tmp_path / "state" / "state.pt"
+    state = tmp_path / "checkpoint" / "checkpoint.pt"
     if state.exists():
         assert torch.load(state)["state"]["parameters"].isfinite().all()
 

@@ -254,8 +254,8 @@ def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monk
     command = [
         "moses", "tune", "--ini", f"{model}/moses.ini", "--source", f"{tmp_path}/text", "--reference",
         f"{tmp_path}/reference", "--seed", "2", "--output-ini", f"{tmp_path}/tuned/moses.ini", "--output-history",
-        f"{tmp_path}/history.json", "--state-dir", f"{tmp_path}/state", "--moses-home", str(home), "--program-log",
-        f"{tmp_path}/log",
+        f"{tmp_path}/history.json", "--checkpoint-dir", f"{tmp_path}/checkpoint", "--moses-home", str(home),
+        "--program-log", f"{tmp_path}/log",
     ]  # fmt: skip
     monkeypatch.setenv("FAIL", "1")
     assert main(command) == 2

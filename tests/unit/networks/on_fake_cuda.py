@@ -172,9 +172,9 @@ def test_what_is_drawn_for_every_minibatch_is_no_graph(pairs, setup, setting):
 def test_a_checkpoint_goes_on(tmp_path, text, pairs, setup, make):
     data = pairs if make is rnn_trainer else text
     first = take_steps(lambda at: make(data, at), setup)
-    save_file(tmp_path / "state.pt", first.state())
+    save_file(tmp_path / "checkpoint.pt", first.state())
     again = make(data, setup)
-    again.restore(load_file(tmp_path / "state.pt", setup.device, ""))
+    again.restore(load_file(tmp_path / "checkpoint.pt", setup.device, ""))
     for trainer in (first, again):
         trainer.step()
     assert isinstance(again.flat, CudaTensor)
@@ -182,7 +182,7 @@ def test_a_checkpoint_goes_on(tmp_path, text, pairs, setup, make):
 
 
 def test_dropout_of_a_minibatch_is_drawn_at_once():
-    """From the number of its first example: a training that goes on leaves out what it would have."""
+    """From the number of its first example: a training that resumes leaves out what it would have."""
     dropout, found = Dropout(0.25, 1), []
     for first in (0, 0, 64):
         Device.current.reset()

@@ -36,7 +36,7 @@ def data(tmp_path_factory):
 def command_line(data, out, network, length, *options):
     """A training with the preset paper, whose gradient and optimiser are those of the full size."""
     out.mkdir(exist_ok=True)
-    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
+    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--checkpoint-dir", out / "checkpoint"]
     of = {"rnn": ["--pairs", data / "pairs"], "cslm": ["--text", data / "ids"]}[network]
     words = [network, "train", "--preset", "paper", *of, *WIDTHS[network], length, *files, "--device", "cpu", *options]
     return [str(word) for word in words]

@@ -108,7 +108,7 @@ def toy(tmp_path_factory):
 
 def training(toy, out, *options):
     """The command line of a training."""
-    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
+    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--checkpoint-dir", out / "checkpoint"]
     line = ["nnjm", "train", "--examples", toy / "examples", "--preset", "demo", *TINY, *files, *options]
     return [str(part) for part in line]
 
@@ -330,7 +330,14 @@ def test_four_directions_on_lists(toy, system, tmp_path, capsys):
 
 def test_tuning_with_a_joint_model(system, tmp_path):
     files = ["--source", system / "in", "--reference", system / "reference"]
-    outputs = ["--output-ini", tmp_path / "ini", "--output-history", tmp_path / "h.json", "--state-dir", tmp_path / "s"]
+    outputs = [
+        "--output-ini",
+        tmp_path / "ini",
+        "--output-history",
+        tmp_path / "h.json",
+        "--checkpoint-dir",
+        tmp_path / "s",
+    ]
     line = ["tuning", "mert", "--ini", system / "with.ini", *files, *outputs, "--seed", 1, "--max-iterations", 2]
     assert main([str(part) for part in line]) == 0
     history = json.loads((tmp_path / "h.json").read_text())
@@ -368,10 +375,10 @@ def test_words_that_no_training_sentence_has_are_unknown_in_validation(tmp_path)
 
 def test_killed_training_ends_like_an_uninterrupted_one(toy, tmp_path):
     command = [sys.executable, "-m", "rnnsmt", *training(toy, tmp_path, "--save-every", "0.01")]
-    (tmp_path / "state").mkdir()
+    (tmp_path / "checkpoint").mkdir()
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as process:
         for _ in range(2000):
-            if any((tmp_path / "state").iterdir()) or process.poll() is not None:
+            if any((tmp_path / "checkpoint").iterdir()) or process.poll() is not None:
                 break
             time.sleep(0.05)
         process.send_signal(signal.SIGKILL)

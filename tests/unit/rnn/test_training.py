@@ -62,7 +62,7 @@ def pairs(directory):
 
 
 def command_line(directory, out, *options):
-    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
+    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--checkpoint-dir", out / "checkpoint"]
     return [str(part) for part in ["rnn", "train", "--pairs", directory / "pairs", *OPTIONS, *files, *options]]
 
 
@@ -281,7 +281,7 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
     """All source phrases are empty: pairs of the same target have the same score, that of the equations."""
     held, _ = with_origins
     trainer = RnnTrainer(held, replace(TINY, direction="target"), 1, CPU)
-    trainer.fit(tmp_path / "state", 1e9, Stop(None))
+    trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
     model, out = tmp_path / "m.pt", tmp_path / "scores.npy"
     trainer.save(model, tmp_path / "h.json")
     assert main([str(p) for p in ["rnn", "score", "--pairs", held.directory, "--model", model, "--output", out]]) == 0
@@ -326,8 +326,8 @@ def test_random_minibatches_resume(pairs, tmp_path, threads):
         whole.step()
     for _ in range(7):
         first.step()
-    torch.save(first.state(), tmp_path / "state")
-    second.restore(torch.load(tmp_path / "state"))
+    torch.save(first.state(), tmp_path / "checkpoint")
+    second.restore(torch.load(tmp_path / "checkpoint"))
     for _ in range(5):
         second.step()
     assert torch.equal(whole.flat, second.flat)
@@ -377,7 +377,14 @@ def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys
     base = ["rnn", "train", "--pairs", in_halves.directory, "--preset", "demo", "--updates", "4", "--hidden", "6"]
     files = [tmp_path / f"{k}.pt" for k in (1, 2)]
     for k, file in enumerate(files, 1):
-        outputs = ["--output-model", file, "--output-history", tmp_path / "h", "--state-dir", tmp_path / f"state{k}"]
+        outputs = [
+            "--output-model",
+            file,
+            "--output-history",
+            tmp_path / "h",
+            "--checkpoint-dir",
+            tmp_path / f"state{k}",
+        ]
         assert main([str(part) for part in [*base, "--leave-out", f"{k}/2", *outputs]]) == 0
     scores = []
     for models in ([files[0]], [files[1]], files, files[::-1]):
@@ -403,7 +410,7 @@ def test_leaving_out_needs_origins_and_leaves_something(pairs, in_halves):
 def test_both_kinds_of_held_out_pairs_are_in_the_history(with_origins, tmp_path):
     held, _ = with_origins
     trainer = RnnTrainer(held, TINY, 1, CPU)
-    trainer.fit(tmp_path / "state", 1e9, Stop(None))
+    trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
     trainer.save(tmp_path / "m.pt", tmp_path / "h.json")
     history = json.loads((tmp_path / "h.json").read_text())
     assert {"held-out log p per word", "overlapping log p per word"} < set(history["curve"][-1])
@@ -579,7 +586,7 @@ def test_time_limit(directory, tmp_path, capfd, sigint, handler):
         main(command_line(directory, tmp_path, "--time-limit", "0.001"))
     assert stopped.value.code == 75
     assert "before the time limit after 1 updates, checkpoint saved" in capfd.readouterr().err
-    assert (tmp_path / "state" / "state.pt").exists()
+    assert (tmp_path / "checkpoint" / "checkpoint.pt").exists()
     assert signal.getsignal(signal.SIGINT) is handler
 
 
@@ -599,7 +606,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sig
     except SystemExit as stopped:
         ended = stopped.code
     assert ended == code
-    assert Checkpoint(tmp_path / "state", {}).path.exists()
+    assert Checkpoint(tmp_path / "checkpoint", {}).path.exists()
     assert (tmp_path / "m.pt").exists() == (code == 0)
 
 
@@ -613,7 +620,7 @@ def test_equal_trainings_have_equal_checkpoints(pairs, tmp_path):
         for _ in range(3):
             trainer.step()
         Checkpoint(tmp_path / str(seed), trainer.fingerprint()).save(trainer.state())
-    assert (tmp_path / "1/state.pt").read_bytes() == (tmp_path / "2/state.pt").read_bytes()
+    assert (tmp_path / "1/checkpoint.pt").read_bytes() == (tmp_path / "2/checkpoint.pt").read_bytes()
 
 
 # what goes wrong
@@ -629,24 +636,24 @@ def fails(capfd, *said):
 
 def test_other_settings_are_refused(directory, tmp_path, capfd):
     assert main(command_line(directory, tmp_path, "--updates", "5")) == 0
-    before = (tmp_path / "state" / "state.pt").read_bytes()
-    (tmp_path / "state" / "finished.json").unlink()  # as if it had been interrupted
+    before = (tmp_path / "checkpoint" / "checkpoint.pt").read_bytes()
+    (tmp_path / "checkpoint" / "finished.json").unlink()  # as if it had been interrupted
     for options in (["--updates", "6"], ["--updates", "5", "--seed", "2"], ["--updates", "5", "--hidden", "17"]):
         assert main(command_line(directory, tmp_path, *options)) == 2
         name = options[-2].strip("-")
         fails(capfd, f"{name} (was", "remove", "to start over")
-    assert (tmp_path / "state" / "state.pt").read_bytes() == before
+    assert (tmp_path / "checkpoint" / "checkpoint.pt").read_bytes() == before
 
 
 def test_damaged_state(directory, tmp_path, capfd):
     assert main(command_line(directory, tmp_path, "--updates", "5")) == 0
-    state = tmp_path / "state" / "state.pt"
+    state = tmp_path / "checkpoint" / "checkpoint.pt"
     content = state.read_bytes()
     for damaged in (content[: len(content) // 2], b"", b"nonsense" * 100):
         state.write_bytes(damaged)
         capfd.readouterr()
         assert main(command_line(directory, tmp_path, "--updates", "5")) == 2
-        fails(capfd, "state.pt: cannot be read", "to start over")
+        fails(capfd, "checkpoint.pt: cannot be read", "to start over")
 
 
 def test_not_a_number(directory, tmp_path, capfd):
@@ -654,7 +661,7 @@ def test_not_a_number(directory, tmp_path, capfd):
     assert main(command_line(directory, tmp_path, *options)) == 2
     fails(capfd, "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.pt").exists()
-    state = tmp_path / "state" / "state.pt"
+    state = tmp_path / "checkpoint" / "checkpoint.pt"
     if state.exists():
         assert torch.load(state)["state"]["parameters"].isfinite().all()
 
@@ -662,7 +669,7 @@ def test_not_a_number(directory, tmp_path, capfd):
 def test_full_disk_keeps_the_last_checkpoint(directory, tmp_path, capfd):
     with pytest.raises(SystemExit):
         main(command_line(directory, tmp_path, "--time-limit", "0.001"))
-    state = tmp_path / "state" / "state.pt"
+    state = tmp_path / "checkpoint" / "checkpoint.pt"
     before = state.read_bytes()
     capfd.readouterr()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -673,9 +680,9 @@ def test_full_disk_keeps_the_last_checkpoint(directory, tmp_path, capfd):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, ignored)
-    fails(capfd, "state.pt: cannot be written", "was not changed", "free disk space")
+    fails(capfd, "checkpoint.pt: cannot be written", "was not changed", "free disk space")
     assert state.read_bytes() == before
-    assert sorted(path.name for path in state.parent.iterdir()) == ["lock", "state.pt"]
+    assert sorted(path.name for path in state.parent.iterdir()) == ["checkpoint.pt", "lock"]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_tuning_gives_the_same_weights(directory: Path) -> None:
             "tuning", "mert", "--ini", str(directory / "model/moses.ini"), "--source", str(directory / "in.txt"),
             "--reference", str(directory / "ref.txt"), "--seed", "1", "--max-iterations", "3", "--nbest", "20",
             "--output-ini", str(out), "--output-history", str(directory / f"{kind}.json"),
-            "--state-dir", str(directory / f"{kind}.state"),
+            "--checkpoint-dir", str(directory / f"{kind}.checkpoint"),
         ]) == 0  # fmt: skip
         history = re.sub(r".*seconds.*", "", (directory / f"{kind}.json").read_text())
         tuned.append((out.read_bytes(), history))

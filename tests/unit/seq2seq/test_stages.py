@@ -50,9 +50,8 @@ def prepared(text: Path) -> Path:
 
 
 def run_train(prepared: Path, name: str, *more: str) -> int:
-    outputs = (
-        f"--output-model {prepared}/{name}.pt --output-history {prepared}/{name}.json --state-dir {prepared}/{name}"
-    )
+    stem = f"{prepared}/{name}"
+    outputs = f"--output-model {stem}.pt --output-history {stem}.json --checkpoint-dir {stem}"
     return main(["seq2seq", "train", "--sentences", str(prepared), *TINY.split(), *outputs.split(), *more])
 
 

@@ -188,7 +188,9 @@ def test_without_sentencepiece_words_are_all_there_is(
 def test_a_network_of_subwords_reads_and_writes_words(corpus: Path) -> None:
     directory = prepare(corpus, "bpe")
     tiny = "--embedding 24 --hidden 48 --layers 1 --batch 8 --epochs 25 --held-out 10 --evaluations 2 --dropout 0"
-    files = f"--output-model {directory}/m.pt --output-history {directory}/h.json --state-dir {directory}/state"
+    files = (
+        f"--output-model {directory}/m.pt --output-history {directory}/h.json --checkpoint-dir {directory}/checkpoint"
+    )
     assert main(f"seq2seq train --sentences {directory} --learning-rate 0.01 {tiny} {files}".split()) == 0
     history = json.loads((directory / "h.json").read_text())
     row = history["curve"][-1]

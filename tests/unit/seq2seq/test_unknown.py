@@ -173,7 +173,9 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = f"seq2seq prepare --source {directory}/s --target {directory}/t --alignment {directory}/links"
     sizes = "--source-vocab-size 3 --target-vocab-size 3"
     assert main(f"{command} {sizes} --output-dir {directory}/ids".split()) == 0
-    outputs = f"--output-model {directory}/m.pt --output-history {directory}/m.json --state-dir {directory}/state"
+    outputs = (
+        f"--output-model {directory}/m.pt --output-history {directory}/m.json --checkpoint-dir {directory}/checkpoint"
+    )
     settings = (
         "--embedding 16 --hidden 32 --layers 1 --batch 8 --epochs 10 --learning-rate 0.01 --dropout 0 --held-out 20"
     )

@@ -297,7 +297,11 @@ def test_score_and_embed(system, tmp_path):
     (tmp_path / "t").write_text("A B C D E F\n")
     texts = ["--source", f"{tmp_path}/s", "--target", f"{tmp_path}/t", "--output-dir", f"{tmp_path}/pairs"]
     assert main(["rnn", "prepare", "--phrase-table", f"{tmp_path}/table", *texts]) == 0
-    files = [f"--output-model={tmp_path}/m.pt", f"--output-history={tmp_path}/h.json", f"--state-dir={tmp_path}/state"]
+    files = [
+        f"--output-model={tmp_path}/m.pt",
+        f"--output-history={tmp_path}/h.json",
+        f"--checkpoint-dir={tmp_path}/checkpoint",
+    ]
     small = ["--preset", "demo", "--hidden", "8", "--embedding", "4", "--maxout", "4", "--updates", "3", "--batch", "8"]
     assert main(["rnn", "train", "--pairs", f"{tmp_path}/pairs", *files, *small]) == 0
     score = ["rnn", "score", "--pairs", f"{tmp_path}/pairs", "--model", f"{tmp_path}/m.pt"]

@@ -1,4 +1,4 @@
-"""The loop around the optimiser: pool, state, stopping and resuming."""
+"""The loop around the optimiser: pool, checkpoint, stopping and resuming."""
 
 import errno
 import fcntl
@@ -15,10 +15,10 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.resuming import SAVED, Stop
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.tuning import loop
+from rnnsmt.tuning.checkpoint import TuningCheckpoint, content_hash, file_hash
 from rnnsmt.tuning.loop import Decoded, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, normalised
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
-from rnnsmt.tuning.state import TuningState, content_hash, file_hash
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -65,7 +65,7 @@ START = np.array([0.1, 0.1, 0.3])
 
 def run(directory: Path, options: LoopOptions = OPTIONS, decoder: ToyDecoder | None = None):
     decoder = decoder or ToyDecoder()
-    return tune(decoder, BatchBleu([decoder.references]), START, TuningState(directory, {"a": "1"}), options)
+    return tune(decoder, BatchBleu([decoder.references]), START, TuningCheckpoint(directory, {"a": "1"}), options)
 
 
 def test_tuning_raises_bleu_and_keeps_the_best_decoded_weights(tmp_path):
@@ -124,10 +124,10 @@ def test_a_finished_run_can_be_extended_and_cut_short(tmp_path, patience):
     decoded = 0
     for most in (3, 6, 2, 6):
         decoder = ToyDecoder()
-        state = TuningState(tmp_path / "one", {"a": "1"})
-        tuned = tune(decoder, BatchBleu([decoder.references]), START, state, options(most))
-        state.finish()
-        del state
+        checkpoint = TuningCheckpoint(tmp_path / "one", {"a": "1"})
+        tuned = tune(decoder, BatchBleu([decoder.references]), START, checkpoint, options(most))
+        checkpoint.finish()
+        del checkpoint
         decoded += decoder.decoded
         assert (tuned.iterations, tuned.stopped) == (expected[most].iterations, expected[most].stopped)
         assert (tuned.weights.tolist(), tuned.bleu) == (expected[most].weights.tolist(), expected[most].bleu)
@@ -137,7 +137,7 @@ def test_a_finished_run_can_be_extended_and_cut_short(tmp_path, patience):
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
-import rnnsmt.tuning.state as state
+import rnnsmt.tuning.checkpoint as checkpoint
 from unit.tuning.test_loop import *
 count, stop = 0, sys.argv[3]
 def die(*args, **kwargs):
@@ -148,7 +148,7 @@ if stop == "while decoding":
         return decode(self, weights) if self.decoded < 2 else die()
     ToyDecoder.decode = decode_or_die
 elif stop == "while saving candidates":
-    save = state.np.savez
+    save = checkpoint.np.savez
     def save_or_die(out, **arrays):
         global count
         count += 1
@@ -157,14 +157,14 @@ elif stop == "while saving candidates":
             out.flush()
             die()
         save(out, **arrays)
-    state.np.savez = save_or_die
+    checkpoint.np.savez = save_or_die
 elif stop == "between the files":
-    write = state.write_json
+    write = checkpoint.write_json
     def write_or_die(*args):
         global count
         count += 1
         return write(*args) if count < 3 else die()
-    state.write_json = write_or_die
+    checkpoint.write_json = write_or_die
 run(Path(sys.argv[2]))
 """
 
@@ -176,8 +176,8 @@ def test_kill_at_any_time_and_go_on(tmp_path, stop):
     assert subprocess.run(command, capture_output=True, check=False).returncode == -9
     resumed = run(tmp_path / "b")
     assert resumed.iterations == undisturbed.iterations
-    assert json.loads((tmp_path / "a" / "state.json").read_text()) == json.loads(
-        (tmp_path / "b" / "state.json").read_text()
+    assert json.loads((tmp_path / "a" / "checkpoint.json").read_text()) == json.loads(
+        (tmp_path / "b" / "checkpoint.json").read_text()
     )
 
 
@@ -211,7 +211,7 @@ def run_with_nested(
     directory: Path, *nested: np.ndarray, decoder: ToyDecoder, options: LoopOptions = OPTIONS, stop=None
 ):
     bleu = BatchBleu([decoder.references])
-    return tune(decoder, bleu, START, TuningState(directory, {"a": "1"}), options, stop, nested)
+    return tune(decoder, bleu, START, TuningCheckpoint(directory, {"a": "1"}), options, stop, nested)
 
 
 def test_a_nested_model_that_is_behind_changes_nothing(tmp_path, all_decoded):
@@ -304,7 +304,9 @@ def test_stops_before_the_time_limit_and_goes_on(tmp_path):
         decoder = ToyDecoder()
         bleu = BatchBleu([decoder.references])
         try:
-            return tune(decoder, bleu, START, TuningState(tmp_path / "limited", {"a": "1"}), OPTIONS, Stop(seconds))
+            return tune(
+                decoder, bleu, START, TuningCheckpoint(tmp_path / "limited", {"a": "1"}), OPTIONS, Stop(seconds)
+            )
         except SystemExit as stopped:
             assert decoder.decoded == 1
             return stopped.code
@@ -338,20 +340,20 @@ def test_a_constant_feature_is_named_and_keeps_its_weight(tmp_path, capsys):
 def test_all_features_constant_is_refused(tmp_path):
     with pytest.raises(InputError, match="every feature is constant on every n-best list"):
         run(tmp_path, decoder=ToyDecoder(constant=(0, 1, 2)))
-    assert not (tmp_path / "state.json").exists()
+    assert not (tmp_path / "checkpoint.json").exists()
 
 
 def test_no_common_word_is_refused(tmp_path):
     decoder = ToyDecoder()
     bleu = BatchBleu([["z z z z"] * len(decoder.references)])
     with pytest.raises(InputError, match="shares a 1-gram with its reference, so BLEU is 0"):
-        tune(decoder, bleu, START, TuningState(tmp_path, {}), OPTIONS)
+        tune(decoder, bleu, START, TuningCheckpoint(tmp_path, {}), OPTIONS)
 
 
 def test_several_references(tmp_path):
     decoder = ToyDecoder()
     bleu = BatchBleu([["z"] * len(decoder.references), decoder.references])
-    assert tune(decoder, bleu, START, TuningState(tmp_path, {}), OPTIONS).bleu > 20
+    assert tune(decoder, bleu, START, TuningCheckpoint(tmp_path, {}), OPTIONS).bleu > 20
 
 
 # The pool
@@ -375,14 +377,14 @@ def test_candidates_with_other_statistics_are_distinct():
     assert len(NbestPool(1, 1).add(candidate_batch([np.array([[1.0], [1.0]])], statistics)).sentences) == 2
 
 
-# The state
+# The checkpoint
 
 
 def test_a_second_process_waits_for_the_first(tmp_path, capsys):
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as an orphan of a killed Snakemake holds it
         opened = threading.Event()
-        waiting = threading.Thread(target=lambda: TuningState(tmp_path, {}) and opened.set())
+        waiting = threading.Thread(target=lambda: TuningCheckpoint(tmp_path, {}) and opened.set())
         waiting.start()
         assert not opened.wait(0.3)
     assert opened.wait(10)
@@ -395,28 +397,28 @@ def test_a_file_system_without_locks(tmp_path, capsys, monkeypatch):
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    TuningState(tmp_path, {})
+    TuningCheckpoint(tmp_path, {})
     assert "cannot be locked (Function not implemented); make sure" in capsys.readouterr().err
 
 
 def test_other_settings_are_refused_by_name(tmp_path):
     run(tmp_path)
     with pytest.raises(InputError, match=r"changed: --seed \(was not there, is 2\), new .*; .* remove"):
-        TuningState(tmp_path, {"a": "1", "--seed": "2", "new": "x"})
+        TuningCheckpoint(tmp_path, {"a": "1", "--seed": "2", "new": "x"})
 
 
 def test_settings_that_are_gone_are_named(tmp_path):
     run(tmp_path)
     with pytest.raises(InputError, match=r"changed: a \(was 1, is not there\);"):
-        TuningState(tmp_path, {})
+        TuningCheckpoint(tmp_path, {})
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "other"}'])
 def test_a_damaged_state_is_refused(tmp_path, content):
     run(tmp_path)
-    (tmp_path / "state.json").write_text(content)
-    with pytest.raises(InputError, match=r"state\.json"):
-        TuningState(tmp_path, {"a": "1"})
+    (tmp_path / "checkpoint.json").write_text(content)
+    with pytest.raises(InputError, match=r"checkpoint\.json"):
+        TuningCheckpoint(tmp_path, {"a": "1"})
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 half a file"])

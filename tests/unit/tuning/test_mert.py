@@ -33,8 +33,8 @@ def model(tmp_path_factory) -> Path:
 def command(model: Path, out: Path, **changed) -> list[str]:
     options = {"ini": model / "moses.ini", "source": model / "dev.en", "reference": model / "dev.fr",
                "output-ini": out / "tuned" / "moses.ini", "output-history": out / "tuned" / "history.json",
-               "state-dir": out / "state", "seed": 1, "nbest": 20, "max-iterations": 6, "pop-limit": 50, "stack": 50,
-               "restarts": 4}  # fmt: skip
+               "checkpoint-dir": out / "checkpoint", "seed": 1, "nbest": 20, "max-iterations": 6,
+               "pop-limit": 50, "stack": 50, "restarts": 4}  # fmt: skip
     options |= {name.replace("_", "-"): value for name, value in changed.items()}
     return ["tuning", "mert", *(f"--{name}={value}" for name, value in options.items() if value is not None)]
 
@@ -71,7 +71,7 @@ def test_same_command_same_bytes_whatever_the_threads(model, tmp_path):
 
 @pytest.mark.parametrize("optimiser", ["mira", "pro"])
 def test_other_optimisers(model, tmp_path, optimiser):
-    """Their results do not depend on the threads, but on the seed; an interrupted run goes on."""
+    """Their results do not depend on the threads, but on the seed; an interrupted run resumes."""
     changed = {"optimiser": optimiser, "max_iterations": 4}
     assert main(command(model, tmp_path / "a", **changed)) == 0
     history = json.loads((tmp_path / "a" / "tuned" / "history.json").read_text())
@@ -87,7 +87,7 @@ def test_kill_and_the_same_command_again(model, tmp_path):
     assert main(command(model, tmp_path / "a")) == 0
     arguments = [sys.executable, "-m", "rnnsmt", *command(model, tmp_path / "b")]
     process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
-    state = tmp_path / "b" / "state" / "state.json"
+    state = tmp_path / "b" / "checkpoint" / "checkpoint.json"
     until = time.monotonic() + 120
     while process.poll() is None and not state.exists() and time.monotonic() < until:
         time.sleep(0.002)
@@ -99,11 +99,11 @@ def test_kill_and_the_same_command_again(model, tmp_path):
 
 def of_both(model: Path, out: Path, **changed) -> list[str]:
     """The command with the runs of seeds 1 and 2."""
-    separate = ("--seed", "--output-ini", "--output-history", "--state-dir")
+    separate = ("--seed", "--output-ini", "--output-history", "--checkpoint-dir")
     kept = [text for text in command(model, out, **changed) if not text.startswith(separate)]
     directories = [out / "one", out / "two"]
     return [
-        *kept, "--seed", "1", "2", "--state-dir", *(str(directory / "state") for directory in directories),
+        *kept, "--seed", "1", "2", "--checkpoint-dir", *(str(directory / "checkpoint") for directory in directories),
         "--output-ini", *(str(directory / "tuned" / "moses.ini") for directory in directories),
         "--output-history", *(str(directory / "tuned" / "history.json") for directory in directories),
     ]  # fmt: skip
@@ -141,14 +141,14 @@ def test_runs_of_several_models_end_as_each_alone(model, tmp_path, monkeypatch, 
         out = tmp_path / f"alone{seed}"
         assert main(command(model, out, ini=directory / "moses.ini", model_dir=directory, seed=seed)) == 0
         alone.append(outputs(out)[1])
-    separate = ("--ini", "--seed", "--output-ini", "--output-history", "--state-dir")
+    separate = ("--ini", "--seed", "--output-ini", "--output-history", "--checkpoint-dir")
     kept = [text for text in command(model, tmp_path) if not text.startswith(separate)]
     runs = [tmp_path / name for name in ("one", "two", "three")]
     loaded = []
     load = search.load_model
     monkeypatch.setattr(search, "load_model", lambda *args: loaded.append(1) or load(*args))
     together = [
-        *kept, "--seed", "1", "2", "3", "--state-dir", *(str(run / "state") for run in runs),
+        *kept, "--seed", "1", "2", "3", "--checkpoint-dir", *(str(run / "checkpoint") for run in runs),
         "--ini", *(str(directory / "moses.ini") for directory in directories), "--model-dir", *map(str, directories),
         "--output-ini", *(str(run / "tuned" / "moses.ini") for run in runs),
         "--output-history", *(str(run / "tuned" / "history.json") for run in runs),
@@ -179,11 +179,11 @@ def test_several_runs_stop_before_the_time_limit_and_go_on(model, tmp_path, alon
 
 def test_an_interrupted_run_refuses_before_a_finished_one_starts_over(model, tmp_path, capsys):
     assert main(of_both(model, tmp_path)) == 0
-    (tmp_path / "two" / "state" / "finished.json").unlink()  # as if it had been interrupted
-    before = [path.read_bytes() for path in sorted((tmp_path / "one" / "state").iterdir())]
+    (tmp_path / "two" / "checkpoint" / "finished.json").unlink()  # as if it had been interrupted
+    before = [path.read_bytes() for path in sorted((tmp_path / "one" / "checkpoint").iterdir())]
     assert main(of_both(model, tmp_path, restarts=2)) == 2
     assert "--restarts (was 4, is 2)" in capsys.readouterr().err
-    assert [path.read_bytes() for path in sorted((tmp_path / "one" / "state").iterdir())] == before
+    assert [path.read_bytes() for path in sorted((tmp_path / "one" / "checkpoint").iterdir())] == before
 
 
 # Nested models
@@ -289,7 +289,7 @@ def test_goes_on_whatever_the_paths_are_called(model, tmp_path, monkeypatch):
     """Another spelling of the same files is no other run; another number of iterations extends it."""
     assert main(command(model, tmp_path / "whole")) == 0
     assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
-    (tmp_path / "b" / "state" / "finished.json").unlink()  # as if it had been interrupted
+    (tmp_path / "b" / "checkpoint" / "finished.json").unlink()  # as if it had been interrupted
     monkeypatch.chdir(model)
     here = {"ini": "moses.ini", "source": "../" + model.name + "/dev.en", "reference": "dev.fr"}
     assert main(command(model, tmp_path / "b", **here)) == 0
@@ -340,9 +340,9 @@ def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, s
         path.unlink()
     (tmp_path / "tuned").rmdir()
     changed = {"max_iterations": 1, **changed}
-    (tmp_path / "state" / "finished.json").rename(tmp_path / "finished")  # as if it had been interrupted
+    (tmp_path / "checkpoint" / "finished.json").rename(tmp_path / "finished")  # as if it had been interrupted
     refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed: {said} (was ", "to start over")
-    (tmp_path / "finished").rename(tmp_path / "state" / "finished.json")
+    (tmp_path / "finished").rename(tmp_path / "checkpoint" / "finished.json")
     assert main(command(model, tmp_path, **changed)) == 0
     assert "the finished run in this directory had different settings; starting again" in capsys.readouterr().err
 
@@ -356,7 +356,7 @@ def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
     ini.write_text(INI)
     assert main(command(model, tmp_path, source=source, ini=ini)) == 0
     (tmp_path / "tuned").rename(tmp_path / "before")
-    (tmp_path / "state" / "finished.json").unlink()
+    (tmp_path / "checkpoint" / "finished.json").unlink()
     source.write_text(source.read_text().replace("s1", "s2"))
     ini.write_text(INI.replace("LM0= 0.5", "LM0= 0.4"))
     refused(command(model, tmp_path, source=source, ini=ini), tmp_path, capsys, "changed: --ini, --source;")
@@ -382,7 +382,7 @@ def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
     [
         (["--seed", "1", "2"], "as many of each as there are runs"),
         (["--seed", "1", "-1"], "--seed -1: must be at least 0"),
-        (["--state-dir", "state", "x/../state"], "--state-dir x/../state: used twice"),
+        (["--checkpoint-dir", "checkpoint", "x/../checkpoint"], "--checkpoint-dir x/../checkpoint: used twice"),
         (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: used twice"),
     ],
 )

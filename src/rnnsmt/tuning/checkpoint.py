@@ -1,6 +1,6 @@
 """Checkpoints of a tuning run: fingerprint of its inputs, its iterations, and the n-best lists that they added.
 
-A checkpoint directory holds ``state.json``, which is replaced atomically after every iteration, and one
+A checkpoint directory holds ``checkpoint.json``, which is replaced atomically after every iteration, and one
 ``nbest-NNN.npz`` per iteration, which is written before it. A run that is interrupted at any time resumes after the
 last complete iteration.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path, checksum_of, open_binary, read_json, write_json
-from rnnsmt.base.resuming import StateDirectory
+from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.nbest_pool import CandidateBatch
@@ -23,31 +23,31 @@ from rnnsmt.tuning.nbest_pool import CandidateBatch
 FORMAT = "rnnsmt-mert-1"
 
 
-class TuningState:
+class TuningCheckpoint:
     """Checkpoint directory of one run."""
 
     def __init__(self, directory: str | Path, fingerprint: Mapping[str, str]) -> None:
         """Open or create a checkpoint directory, and lock it.
 
         Raises:
-            InputError: the directory holds the state of another run, or the state is damaged.
+            InputError: the directory holds the checkpoint of another run, or the checkpoint is damaged.
         """
-        self._state = StateDirectory(directory, fingerprint)
-        self.directory = self._state.path
+        self._checkpoint = CheckpointDirectory(directory, fingerprint)
+        self.directory = self._checkpoint.path
         self.iterations: list[dict[str, Any]] = []
         self.comparisons: list[dict[str, Any]] = []
         """Other decodings: ``weights`` and their ``dev_bleu``."""
-        self.path = self.directory / "state.json"
-        self._state.lock()
-        self._state.clear_finished("state.json", "nbest-*.npz")
+        self.path = self.directory / "checkpoint.json"
+        self._checkpoint.lock()
+        self._checkpoint.clear_finished("checkpoint.json", "nbest-*.npz")
         if self.path.exists():
             self._read()
 
     def _read(self) -> None:
-        """Read and check ``state.json``."""
+        """Read and check ``checkpoint.json``."""
         saved = read_json(self.path)
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-            raise InputError(f"{self.path}: not a checkpoint of this version of MERT; {self._state.remedy}")
+            raise InputError(f"{self.path}: not a checkpoint of this version of MERT; {self._checkpoint.remedy}")
         before = saved.get("fingerprint")
         iterations, comparisons = saved.get("iterations"), saved.get("comparisons", [])
         if (
@@ -55,11 +55,11 @@ class TuningState:
             or not (isinstance(iterations, list) and all(_whole(one, ITERATION) for one in iterations))
             or not (isinstance(comparisons, list) and all(_whole(one, COMPARISON) for one in comparisons))
         ):
-            raise InputError(f"{self.path}: damaged; {self._state.remedy}")
-        # states of earlier versions have no checksum
+            raise InputError(f"{self.path}: damaged; {self._checkpoint.remedy}")
+        # checkpoints of earlier versions have no checksum
         if "checksum" in saved and saved["checksum"] != checksum_of(saved):
-            raise InputError(f"{self.path}: is damaged: its checksum is wrong; {self._state.remedy}")
-        self._state.check(before)
+            raise InputError(f"{self.path}: is damaged: its checksum is wrong; {self._checkpoint.remedy}")
+        self._checkpoint.check(before)
         self.iterations = iterations
         self.comparisons = comparisons
 
@@ -77,18 +77,18 @@ class TuningState:
         self._write()
 
     def _write(self) -> None:
-        """Write ``state.json`` atomically."""
+        """Write ``checkpoint.json`` atomically."""
         saved = {
             "format": FORMAT,
-            "fingerprint": self._state.fingerprint,
+            "fingerprint": self._checkpoint.fingerprint,
             "iterations": self.iterations,
             "comparisons": self.comparisons,
         }
         write_json(self.path, saved | {"checksum": checksum_of(saved)})
 
     def finish(self) -> None:
-        """Mark the run as finished: its outputs are written, so that other settings may replace this state."""
-        self._state.finish()
+        """Mark the run as finished: its outputs are written, so that other settings may replace this checkpoint."""
+        self._checkpoint.finish()
 
     def batches(self, iterations: int) -> list[CandidateBatch]:
         """Return the candidates that the first iterations added.
@@ -103,7 +103,7 @@ class TuningState:
                 with np.load(path) as arrays:
                     found.append(CandidateBatch(arrays["features"], arrays["statistics"], arrays["sentences"]))
             except (OSError, KeyError, *DAMAGED_ARRAY) as error:
-                raise InputError(f"{path}: damaged ({error}); {self._state.remedy}") from None
+                raise InputError(f"{path}: damaged ({error}); {self._checkpoint.remedy}") from None
         return found
 
     def _batch_path(self, number: int) -> Path:
