@@ -14,7 +14,7 @@ import yaml
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, read_lines
 from rnnsmt.base.rendering import write_page
-from rnnsmt.evaluation.render import dot_plot, highest, verdict
+from rnnsmt.evaluation.render import EFFECTS, dot_plot, effects, highest
 from rnnsmt.plan.features import REGISTRY
 
 TEMPLATE = "report.html.j2"
@@ -97,7 +97,7 @@ def heading(config: Mapping[str, Any], made: float) -> tuple[str, str]:
 
 
 def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what came out on every test set: the system with the highest BLEU, the contrasts, and a plot of all runs.
+    """Return the summary of every test set: the system with the highest BLEU, the contrasts, and a plot of all runs.
 
     Dev sets are left out, because the weights were tuned on them, unless there are no others.
 
@@ -113,7 +113,7 @@ def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[di
         {
             "name": name,
             "highest": highest(rows),
-            "verdict": verdict([one for one in content.get("contrasts", []) if one["test_set"] == name]),
+            "effects": effects([one for one in content.get("contrasts", []) if one["test_set"] == name]),
             "plot": dot_plot(name, [(row["label"], row["bleu_runs"]) for row in rows])
             if find_spec("matplotlib")
             else "",
@@ -267,6 +267,7 @@ def write_report(
         title=title,
         corpora=corpora,
         summary=summary_of(scores, origins["config"]),
+        effects_heading=EFFECTS,
         table=table_of(scores),
         provenance=provenance_of(origins),
         software=origins["software"],

@@ -163,8 +163,8 @@ def _tested(rows: Sequence[Row]) -> int:
     return len({(system, contrast.reference) for system, contrast in pairs if contrast.p_strict is not None})
 
 
-def verdict(contrasts: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence with the features that change BLEU of one test set, and upper bounds for the others.
+def effects(contrasts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the features that increase and decrease BLEU of one test set, and upper bounds for the others.
 
     Args:
         contrasts: differences on the test set, as those of ``contrast_records``.
@@ -172,12 +172,21 @@ def verdict(contrasts: Sequence[Mapping[str, Any]]) -> str:
     known = [contrast for contrast in contrasts if contrast["p_strict"] is not None]
     significant = [contrast for contrast in known if contrast["p_strict"] < LEVEL]
     sides = (
-        ("better", [contrast for contrast in significant if contrast["difference"] > 0]),
-        ("worse", [contrast for contrast in significant if contrast["difference"] < 0]),
+        ("higher BLEU", [contrast for contrast in significant if contrast["difference"] > 0]),
+        ("lower BLEU", [contrast for contrast in significant if contrast["difference"] < 0]),
         ("not detected", [contrast for contrast in known if contrast["p_strict"] >= LEVEL]),
     )
-    parts = [f"{effect}: " + ", ".join(map(contrast_words, found)) for effect, found in sides if found]
-    return f"In words (p strict below {LEVEL} or not; 95 % intervals): {'; '.join(parts)}." if parts else ""
+    return [f"{effect}: " + ", ".join(map(contrast_words, found)) for effect, found in sides if found]
+
+
+EFFECTS = f"Effects (p strict below {LEVEL}; 95 % intervals in brackets)"
+"""Heading of ``effects``."""
+
+
+def verdict(contrasts: Sequence[Mapping[str, Any]]) -> str:
+    """Return ``effects`` as one sentence; an empty string if no difference was tested."""
+    found = effects(contrasts)
+    return f"{EFFECTS}: {'; '.join(found)}." if found else ""
 
 
 def contrast_words(contrast: Mapping[str, Any]) -> str:
@@ -383,7 +392,7 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: s
     for name, rows in test_sets(table).items():
         parts += [f"## {name}: {size(rows)}", "", *markdown_table(_columns(SCORES, rows)), ""]
         if (added := contrasts(rows)) is not None:
-            parts += [f"### What each feature adds on {name}", "", *markdown_table(added), ""]
+            parts += [f"### Effect of each feature on {name}", "", *markdown_table(added), ""]
         if sentence := verdict(contrast_records(rows)):
             parts += [*_paragraph(sentence), ""]
         if (others := other_metrics(rows)) is not None:

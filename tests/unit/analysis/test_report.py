@@ -10,7 +10,7 @@ import pytest
 
 from rnnsmt.analysis.report import Cost, costs, heading, picture_of, provenance_of
 from rnnsmt.cli import main
-from rnnsmt.evaluation.render import highest, verdict
+from rnnsmt.evaluation.render import effects, highest, verdict
 
 ROW = {
     "label": "Baseline", "system": "baseline", "test_set": "test", "bleu": 20.5, "bleu_sd": 0.25, "segments": 1000,
@@ -199,13 +199,20 @@ def test_what_came_out_stands_first_in_words(directory):
     assert write(directory, "--figures", f"{directory}/mert.svg") == 0
     page = (directory / "page.html").read_text()
     said = [" ".join(unescape(text).split()) for text in re.findall(r'<p class="said">(.*?)</p>', page, re.S)]
-    start = "In words (p strict below 0.05 or not; 95 % intervals): better: RNN added to Baseline (+0.25 to +0.75)"
+    heading = "Effects (p strict below 0.05; 95 % intervals in brackets):"
     assert said == [
-        "<strong>test</strong>: Highest BLEU: RNN, 21.00 ± 0.00 (difference to Baseline: +0.25 to +0.75). "
-        f"{start}; not detected: RNN added to CSLM (less than 1.12).",
-        f"<strong>other</strong>: Highest BLEU: Baseline, 20.50 ± 0.35. {start}.",
+        f"<strong>test</strong>: Highest BLEU: RNN, 21.00 ± 0.00 (difference to Baseline: +0.25 to +0.75). {heading}",
+        f"<strong>other</strong>: Highest BLEU: Baseline, 20.50 ± 0.35. {heading}",
     ]
-    assert verdict(contrasts[:2]) in said[0]
+    found, other_found = (
+        re.findall("<li>(.*?)</li>", text) for text in re.findall('<ul class="said">(.*?)</ul>', page)
+    )
+    assert found == effects(contrasts[:2])
+    assert found == [
+        "higher BLEU: RNN added to Baseline (+0.25 to +0.75)", "not detected: RNN added to CSLM (less than 1.12)",
+    ]  # fmt: skip
+    assert other_found == found[:1]
+    assert verdict(contrasts[:2]) == f"{heading} {'; '.join(found)}."
     places = [
         page.index(part) for part in (said[0][:20], "<svg", 'id="pictures"', "<img", 'id="table1"', 'id="features"')
     ]
@@ -243,10 +250,10 @@ def test_one_run_speaks_of_no_noise_between_runs(directory):
     (directory / "t.json").write_text(json.dumps({"rows": [ROW | single, RNN | single], "contrasts": [contrast]}))
     assert write(directory) == 0
     text = read(directory).text
-    assert "difference to the baseline. dev is the text" in text
-    assert "one tuning run, so nothing here says how much another run would differ" in text
-    assert "Every system was tuned once, so that no difference can be told from the variation between" in text
-    assert "In words" not in text
+    assert "difference to the baseline. The weights were tuned on dev." in text
+    assert "one tuning run (the variation between runs is unknown)" in text
+    assert "Every system was tuned once; differences cannot be tested against the variation between tuning runs" in text
+    assert "Effects (" not in text
     for word in ("±", "p strict", "newstest", "95 %", "detectable", "Pictures"):
         assert word not in text
 

@@ -56,7 +56,7 @@ def test_one_run_speaks_of_no_noise_between_runs(tmp_path):
     for text in texts.values():
         assert "Figures are of one tuning run of each system." in text
         assert "p and p boot contain the noise of sentences only" in text
-        for word in ("±", "95 %:", "Detectable", "p strict:", "In words", "have p strict below"):
+        for word in ("±", "95 %:", "Detectable", "p strict:", "Effects (", "have p strict below"):
             assert word not in text
     (headings, *_), *_ = tables((tmp_path / "out/table1.md").read_text())[1:]
     assert headings == ["System", "BLEU", "Δ baseline"]
@@ -168,7 +168,7 @@ def test_html_links_to_the_provenance_only(outputs):
     page.feed(text)
     assert page.links == ["provenance.json"]
     assert text.count('<tr class="paper">') == 4 * 5
-    assert text.count("What each feature adds") == 2
+    assert text.count("Effect of each feature") == 2
 
 
 def test_plots_take_the_page_s_colours(outputs):
@@ -187,7 +187,7 @@ def test_a_sentence_says_what_was_detected_and_how_much_was_missed(outputs):
     labels = {"cslm": "CSLM", "rnn": "RNN", "wp": "WP", "baseline": "Baseline"}
     for name in ("dev", "test"):
         page = re.sub(r"\s+", " ", (outputs / "table1.md").read_text())
-        text = page.split(f"What each feature adds on {name}")[1].split("In words")[1].split("###")[0]
+        text = page.split(f"Effect of each feature on {name}")[1].split("Effects (p strict")[1].split("###")[0]
         for row in (row for row in rows if row["test_set"] == name):
             added_to = " + ".join(labels[part] for part in row["without"].split("_"))
             said = f"{labels[row['feature']]} added to {added_to} ("
