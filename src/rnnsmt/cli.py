@@ -1,6 +1,6 @@
 """The ``rnnsmt`` command: ``rnnsmt PACKAGE COMMAND --option ...``.
 
-Only the commands of the requested package are imported, so that a process starts quickly.
+Only the commands of the requested package are imported, so a process starts quickly.
 
 Exit status: 0 success; 1 a bug, with its traceback; 2 invalid input or options, with one sentence on stderr; 3 `rnnsmt
 corpus check` found problems; 75 stopped before the end with a checkpoint saved, run again to resume; 128 + n ended by

@@ -2,7 +2,7 @@
 
 A pass over the corpus counts, then estimates. Counting iterates over blocks of sentences, which are the same for any
 number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.base.kernels.numbers``),
-and sums of fractions are stored per block, so that parameters are bit-identical for any number of threads and parts.
+and sums of fractions are stored per block, so parameters are bit-identical for any number of threads and parts.
 """
 
 from collections.abc import Callable
@@ -147,7 +147,7 @@ class Direction(Sentences):
     def statistics(self) -> Statistics:
         """Return the statistics of the whole corpus."""
         letters = np.array([len(word) for word in self.given.vocabulary])
-        # both lengths in one integer, so that np.unique counts distinct pairs
+        # both lengths in one integer, so np.unique counts distinct pairs
         sizes = self.generated.lengths * (MAX_POSITION + 1) + self.given.lengths
         distinct, times = np.unique(sizes, return_counts=True)
         lengths = np.stack(np.divmod(distinct, MAX_POSITION + 1), 1)

@@ -175,11 +175,11 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
             posterior[j, i] *= scale[j]
             alpha[j, i] *= scale[j]
         alpha[j, length] *= scale[j]
-    # Backward pass, scaled by the factors of the forward pass, so that posterior = forward mass * beta needs no
+    # Backward pass, scaled by the factors of the forward pass, so posterior = forward mass * beta needs no
     # division
     beta[words - 1, :] = 1.0
     moves[:, :] = 0.0
-    # transposed, so that the inner loop over ``last`` below reads consecutive elements
+    # transposed, so the inner loop over ``last`` below reads consecutive elements
     turned = step.T.copy()
     ahead = np.empty(length)
     for j in range(words - 1, 0, -1):

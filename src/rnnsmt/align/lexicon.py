@@ -1,6 +1,6 @@
 """The word pairs that occur together in at least one sentence pair, as compressed sparse rows, and their probabilities.
 
-The aligners store one parameter per pair, so that memory grows with the number of distinct pairs, and not with the
+The aligners store one parameter per pair, so memory grows with the number of distinct pairs, and not with the
 product of the vocabulary sizes or with the number of sentence positions.
 """
 
@@ -160,7 +160,7 @@ def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengt
     """
     sentence_starts, sentences, ids, offsets, given_frequencies, generated_frequencies = occurrences
     # sparse set of the partners of the current e, by generated word: row[f] == e marks that f is a partner, so that
-    # nothing is cleared between words; together[f]: number of common sentences; last[f]: the last of them, so that a
+    # nothing is cleared between words; together[f]: number of common sentences; last[f]: the last of them, so a
     # sentence with several occurrences of e or f counts once
     row = np.full(len(generated_frequencies), -1, np.int32)
     together, last = np.empty(len(row), np.int32), np.empty(len(row), np.int32)

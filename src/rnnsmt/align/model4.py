@@ -2,7 +2,7 @@
 
 The models are trained in sequence, each initialised from the one before: Model 1 (five iterations), the HMM (five),
 Model 3 (three) and Model 4 (three). The first iteration of Models 3 and 4 collects its counts from alignments of the
-model before, so that six passes over the corpus follow those of the HMM (``PASSES``). In each pass, hill climbing
+model before, so six passes over the corpus follow those of the HMM (``PASSES``). In each pass, hill climbing
 starts from the Viterbi path of the HMM with the current lexical probabilities, and ends at an alignment without a more
 probable neighbour (one word linked elsewhere, or the links of two words swapped). Fractional counts are collected over
 this alignment and its neighbours. The first of the six passes aligns with the HMM itself, without hill climbing, and
@@ -190,7 +190,7 @@ def placement(links, pair, head_counts, inner_counts, add):
     width = head.shape[2] // 2
     # distances between positions: -(J - 1) .. J - 1 for first words, 1 .. J - 1 inside a cept
     uniform_head, uniform_inner = SMOOTHING / (2 * words - 1), SMOOTHING / max(words - 1, 1)
-    # linked lists of the words of each cept, from right to left, so that each list is ascending
+    # linked lists of the words of each cept, from right to left, so each list is ascending
     first[: length + 1] = -1
     for j in range(words - 1, -1, -1):
         following[j] = first[links[j]]
@@ -443,7 +443,7 @@ def null_score(nulls, words, p_null, log_factorials):
     """Return the log-probability that NULL generates ``nulls`` of ``words`` words.
 
     It is log of C(J - nulls, nulls) p_null^nulls (1 - p_null)^(J - 2 nulls). More than half of the words are
-    impossible: the penalty grows with the excess, so that hill climbing reduces it.
+    impossible: the penalty grows with the excess, so hill climbing reduces it.
     """
     if 2 * nulls > words:
         return NEVER * (2 * nulls - words)

@@ -1,6 +1,6 @@
 """Alignments in Pharaoh format: one sentence pair per line, links ``i-j`` (source-target positions, from 0).
 
-In memory, the links of many sentence pairs are three flat arrays, so that kernels can process them.
+In memory, the links of many sentence pairs are three flat arrays, so kernels can process them.
 """
 
 import re

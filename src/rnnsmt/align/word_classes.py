@@ -95,7 +95,7 @@ def exchange_words(  # noqa: PLR0912
             bigrams[assignment[w], assignment[f_words[k]]] += f_counts[k]
             size[assignment[w]] += f_counts[k]
     # counts of the current word with its successors and predecessors, by class; the non-zero classes are listed in
-    # used_*, so that the gain of a class costs time proportional to them, and clearing too
+    # used_*, so the gain of a class costs time proportional to them, and clearing too
     after, before = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
     used_after, used_before = np.empty(classes, np.int64), np.empty(classes, np.int64)
     for _ in range(passes):

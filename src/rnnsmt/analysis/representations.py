@@ -76,7 +76,7 @@ def word_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int) -> Vec
 def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed: int) -> Vectors:
     """Return the vectors c of distinct source phrases of ``LEAST_WORDS`` words or more without UNK, drawn at random.
 
-    The pairs of a source phrase follow each other in the table; the first stands for it, so that a phrase with many
+    The pairs of a source phrase follow each other in the table; the first stands for it, so a phrase with many
     targets is not drawn more often.
     """
     import torch

@@ -465,7 +465,7 @@ def count_lines(path: str | Path) -> int:
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Provide a temporary path next to ``path``; on success fsync and rename it, on an exception remove it.
 
-    The temporary name keeps the suffixes of ``path``, so that compression by suffix works. A missing parent directory
+    The temporary name keeps the suffixes of ``path``, so compression by suffix works. A missing parent directory
     is created. If ``path`` is a symbolic link, its target is replaced. Temporary files of ``path`` left on this machine
     by killed processes are removed.
 
@@ -505,7 +505,7 @@ def scratch_directory(output: str | Path) -> Iterator[Path]:
 
     It is created next to ``output``, or in the directory given by the environment variable ``RNNSMT_SCRATCH``, e.g. on
     a local disk; variables in its value are expanded on the machine of the stage (``RNNSMT_SCRATCH='$TMPDIR'``). Every
-    process has its own directory, so that two processes with the same output do not interfere. Directories left on this
+    process has its own directory, so two processes with the same output do not interfere. Directories left on this
     machine by killed processes are removed.
 
     Raises:
@@ -627,7 +627,7 @@ def _alive(process: int) -> bool:
 def atomic_binary(path: str | Path) -> Iterator[BinaryIO]:
     """Write a binary file atomically, compressed according to the suffix of ``path``.
 
-    Compressed files contain neither name nor time, so that equal contents give equal bytes.
+    Compressed files contain neither name nor time, so equal contents give equal bytes.
     """
     with atomic_path(path) as temporary:
         suffix = Path(path).suffix

@@ -121,7 +121,7 @@ def signal_again(lost: "sys.UnraisableHookArgs") -> None:
 def open_closed_streams() -> None:
     """Reopen closed file descriptors 0 to 2 on /dev/null.
 
-    Libraries print to these descriptors, so that no output file may get one of them. A closed standard output is opened
+    Libraries print to these descriptors, so no output file may get one of them. A closed standard output is opened
     for reading: what a command writes to it fails instead of being lost.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:

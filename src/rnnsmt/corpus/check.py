@@ -231,7 +231,7 @@ class _Set:
 class NgramOverlap:
     """Share of the n-grams of sentences, n = 1 to 4, that occur in a training text.
 
-    The sentences are added first, so that the training text can be a stream.
+    The sentences are added first, so the training text can be a stream.
     """
 
     def __init__(self) -> None:

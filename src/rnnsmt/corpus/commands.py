@@ -582,7 +582,7 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.corpus.check import SAMPLE_LINES, unknown_words_warning
     from rnnsmt.corpus.tokenizer import Truecaser
 
-    model = Truecaser(args.model)  # read here, so that a bad model ends the stage before any work
+    model = Truecaser(args.model)  # read here, so a bad model ends the stage before any work
     if Path(args.input).is_file():  # a pipe can be read only once
         sample = islice(read_lines(args.input), SAMPLE_LINES)
         if warning := unknown_words_warning(args.input, sample, model.best, args.model):

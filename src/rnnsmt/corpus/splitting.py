@@ -3,7 +3,7 @@
 The index of similar sentences also finds test sentences and their near-duplicates in training text. Two sentences are
 equal if their normalised words are: compatibility forms are composed (NFKC), letters are lower case, every digit is a
 0, and punctuation is left out. Their similarity is the Jaccard index of their sets of word trigrams, |A & B| / |A | B|,
-with markers at both ends, so that a sentence of n words has n trigrams. It is exact: an index of the trigrams of one
+with markers at both ends, so a sentence of n words has n trigrams. It is exact: an index of the trigrams of one
 set of sentences is queried with every sentence of the other.
 
 The three texts have no sentence in common, on either side. Dev and test pairs are drawn at random from those whose

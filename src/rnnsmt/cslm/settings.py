@@ -6,7 +6,7 @@ size are not published: Adam at a constant rate, minibatches large enough for a 
 ``small``: a network for a CPU, where a softmax over all classes would take most of the time.
 
 * Softmax over 1,000 sampled classes and the words of the minibatch, and a smaller last layer.
-* Self-normalisation, so that the search does not need the sum over all classes either.
+* Self-normalisation, so the search does not need the sum over all classes either.
 * Initial weights by the number of inputs of a unit, and output biases equal to the log frequencies of the words, so
   that the first updates do not only learn unigrams.
 * Dropout, since there are few training n-grams; learning rate decaying to 0 over ``epochs``.

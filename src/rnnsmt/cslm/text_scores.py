@@ -153,7 +153,7 @@ def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]
 
     The probability of the class is the sum over all words of the LM outside the shortlist, including ``<unk>``. In the
     contexts of other words they are not replaced. Words of the shortlist that are unknown to the LM have the
-    probability of ``<unk>`` each, so that the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of
+    probability of ``<unk>`` each, so the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of
     a text are unknown words.
     """
     listed = _Shortlist(lm, shortlist)

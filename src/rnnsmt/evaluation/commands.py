@@ -529,9 +529,9 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     detokenised output), the tuned moses.ini with its weights and the files that it refers to,
     and the seed and the best iteration of tuning. It also lists the networks with their seeds and settings, the
     corpora, the configuration, and the versions of this package, of its stages and of the packages it depends on, the
-    commit of its checkout, if any, and the programs of Moses, if used.
+    commit of its checkout, if any, and Moses' programs, if used.
 
-    The output contains no times and no host names, so that the same files give the same output. Hashing takes about one
+    The output contains no times and no host names, so the same files give the same output. Hashing takes about one
     second per gigabyte; --hash-limit-mb excludes large files.
 
     Example, in the directory of a run of the embedded corpus:

@@ -26,7 +26,7 @@ difference with draws of what two equal systems give on another sample of senten
   variance of every draw is scaled by ``d / chi2_d``, d the degrees of freedom of the runs' variance (2 with two runs
   each), and p comes out larger.
 
-The same draws give the 95 % interval (the difference plus or minus their 95 % quantile, so that it excludes 0 where
+The same draws give the 95 % interval (the difference plus or minus their 95 % quantile, so it excludes 0 where
 p_strict is below 0.05) and the smallest difference that would be found with a power of 80 %.
 
 ``p_bootstrap``: the paired bootstrap of Koehn (2004) as sacreBLEU computes it (one tail of it), sentences drawn with

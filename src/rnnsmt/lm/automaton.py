@@ -3,7 +3,7 @@
 A state is an integer: the longest known context that can be extended or that has a back-off weight. One hash look-up of
 (state, word) gives the natural-log probability and the next state. If there is no entry, the state's back-off weight is
 added and the look-up is repeated for the next shorter context. Results are those of KenLM's query interface: the state
-after a word is KenLM's minimised state, so that states with equal futures compare equal (Heafield 2011, section 4.1).
+after a word is KenLM's minimised state, so states with equal futures compare equal (Heafield 2011, section 4.1).
 """
 
 from dataclasses import dataclass
@@ -372,7 +372,7 @@ def finish(rows, is_state, node_links, next_state, states, unigrams):
         states: ``STATE`` [nodes below the highest order], ``link`` filled.
         unigrams: ``UNIGRAM`` [words], ``next`` filled.
     """
-    # suffixes have smaller node numbers than the node, so that their states are known
+    # suffixes have smaller node numbers than the node, so their states are known
     for node in range(1, node_links.shape[0]):
         shorter = next_state[node_links[node]]
         next_state[node] = node if is_state[node] else shorter

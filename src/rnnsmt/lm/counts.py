@@ -8,7 +8,7 @@ The kernels sort and count packed integers: an n-gram of order k is the pair (nu
 (k - 1)-grams, its first word). Therefore, a 64-bit key suffices for any k, and sorting the keys sorts the n-grams in
 suffix order.
 
-The estimator reads its columns sequentially in slices, so that the same code processes a text that fits in memory (one
+The estimator reads its columns sequentially in slices, so the same code processes a text that fits in memory (one
 slice) and one that does not (many slices; each column is a plain binary file).
 """
 
@@ -92,7 +92,7 @@ class Column:
 class Workspace:
     """Factory of columns: in memory at first, in temporary files after ``use_disk``.
 
-    The files are unnamed, so that nothing remains on disk, even if the process is killed.
+    The files are unnamed, so nothing remains on disk, even if the process is killed.
 
     Args:
         memory: memory of the whole estimation, in bytes.
@@ -441,7 +441,7 @@ def collect(words, suffixes, low, high, shift, keys, contexts):
     written = 0
     for i in range(len(suffixes) - 1):
         suffix = suffixes[i + 1]
-        # words[i + 1] == 1: the second word is <s>, so that the n-gram spans two sentences
+        # words[i + 1] == 1: the second word is <s>, so the n-gram spans two sentences
         if suffix == NONE or suffix < low or suffix >= high or words[i + 1] == 1:
             continue
         keys[written] = (np.uint64(suffix - low) << np.uint64(shift)) | np.uint64(words[i])
@@ -460,7 +460,7 @@ def spread(words, suffixes, low, high, values, out):
         out: uint32 [n], updated at the selected positions.
     """
     used = 0
-    for i in range(len(suffixes) - 1):  # the conditions of ``collect``, so that the k-th value is of the k-th n-gram
+    for i in range(len(suffixes) - 1):  # the conditions of ``collect``, so the k-th value is of the k-th n-gram
         suffix = suffixes[i + 1]
         if suffix == NONE or suffix < low or suffix >= high or words[i + 1] == 1:
             continue

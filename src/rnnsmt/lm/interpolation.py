@@ -1,7 +1,7 @@
 """Static linear interpolation of n-gram LMs into one (Stolcke 2002, section 4; SRILM's ``-mix-lm``).
 
 The result contains the n-grams of all models, with ``p(w | h) = sum_i lambda_i p_i(w | h)``; back-off weights are
-recomputed, so that probabilities sum to one in every context. A model assigns probability 0 to words that it does not
+recomputed, so probabilities sum to one in every context. A model assigns probability 0 to words that it does not
 contain, and treats them as ``<unk>`` in a history; ``<unk>`` of the result stands for words that no model contains. If
 each model sums to one over its vocabulary with ``<unk>``, so does the result over the union of the vocabularies.
 """

@@ -2,7 +2,7 @@
 
 The format is that of Moses: sections in brackets; in ``[feature]`` one feature function per line
 (``KENLM name=LM0 path=...``), in ``[weight]`` one line per feature (``LM0= 0.5``). Paths are relative to the directory
-of the ini file, so that a model directory can be moved. Moses itself resolves them against the working directory, and
+of the ini file, so a model directory can be moved. Moses itself resolves them against the working directory, and
 is therefore started inside the model directory.
 """
 

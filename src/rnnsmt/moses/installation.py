@@ -402,7 +402,7 @@ def run(
         stdout: file for the standard output; None for the log.
         threads: number of threads of programs that use OpenMP.
         more_logs: files of the program that are appended to the log if it fails.
-        held: file descriptors of locks that the program inherits, so that they are held even if this process is killed.
+        held: file descriptors of locks that the program inherits, so they are held even if this process is killed.
         limit: time limit in seconds, after which the program is killed; None for no limit.
         environment: further variables of the environment.
 

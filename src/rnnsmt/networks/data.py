@@ -9,7 +9,7 @@ The ``prepare`` commands write directories of ids, which the trainings read, wit
 
 * ``SIDEwords.npy``: int32, the ids of all sequences one after the other, each ending in EOS.
 * ``SIDEoffsets.npy``: int64 [sequences + 1], where each sequence begins.
-* a JSON file: numbers, the fingerprint, and the SHA-256 of all this; written last, so that an interrupted directory
+* a JSON file: numbers, the fingerprint, and the SHA-256 of all this; written last, so an interrupted directory
   has none.
 * the vocabularies, and further files of the package.
 

@@ -167,7 +167,7 @@ class Checkpoint:
     """The file ``checkpoint.pt`` in a checkpoint directory: fingerprint and training state.
 
     Trainings draw from generators of their own, by seed and number of the update. The generators that Python, numpy and
-    torch share are not saved: nobody seeds them, so that the checkpoints of equal trainings would differ.
+    torch share are not saved: nobody seeds them, so the checkpoints of equal trainings would differ.
     """
 
     def __init__(self, directory: str | Path, fingerprint: Mapping[str, object]) -> None:

@@ -68,7 +68,7 @@ class ClassSampler:
         """
         if not self.number:
             return None
-        # hashed, so that the stream differs from that of dropout, whose seeds are derived from the same numbers
+        # hashed, so the stream differs from that of dropout, whose seeds are derived from the same numbers
         digest = hashlib.blake2b(f"classes {self.seed} {first}".encode(), digest_size=8).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
         more = torch.multinomial(self._drawn, self.number, replacement=True, generator=generator)
@@ -133,7 +133,7 @@ def _softmax_gradient(
     E = g.shape[1]
     if log_pi is not None:
         biases = biases - log_pi  # exp(unit) / pi
-    # the biases are two more columns, rounded to bfloat16 and the rounding error, so that they keep 16 significant bits
+    # the biases are two more columns, rounded to bfloat16 and the rounding error, so they keep 16 significant bits
     bias = mm.round(biases)
     matrix = torch.cat([mm.round(weights), bias[:, None], mm.round(biases - bias)[:, None]], 1)
     extended = torch.cat([mm.round(g), bias.new_ones(len(g), 2)], 1)
@@ -470,6 +470,6 @@ def reduced_log_sums(
                 x = widened(own[i])
                 if x >= least:
                     exact = dot(hidden[row], weights[i]) + bias[i]
-                    # the subtracted term has the form of ``bfloat16_exp_sum``, so that it cancels there
+                    # the subtracted term has the form of ``bfloat16_exp_sum``, so it cancels there
                     total += np.exp(np.float64(exact) - np.float64(top)) - power_of_2((x - top) * LOG2E)
         out[row] = np.float32(top + np.log(total))

@@ -411,7 +411,7 @@ class Sums:
 
     Attributes:
         updates, examples, words: counts.
-        measured: float64 [n_sums + 2], on the device, so that no update waits for it: the sums that come with the
+        measured: float64 [n_sums + 2], on the device, so no update waits for it: the sums that come with the
             gradients, the number of clipped updates, the sum of the gradient norms.
     """
 

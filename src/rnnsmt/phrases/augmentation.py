@@ -2,7 +2,7 @@
 
 Fill-up extends a phrase table and its reordering table with pairs of another phrase table (Bisazza et al. 2011). Pairs
 of the table are unchanged. Pairs that it does not contain are added with the scores of the other table. An additional
-last column distinguishes them, so that tuning determines a penalty for added pairs.
+last column distinguishes them, so tuning determines a penalty for added pairs.
 """
 
 import heapq

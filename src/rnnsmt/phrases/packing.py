@@ -43,7 +43,7 @@ class Packing:
             max_length: maximum number of words of a phrase.
         """
         width = (len(words) + 1).bit_length()
-        per_key = min(63 // width, max_length)  # 63 bits, so that no key is negative
+        per_key = min(63 // width, max_length)  # 63 bits, so no key is negative
         return cls(sorted([*words, END]), width, per_key, -(-max_length // per_key))
 
     @property

@@ -147,7 +147,7 @@ def hash_lexicon(words: NDArray[np.int64], given: NDArray[np.int64], probabiliti
         words, given: codes below 2^31, [n].
         probabilities: [n].
     """
-    # at most half of the slots are in use, so that probing is short
+    # at most half of the slots are in use, so probing is short
     slots = 1 << (2 * len(words)).bit_length()
     lexicon = Lexicon(np.full(slots, -1, np.int64), np.zeros(slots))
     _fill(lexicon, given << 32 | words, probabilities)
@@ -185,7 +185,7 @@ def _look_up(lexicon: Any, word: int, given: int) -> float:
 def lexical_weight(words: Any, n_words: int, given: Any, links: int, null: int, lexicon: Any, missing: Any) -> float:
     """Return the lexical weight lex(words | given, links) (Koehn, Och and Marcu 2003, section 4.4).
 
-    Missing entries count as 1, as in Moses. The weight is rounded to single precision, as in Moses, so that its sixth
+    Missing entries count as 1, as in Moses. The weight is rounded to single precision, as in Moses, so its sixth
     digit is the same, unless it would underflow in single precision.
 
     Args:
@@ -291,7 +291,7 @@ def score_pairs(
             best, best_inverse = choose_links(links, joint, begin, end)
             chosen[pair] = best
             counts[pair, 0], counts[pair, 1], counts[pair, 2] = target_total[begin], total, both
-            # single precision, as in Moses, so that the sixth digit is the same
+            # single precision, as in Moses, so the sixth digit is the same
             scores[pair, 0] = np.float32(both) / np.float32(target_total[begin])
             scores[pair, 1] = lexical_weight(
                 source, n_source, target, transpose_links(best_inverse), nulls[1], lexicons[0], missing

@@ -6,7 +6,7 @@ significance of a pair is -ln of the probability of C(s, t) or more common sente
 are 1, it is ln N, called alpha.
 
 To count them, the phrases of one side are nodes of a trie; node 0 is the empty phrase. A search descends the trie from
-each word of a sentence, so that every phrase of the sentence is found. Repetitions in a sentence count once.
+each word of a sentence, so every phrase of the sentence is found. Repetitions in a sentence count once.
 """
 
 import math

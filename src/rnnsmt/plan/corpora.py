@@ -148,7 +148,7 @@ def _suffixes(lang: str) -> list[str]:
 def _own_path(directory: str, *source: str) -> str:
     """Return a path for a downloaded file or an archive member in a directory of its own.
 
-    Different sources may have files of the same name, so that the directory name is a hash of the address (and of the
+    Different sources may have files of the same name, so the directory name is a hash of the address (and of the
     path inside the archive). The query part of an address is not included in the file name.
     """
     key = hashlib.sha256("\n".join(source).encode()).hexdigest()[:10]

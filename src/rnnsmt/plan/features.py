@@ -33,7 +33,7 @@ class SystemFeature:
         ini_settings: settings of the network's section of the configuration that its ini contains.
         search_settings: settings of ``search`` that concern networks in the search only. They are named after the
             CSLM, and limit all networks.
-        per_text: whether the feature adds entries to the tables for a given text, so that its tables exist only
+        per_text: whether the feature adds entries to the tables for a given text, so its tables exist only
             filtered, and its column follows from the entries.
         paper_place: place among the features of the paper's systems, from 1 on; 0 if it has none of them.
     """

@@ -3,7 +3,7 @@
 The rules request memory (``mem_mb``) and time (``runtime``) by the table, as linear functions of the size of their
 input in MB, compressed as it is; the estimate of a plan (``rnnsmt.monitoring.estimate``) computes the same memory from
 the number of words of the text. The factors were set on Multi30k and mini-wmt by ``rnnsmt usage``. Memory that grows
-with the vocabulary grows more slowly than the text, so that large corpora get more than they need; ``--set-resources``
+with the vocabulary grows more slowly than the text, so large corpora get more than they need; ``--set-resources``
 and profiles override the requests.
 
 CPU seconds and disk space, of all jobs of a rule, are functions of millions of target words, fitted to runs of the
@@ -261,11 +261,11 @@ class Machine:
     Attributes:
         needs: resources by rule.
         gpu: number of GPUs that the job of a network requests: 0 or 1. The machine that submits to a cluster does not
-            know its GPUs, so that ``device: cuda`` must request them.
+            know its GPUs, so ``device: cuda`` must request them.
         device: device of networks, cpu or cuda. As a resource of its jobs, another device does not cause a rerun.
         long: ``runtime`` of a job that saves a checkpoint before its time limit and is resumed by the next attempt.
         stage_threads: threads of the stages from text to tables.
-        search_threads: share of the cores for each system, so that all systems are tuned at the same time.
+        search_threads: share of the cores for each system, so all systems are tuned at the same time.
         half: half of the cores.
     """
 
@@ -290,7 +290,7 @@ class Machine:
         """
         self.config, self.cores, self.neural_mb, self.layer_mb = config, cores, neural_mb, layer_mb
         self.is_cluster = config["cluster"]
-        # Some stages treat mem_mb as a hard limit, so that no job requests more than leaves room for a second one.
+        # Some stages treat mem_mb as a hard limit, so no job requests more than leaves room for a second one.
         self.most_mb = int(0.4 * memory_mb)
         device = config["rnn"]["device"]
         self.gpu = int(device == "cuda" or (device == "auto" and not self.is_cluster and has_gpu))

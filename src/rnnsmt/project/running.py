@@ -1,6 +1,6 @@
 """Snakemake with the workflow of this package.
 
-Snakemake runs in this process, so that signals, the terminal and the exit status are those of ``snakemake``.
+Snakemake runs in this process, so signals, the terminal and the exit status are those of ``snakemake``.
 """
 
 import argparse

@@ -212,11 +212,11 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
 
     This is not the WordPenalty of Moses, which counts all words. The output is an array (.npy) with one count n per
     line of the phrase table, in the order of the table. `phrases augment` adds the score e^n to the table. The decoder
-    takes the logarithm, so that the feature value of a translation is its number of words outside the shortlist. No
+    takes the logarithm, so the feature value of a translation is its number of words outside the shortlist. No
     trained network is needed, only the directory of `rnn prepare`.
 
     Source words that are not in the phrase table are copied to the output by the decoder and are not counted. Their
-    number is the same in every translation of a sentence, so that counting them would not change any ranking.
+    number is the same in every translation of a sentence, so counting them would not change any ranking.
 
     Example, in the directory of a run of the embedded corpus:
 

@@ -192,7 +192,7 @@ def _decode(
 ) -> Decoding:
     """Compute the states and the context from c [B, H] and target words [T, B].
 
-    All matrices that c is multiplied by are stacked, so that they are one product in each direction.
+    All matrices that c is multiplied by are stacked, so they are one product in each direction.
     """
     raise TypeError(type(decoder))
 

@@ -66,7 +66,7 @@ class WordReader(nn.Module):
 class GatedUnit(WordReader):
     """The parameters of a layer of gated hidden units, with its embedding and input projections.
 
-    All three projections share one embedding, so that the input matrices have rank E.
+    All three projections share one embedding, so the input matrices have rank E.
     """
 
     def __init__(self, vocabulary: int, E: int, H: int) -> None:

@@ -1,7 +1,7 @@
 """log p(target | source) of many phrase pairs, with everything that pairs share computed once.
 
 A batch consists of some thousand consecutive lines of the table. Its source phrases form a prefix tree (trie), which is
-processed level by level, so that each distinct prefix is encoded once: the state of a recurrent network after some
+processed level by level, so each distinct prefix is encoded once: the state of a recurrent network after some
 words depends on these words alone (in the decoder also on the source phrase). The targets of each source phrase form
 another trie. The softmax over the whole target vocabulary takes nearly all the time: it is computed once per distinct
 (source, target prefix), or, if the decoder reads no words, per (source, target position).

@@ -2,7 +2,7 @@
 
 With neural features the stacks of many sentences are filled side by side.
 ``from rnnsmt.search import load_model, decode, SearchOptions`` is the Python interface; its names are imported on first
-use, so that stages start quickly.
+use, so stages start quickly.
 """
 
 from importlib import import_module

@@ -4,7 +4,7 @@ Sentences are searched independently, on several threads if requested; the resul
 threads. ``SentenceSearch`` has the data that all sentences share under one set of weights. Without neural features each
 thread searches some sentences in one call of a kernel, or one if n-best lists are requested.
 
-With neural features ``LockstepSearch`` drives the same kernels for many sentences, stack by stack, so that networks
+With neural features ``LockstepSearch`` drives the same kernels for many sentences, stack by stack, so networks
 score their n-grams in common batches. The n-grams of all sentences under way are scored together after the cells of a
 stack are selected and before they become hypotheses. A sentence that is complete is replaced by the next one. Neither
 the requests of a sentence nor their scores depend on the other sentences, so translations do not depend on how many

@@ -162,7 +162,7 @@ class NBestExtractor:
         if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
             self._resize(*need[:2], max(2 * words, 40), min(2 * need[3], MAX_DERIVATIONS))
         found, full = self._extract(work, words, n)
-        # the final limit is always the same, so that a list does not depend on earlier lists in the same space
+        # the final limit is always the same, so a list does not depend on earlier lists in the same space
         while full and self.size[3] < MAX_DERIVATIONS:
             self._resize(*self.size[:3], min(4 * self.size[3], MAX_DERIVATIONS))
             found, full = self._extract(work, words, n)

@@ -8,7 +8,7 @@ It is emptied if it has more than ``MAX_ENTRIES`` entries and no sentence is und
 
 In a joint model a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.examples``), and
 the network reads the window of source words around it and the preceding target words. The state of a hypothesis
-contains the target words only. Windows are numbered: equal windows, of any sentence, have the same number, so that they
+contains the target words only. Windows are numbered: equal windows, of any sentence, have the same number, so they
 share the scores of equal n-grams.
 """
 
@@ -53,7 +53,7 @@ class NeuralFeature(ABC):
 
     The state of a hypothesis is a *context*, the number of a row of ``Store.contexts``, on which the scores of all
     following words depend. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are
-    equal, so that a context should contain no more than the last target words. With several features, a hypothesis has
+    equal, so a context should contain no more than the last target words. With several features, a hypothesis has
     a joint context (``kernels.cells``); each feature reads its own contexts only.
 
     The queries of a stack are the target phrases of the selected cells after the contexts of their hypotheses
@@ -122,7 +122,7 @@ class NeuralFeature(ABC):
             work: workspace of the sentence.
             requests: number of its requests.
             text: the text.
-            last: whether the phrases complete the sentence, so that ``</s>`` is scored.
+            last: whether the phrases complete the sentence, so ``</s>`` is scored.
         """
 
     @abstractmethod

@@ -235,7 +235,7 @@ def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:
 def _rows_of(source_of: np.ndarray, spans: list[np.ndarray]) -> np.ndarray:
     """Return the rows of the source phrases that occur in ``spans``, ascending.
 
-    ``source_of`` is sorted, so that only the ranges of these phrases are touched: few rows of a large table.
+    ``source_of`` is sorted, so only the ranges of these phrases are touched: few rows of a large table.
     """
     found = np.unique(np.concatenate([np.zeros(0, np.int32), *(table.ravel() for table in spans)]))
     found = found[found >= 0]

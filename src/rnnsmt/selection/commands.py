@@ -82,10 +82,10 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     number of lines: the two sides of a parallel corpus are split at the same lines.
 
     The general model is trained on lines drawn at random from the pool until they have as many words as the in-domain
-    training text. A model assigns high probability to its own training lines, so that these would never be selected.
+    training text. A model assigns high probability to its own training lines, so these would never be selected.
     Therefore, these lines are scored with a second general model, which is trained on another sample of the same size
     without the lines of the first sample. The vocabulary of all models is the same: the words with a count of at least
-    --min-count in the in-domain training text. All other words are mapped to ``<unk>``, so that rare words do not
+    --min-count in the in-domain training text. All other words are mapped to ``<unk>``, so rare words do not
     favour any model.
 
     Example, in the directory of a run of the embedded corpus:
@@ -238,7 +238,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     Perplexity is measured on the last text of each corpus (the target side of a parallel corpus). The held-out text
     must therefore be in this language, and must not be part of the training text of the in-domain model: use
     DIR/held-out.gz of `selection models`. All these models have the same vocabulary (the words with a count of at least
-    two in all ranked corpora), so that their perplexities are comparable.
+    two in all ranked corpora), so their perplexities are comparable.
 
     Identical lines (or line pairs) have the same score; --unique keeps at most the first of them in each corpus.
 

@@ -6,7 +6,7 @@ held out (whole blocks, since neighbouring lines come from one document). The in
 same lines.
 
 The general model is trained on random lines of the pool with as many words as the in-domain training text. A model
-assigns high probability to its own training lines, so that these would never be selected. They are scored with a second
+assigns high probability to its own training lines, so these would never be selected. They are scored with a second
 general model, trained on a second sample without any line of the first. All models have the same vocabulary: the words
 that occur at least ``min_count`` times in the in-domain training text. All other words are counted as ``<unk>``, so
 that rare words do not favour one of the models.
@@ -103,7 +103,7 @@ BLOCK_LINES = 50
 def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[str], list[str]]:
     """Split lines into (training, held-out): the last of every ``every`` blocks is held out.
 
-    A block has ``BLOCK_LINES`` lines, or fewer if the text is short, so that there are at least 2 * ``every`` blocks.
+    A block has ``BLOCK_LINES`` lines, or fewer if the text is short, so there are at least 2 * ``every`` blocks.
 
     Raises:
         InputError: there are fewer than 2 * ``every`` lines, or ``every`` is 1.
@@ -146,7 +146,7 @@ def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
     """Draw two samples of random lines without replacement, each with about ``words`` words.
 
     If the pool is small, each sample is half of it. Lines whose text occurs in the first sample are left out of the
-    second, so that a model of one sample has not seen any line of the other. Memory: the samples and 12 bytes per line
+    second, so a model of one sample has not seen any line of the other. Memory: the samples and 12 bytes per line
     of the pool.
 
     Raises:

@@ -102,7 +102,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
     With --subwords the units are subwords: byte pair encoding (Sennrich, Haddow and Birch 2016) or a unigram language
     model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018). With subwords, very few words are unknown.
-    The sentencepiece models are stored in the output directory and in the model file, so that all other commands read
+    The sentencepiece models are stored in the output directory and in the model file, so all other commands read
     and write tokenised text.
 
     With --alignment an unknown target word that is aligned with a source word at most 7 positions away is mapped to a

@@ -11,7 +11,7 @@ where g_k is the state of its last layer. N, T: words of source and target, B: s
 Further below: the file of a network, and its step-by-step computation for search and scoring (no gradients). On a CPU,
 the rows of a step are computed a few at a time, while these are in the cache, and the input products of the first layer
 once per distinct word. The number of rows of every matrix product is a multiple of ``MULTIPLE``: with the libraries
-tested, the result of a row is then independent of the other rows, so that scores and translations do not depend on what
+tested, the result of a row is then independent of the other rows, so scores and translations do not depend on what
 else is computed in the same call. On a GPU, the network's own ``encode`` and ``decode`` are used.
 """
 

@@ -1,7 +1,7 @@
 """ln p of given translations by LSTMs, for parallel texts and for n-best lists, whose translations share prefixes.
 
 The translations of a sentence form a prefix tree (trie) of words. The encoder reads each source once; the decoder
-proceeds from the root to the leaves, all nodes of one depth together, so that every distinct prefix is computed once.
+proceeds from the root to the leaves, all nodes of one depth together, so every distinct prefix is computed once.
 
 A given translation does not say which source word an unknown word stands for. If the networks have position tokens, the
 probability of an unknown word is the sum of those of UNK and of all tokens; the decoder then reads the most probable

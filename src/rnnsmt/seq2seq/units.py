@@ -5,7 +5,7 @@ units. Both kinds have a ``Vocabulary``: id 0 (padding), id 1 (UNK), the units, 
 
 Subwords are those of sentencepiece (Kudo and Richardson 2018): byte pair encoding (Sennrich, Haddow and Birch 2016) or
 a unigram language model (Kudo 2018). The first piece of a word begins with ``BEGIN``, no piece crosses a word boundary,
-and there is no Unicode normalisation, so that concatenated pieces give the tokenised words. A word is always split into
+and there is no Unicode normalisation, so concatenated pieces give the tokenised words. A word is always split into
 its most probable pieces; no segmentations are sampled.
 
 Target words may have position tokens in addition, each of which stands for an unknown word and its source position
@@ -242,7 +242,7 @@ def make_units(kind: str, paths: Sequence[str], counts: Mapping[str, int], size:
     """Make the units of a text: its most frequent words, or subwords learnt from it.
 
     Byte pair encoding is learnt from the counts of all words. The unigram model is learnt from lines: all of them, or
-    every n-th one, so that there are at most ``SENTENCES``.
+    every n-th one, so there are at most ``SENTENCES``.
 
     Args:
         kind: one of ``KINDS``.

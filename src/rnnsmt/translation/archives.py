@@ -1,7 +1,7 @@
 """Archives of tuned systems as the argument of ``--system``: a file, or an address with the SHA-256 of the file.
 
 An archive is unpacked once into the cache of the user, in a directory named after its SHA-256. It can come from
-anybody, so that only what ``rnnsmt pack`` writes is unpacked: regular files in one directory.
+anybody, so only what ``rnnsmt pack`` writes is unpacked: regular files in one directory.
 """
 
 import os

@@ -98,7 +98,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     sums |= {called: sha256(source) for called, source in files.items()}
     texts[SUMS] = "".join(f"{digest}  {called}\n" for called, digest in sums.items())
     with atomic_path(output) as path, path.open("wb") as stream:
-        # reproducible: no times and no user names, so that the same system gives the same bytes
+        # reproducible: no times and no user names, so the same system gives the same bytes
         packed_stream = GzipFile("", "wb", fileobj=stream, mtime=0) if ending in GZIP else nullcontext(stream)
         with packed_stream as inner, tarfile.open(fileobj=inner, mode="w", dereference=True) as archive:
             for called, text in texts.items():

@@ -432,7 +432,7 @@ class Connection:
         """Check that a request is meant for this server.
 
         Requests from web pages of other origins are rejected, and a server on the loopback interface accepts local host
-        names and its public names only, so that a page elsewhere cannot reach it through the user's browser (DNS
+        names and its public names only, so a page elsewhere cannot reach it through the user's browser (DNS
         rebinding).
 
         Raises:

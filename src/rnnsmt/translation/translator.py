@@ -254,7 +254,7 @@ class Translator(threading.Thread):
             return
         try:
             found = translate(batch)
-        except InputError:  # it is raised before the search begins, so that others lose little time
+        except InputError:  # it is raised before the search begins, so others lose little time
             self._together([one for one in batch if self._is_valid(*one)], translate)
         except Exception:  # caused by one line; the others and this thread must survive it
             for job, index in batch:

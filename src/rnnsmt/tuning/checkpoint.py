@@ -150,7 +150,7 @@ FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "combine", "random_dire
                        "cslm_cells", "cslm_precision")  # fmt: skip
 """Options that affect every iteration, besides the seed.
 
-Options for the end of the loop are left out, so that a run can be extended.
+Options for the end of the loop are left out, so a run can be extended.
 """
 
 

@@ -71,7 +71,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     --nested-ini gives the tuned weights of models with a subset of the features. After the last iteration, the
     development set is decoded with these weights and weight 0 for the other features. If their BLEU is higher than that
     of every iteration, the development set is also decoded with weights on the line between both weight vectors. The
-    weights with the highest BLEU are written, so that an additional feature does not reduce BLEU on the development set
+    weights with the highest BLEU are written, so an additional feature does not reduce BLEU on the development set
     (with a CSLM, slight differences are possible, because a search with weight 0 differs from a search without CSLM).
 
     With several seeds, the runs are executed one after another, with one --output-ini, --output-history and

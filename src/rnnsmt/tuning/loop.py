@@ -294,7 +294,7 @@ class _Run:
 
         Returns:
             Records of the decodings: ``nested``, number of the nested model from 1; ``part``, position on the line from
-            it to ``best``, 0 to 1; ``weights`` and ``dev_bleu``. Points on the line come first, so that they are
+            it to ``best``, 0 to 1; ``weights`` and ``dev_bleu``. Points on the line come first, so they are
             preferred if BLEU is equal.
         """
         own = np.array(best["weights"])

@@ -4,7 +4,7 @@ Each local search follows Och (2003): exact line searches along the coordinate a
 improvement is applied at once; the search ends after a whole cycle of directions without improvement.
 
 On a line ``w + x d`` in weight space, the score of a candidate is a linear function ``intercept + x slope``. The best
-candidate of a sentence is the highest line, so that it changes only at the corners of the upper envelope of the lines
+candidate of a sentence is the highest line, so it changes only at the corners of the upper envelope of the lines
 of its candidates (Macherey et al. 2008). The corners of all sentences together are the only points where corpus BLEU
 can change; between two neighbouring corners it is constant. The kernels at the end of this file find the corners.
 
@@ -278,7 +278,7 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, 
 def line_bleu(total, before, after, corners, order, statistics, bleu):
     """Compute corpus BLEU (0 to 1) on every interval between neighbouring corners.
 
-    Statistics are updated at every corner by the difference of two candidates, so that the cost does not depend on the
+    Statistics are updated at every corner by the difference of two candidates, so the cost does not depend on the
     number of sentences.
 
     Args:

@@ -26,7 +26,7 @@ FIRST_BACKGROUND = (4, 3, 2, 1, 4, 3, 2, 1, 4)
 def optimise(pool: FlatPool, start: Weights, seed: Sequence[int], options: OptimiserOptions) -> Weights:
     """Run batch MIRA from ``start``; see ``optimise_weights``. Constant features keep their weights up to the scale."""
     rng = np.random.default_rng([*seed])
-    # [N, F]: the kernel scores one candidate at a time, so that the features of a candidate must be adjacent
+    # [N, F]: the kernel scores one candidate at a time, so the features of a candidate must be adjacent
     features = np.ascontiguousarray(pool.features.T)
     weights, total = normalised(start), np.zeros(start.size)
     background = np.array(FIRST_BACKGROUND, np.float64)

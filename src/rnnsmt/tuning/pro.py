@@ -5,7 +5,7 @@ BLEU is large enough, those with the largest difference are kept. The regression
 features which candidate of a pair has higher BLEU; its weights are interpolated with the previous weights.
 
 Sentence BLEU is the smoothed BLEU of ``rnnsmt.bleu.batch``. The regression has no intercept and a normal prior on the
-weights. It is convex with as many unknowns as features, so that Newton's method converges in a few steps.
+weights. It is convex with as many unknowns as features, so Newton's method converges in a few steps.
 """
 
 from collections.abc import Sequence

@@ -48,7 +48,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile with ``njit(cache=True, nogil=True)`` and a cache that depends on all sources and constants used.
 
     Raises:
-        RuntimeError: this numba version has another cache, so that stale code could not be detected.
+        RuntimeError: this numba version has another cache, so stale code could not be detected.
         TypeError: the function is a closure; its variables would not be compared.
     """
 

@@ -1,6 +1,6 @@
 """Kernels on numbers: hashes of 64-bit integers, fixed-point counts, binary search, and formatting as text.
 
-A fractional count is stored as an integer in units of 1 / ``ONE``. Integer addition is associative, so that the
+A fractional count is stored as an integer in units of 1 / ``ONE``. Integer addition is associative, so the
 sentences of a corpus can be distributed over threads and machines in any way with the same result. An accumulator can
 hold counts up to 2^31.
 
@@ -68,7 +68,7 @@ def new_checksum() -> np.ndarray:
 def add_to_checksum(state, words):
     """Add data to a checksum of 64 bits, which detects accidental changes; it does not protect against forgery.
 
-    Every step is a bijection of the sum and of the word, so that a change within one word always changes the result.
+    Every step is a bijection of the sum and of the word, so a change within one word always changes the result.
     It reads more than 10 gigabytes per second, three times as many as CRC-32 and seven times as many as SHA-256.
 
     Args:
@@ -196,7 +196,7 @@ def put_integer(buffer: Any, at: Any, value: Any) -> Any:
 def _six_digits(x: Any, exponent: Any) -> Any:
     """Return x · 10^(5 - exponent) rounded to an integer, exact ties to even.
 
-    The product is computed to about twice double precision, so that the rounding is that of C's ``%g``.
+    The product is computed to about twice double precision, so the rounding is that of C's ``%g``.
     """
     k = 5 - exponent
     if k > _MOST:  # x below 1e-245: scale in two steps, since the table ends at 10^250
@@ -239,7 +239,7 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:
     if x == 1.0:
         buffer[at] = 49
         return at + 1
-    # log2(1 + m) is m or up to 0.09 more, so that the exponent is never too large, and too small for one number in
+    # log2(1 + m) is m or up to 0.09 more, so the exponent is never too large, and too small for one number in
     # fifty; rounding may also carry into a seventh digit
     exponent = np.int64(np.floor((np.float64(x).view(np.int64) * 2.0**-52 - 1023.0) * _LOG10_2))
     digits = _six_digits(x, exponent)
@@ -259,7 +259,7 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:
         for _ in range(-point - 1):
             buffer[at] = 48
             at += 1
-    # from the last digit to the first, so that all divisors are constants
+    # from the last digit to the first, so all divisors are constants
     last = max(length, point + 1) - 1
     dots = 1 if 0 <= point < last else 0
     for index in range(last, -1, -1):

@@ -286,7 +286,7 @@ class Interner:
     def reserve(self, strings: int, size: int) -> None:
         """Make capacity for this number of further strings with ``size`` bytes in total.
 
-        The arrays grow by at least half, so that the cost of repeated calls is linear.
+        The arrays grow by at least half, so the cost of repeated calls is linear.
         """
         count, used = len(self), self.arena_used
         if count + strings <= len(self.table.hashes) and used + size <= len(self.table.arena):

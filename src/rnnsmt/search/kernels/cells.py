@@ -2,7 +2,7 @@
 
 An *edge* combines a group of hypotheses with the options of one source span: a grid of *cells* with the hypotheses as
 rows and the options as columns, both sorted best first. The spans that may follow a group obey Moses' rule: a phrase
-that does not start at the first uncovered word must end within the distortion limit of it, so that the later jump back
+that does not start at the first uncovered word must end within the distortion limit of it, so the later jump back
 is not too long, and there must be no wall in between.
 
 Cells are selected by an estimate that contains the LM score of the phrase in the empty context: the best ``pop_limit``
@@ -360,7 +360,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
                 if base + reach[option] < floor:
                     break
                 value = base + guess[option]
-                # the same rounding as in ``_floor``, so that the same cells are counted
+                # the same rounding as in ``_floor``, so the same cells are counted
                 if max(np.int64((top - value) * scale), 0) >= chosen:
                     continue
                 if cells >= constants.pop_limit:

@@ -159,7 +159,7 @@ def choose_for_neural(cells, ends, ranked, work, constants):
 
     Args:
         cells: number of cells.
-        ends: 1 if the cells complete the sentence, so that ``</s>`` is scored, else 0.
+        ends: 1 if the cells complete the sentence, so ``</s>`` is scored, else 0.
         ranked, work, constants: ``RankedOptions``, ``Work``, ``SearchConstants``.
 
     Returns:

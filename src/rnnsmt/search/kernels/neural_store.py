@@ -102,7 +102,7 @@ def _entry(store, context, word, ends):
     """Return the index of the entry of a word in a context; a new one gets the score NaN.
 
     Args:
-        ends: whether the word ends the sentence, so that no context follows.
+        ends: whether the word ends the sentence, so no context follows.
     """
     number, new = add_entry(store, context, word)
     if new:
@@ -283,7 +283,7 @@ def _joint_entry(store, context, window, word, ends, values):
     """Return the index of the entry of a word with a window after a context without one.
 
     Args:
-        ends: whether the word ends the sentence, so that no context follows.
+        ends: whether the word ends the sentence, so no context follows.
         values: ``int32`` [width], scratch space.
     """
     size = values.shape[0]

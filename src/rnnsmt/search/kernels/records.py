@@ -90,7 +90,7 @@ class SearchConstants(NamedTuple):
         hierarchical: 1 if the reordering model is hierarchical, else 0.
         keep_arcs: 1 if recombined hypotheses are stored, for n-best lists, else 0.
         cslm_cells: maximum number of cells per stack for the neural features.
-        by_source: 1 if a neural feature depends on the source side of a phrase, so that requests with the same target
+        by_source: 1 if a neural feature depends on the source side of a phrase, so requests with the same target
             phrase differ by option and source position, else 0.
         neural_weight: sum of ``neural_weights``, the weight of the scores that are estimated by the n-gram LM.
         neural_weights: ``float64`` [neural features].

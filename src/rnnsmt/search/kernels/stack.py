@@ -2,7 +2,7 @@
 
 ``begin`` sets up the state of a sentence. A stack is filled from the shorter ones in two steps: ``propose`` collects
 the edges, selects the cells and answers their LM requests; ``add_cells`` turns the cells into hypotheses. All state is
-in ``Work``, so that many sentences can be advanced side by side, one stack at a time, and neural features can score
+in ``Work``, so many sentences can be advanced side by side, one stack at a time, and neural features can score
 the cells of all of them between the two steps.
 """
 
@@ -35,7 +35,7 @@ def begin(spans, walls, lms, several, ranked, work, constants):
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
         walls: ``int32`` [words + 1], number of walls to the left of each word; may be empty.
         lms: ``LanguageModels``.
-        several: None if there is one LM, so that numba compiles no code for several; otherwise not None.
+        several: None if there is one LM, so numba compiles no code for several; otherwise not None.
         ranked: ``RankedOptions``.
         work: ``Work``, overwritten.
         constants: ``SearchConstants``.

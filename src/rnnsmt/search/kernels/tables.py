@@ -1,7 +1,7 @@
 """Parsers of phrase tables and reordering tables, look-up of source phrases, and checks of a binary model.
 
 The kernels of the search have no bounds checks. A model from text is sound by construction; a binary file may come from
-anybody. ``model_fault`` checks its arrays in one pass when the file is mapped, so that the search can trust them. Wrong
+anybody. ``model_fault`` checks its arrays in one pass when the file is mapped, so the search can trust them. Wrong
 values that only change translations are not looked for.
 """
 
