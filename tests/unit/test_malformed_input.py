@@ -412,7 +412,7 @@ def test_damaged_networks(trained: Path, capsys: pytest.CaptureFixture[str], cha
     respoilt(trained / "m.pt", change)
     sentence = refused(trained, SCORE, capsys)
     assert sentence.startswith("m.pt: ")
-    assert sentence.endswith("; train the network again with rnn train")
+    assert sentence.endswith("; train the network again with `rnn train`")
 
 
 @pytest.mark.parametrize(

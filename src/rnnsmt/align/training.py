@@ -335,7 +335,7 @@ def count_shard(path: str | Path, parameters: str | Path, output: str | Path, th
     done, learnt = _parameters(parameters, job)
     passes = ALIGNERS[job["--aligner"]].passes
     if done == len(passes):
-        raise InputError(f"{parameters}: contains the parameters of the last iteration; run rnnsmt align links next")
+        raise InputError(f"{parameters}: contains the parameters of the last iteration; run `rnnsmt align links` next")
     text = (shard["given_ids"], shard["given_offsets"], shard["generated_ids"], shard["generated_offsets"])
     sentences = Sentences(Lexicon(shard["starts"], shard["words"]), text, shard["bounds"], threads, room=0)
     # restrict t and best to the shard; the last element of t is the value of pairs that are not in the lexicon
@@ -430,7 +430,7 @@ def _in_order(paths: Sequence[str | Path], job: dict[str, str], done: int) -> li
     for path in paths:
         fingerprint, of = load_arrays(path, REMEDY, "shard", "done")
         if fingerprint != job or int(of["done"]) != done:
-            raise InputError(f"{path}: was not written in iteration {done + 1} of this alignment; {REMEDY}")
+            raise InputError(f"{path}: does not belong to iteration {done + 1} of this alignment; {REMEDY}")
         by_number[int(of["shard"])] = path
     if missing := [str(k) for k in range(1, int(job["--shards"]) + 1) if k not in by_number]:
         raise InputError(f"--counts: shard {', '.join(missing)} of {job['--shards']} is missing")

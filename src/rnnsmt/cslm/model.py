@@ -28,7 +28,7 @@ from rnnsmt.networks.feed_forward import (
 )
 from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
 
-FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with cslm train")
+FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `cslm train`")
 
 
 class TrainedCslm(NamedTuple):

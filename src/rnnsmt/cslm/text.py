@@ -24,7 +24,7 @@ from rnnsmt.networks.data import (
     write_id_directory,
 )
 
-FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", "sentences", ("",), "run cslm prepare again")
+FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", "sentences", ("",), "run `cslm prepare` again")
 
 Ids = NDArray[np.int32]
 

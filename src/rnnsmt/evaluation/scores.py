@@ -334,8 +334,8 @@ def _check_runs(grouped: Scores) -> None:
         other, numbers = first.setdefault(system, (test_set, sorted(runs)))
         if sorted(runs) != numbers:
             raise InputError(
-                f"{system} has the runs {_numbers(numbers)} on {other}, but {_numbers(runs)} on {test_set}; "
-                "every test set needs score files of the same runs"
+                f"{system} has runs {_numbers(numbers)} on {other}, but {_numbers(runs)} on {test_set}; "
+                "every test set needs score files from the same runs"
             )
 
 

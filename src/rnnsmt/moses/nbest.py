@@ -206,7 +206,9 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}; create it with search decode --output-details") from None
+            raise InputError(
+                f"{path}, line {number}: {error}; create it with `search decode --output-details`"
+            ) from None
         words = len(words_of(source[sentence]))
         inside = all(last < words for _, last, _ in phrases)
         covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1)) if inside else []

@@ -38,7 +38,7 @@ ACTIVATIONS = ("tanh", "rectifier")
 LARGEST = 1 << 26
 """Maximum of every size in a file, so that a damaged one does not ask for all memory."""
 
-REMEDY = "write it again with nnjm export-nplm"
+REMEDY = "write it again with `nnjm export-nplm`"
 
 _SIZES = (
     "ngram_size", "input_vocab_size", "output_vocab_size", "input_embedding_dimension", "num_hidden",

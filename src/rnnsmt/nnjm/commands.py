@@ -69,10 +69,10 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--direction",
         choices=DIRECTIONS,
         default=DIRECTIONS[0],
-        help="word that the network predicts; direct: the next target word, given the preceding target words and the "
-        "source words around the affiliated one; inverse: the same with the sides exchanged; -rl: from right to "
-        "left, given the following words. The search needs a network of direction direct; `nnjm rescore` uses all "
-        "four directions",
+        help="word that the network predicts. direct: the next target word, given the preceding target words and the "
+        "source words around the affiliated one; inverse: the same with source and target swapped; direct-rl, "
+        "inverse-rl: the same from right to left, given the following words. The decoder requires direct; "
+        "`nnjm rescore` uses all four",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 

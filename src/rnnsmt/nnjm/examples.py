@@ -136,7 +136,7 @@ def windows_at(
     return found
 
 
-FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-2", "pairs", ("source", "target"), "run nnjm prepare again")
+FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-2", "pairs", ("source", "target"), "run `nnjm prepare` again")
 
 
 class Examples:

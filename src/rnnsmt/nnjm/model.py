@@ -47,7 +47,7 @@ from rnnsmt.networks.feed_forward import FeedForwardLM
 from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
 from rnnsmt.nnjm.settings import DIRECTIONS, JointSizes
 
-FORMAT = ModelFormat("rnnsmt-nnjm-2", "a joint model", "train it again with nnjm train")
+FORMAT = ModelFormat("rnnsmt-nnjm-2", "a joint model", "train it again with `nnjm train`")
 
 
 class TrainedNnjm(NamedTuple):

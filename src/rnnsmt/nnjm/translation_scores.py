@@ -136,13 +136,13 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}; create the list with search decode") from None
+            raise InputError(f"{path}, line {number}: {error}; create the list with `search decode`") from None
         words = len(words_of(sources[sentence]))
         covered = sorted(place for begin, end, _ in phrases for place in range(begin, min(end, words) + 1))
         if covered != list(range(words)) or sum(size for *_, size in phrases) != len(words_of(fields[1])):
             raise InputError(
                 f"{path}, line {number}: its phrases do not cover the sentence and its translation; use the source "
-                "text of this list, and a list with segmentations, as written by search decode"
+                "text of this list, and a list with segmentations, as written by `search decode`"
             )
         yield _Entry(sentence, fields, text, tuple(phrases))
 

@@ -250,10 +250,10 @@ def _check_line(line: bytes, path: str, number: int) -> None:
     """
     if b"|||" in line:
         raise InputError(
-            f"{path}, line {number}: contains |||, the separator of phrase tables; run corpus prepare first"
+            f"{path}, line {number}: contains |||, the separator of phrase tables; run `corpus prepare` first"
         )
     if b"\0" in line:
-        raise InputError(f"{path}, line {number}: contains a NUL byte; run corpus prepare first")
+        raise InputError(f"{path}, line {number}: contains a NUL byte; run `corpus prepare` first")
     if not line.isascii():
         try:
             line.decode("utf-8")

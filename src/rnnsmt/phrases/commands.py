@@ -95,8 +95,18 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
 def score_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
-    add("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word) of `phrases lexical`")
-    add("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) of `phrases lexical`")
+    add(
+        "--lex-e2f",
+        required=True,
+        metavar="FILE",
+        help="lexical table p(source word | target word), written by `phrases lexical`",
+    )
+    add(
+        "--lex-f2e",
+        required=True,
+        metavar="FILE",
+        help="lexical table p(target word | source word), written by `phrases lexical`",
+    )
     add("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
     add("--output-origins", metavar="FILE",
         help="output file: for each phrase pair, the folds of the sentences that it was extracted from, and its "

@@ -374,7 +374,7 @@ class RNNEncoderDecoder(nn.Module):
         return total
 
 
-FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with rnn train")
+FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with `rnn train`")
 
 
 def save_model(path: str | Path, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:

@@ -46,7 +46,7 @@ from rnnsmt.phrases.table import read_phrase_lines
 
 SIDES = ("source", "target")
 
-FORMAT = IdFormat("pairs.json", "rnnsmt-pairs-1", "pairs", SIDES, "run rnn prepare again")
+FORMAT = IdFormat("pairs.json", "rnnsmt-pairs-1", "pairs", SIDES, "run `rnn prepare` again")
 
 HELD_OUT = "held_out.npy"
 
@@ -150,7 +150,7 @@ class Pairs:
         """
         if "held-out pairs" not in self.stats:
             raise InputError(
-                f"{self.directory}: the folds of the phrase pairs are missing; run rnn prepare with --origins"
+                f"{self.directory}: the folds of the phrase pairs are missing; run `rnn prepare` with --origins"
             )
         found = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
         if len(found) != len(self):

@@ -231,7 +231,7 @@ def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> M
             if misfit is None:
                 np.empty(LARGE, np.uint8)  # freed at once; see LARGE
                 return binary.tables(texts)
-            say(f"warning: {path}: {misfit}; the text files are used instead; run rnnsmt search binarise, or remove it")
+            say(f"warning: {path}: {misfit}; using the text files instead; run `rnnsmt search binarise`, or remove it")
     return None
 
 
@@ -288,7 +288,7 @@ class _Binary:
 
     def _unusable(self, why: str) -> InputError:
         return InputError(
-            f"{self.path}: {why}; run rnnsmt search binarise again, or remove the file to use the text files"
+            f"{self.path}: {why}; run `rnnsmt search binarise` again, or remove the file to use the text files"
         )
 
     @contextmanager

@@ -136,7 +136,7 @@ def _drop(x: Tensor, dropout: Dropout, generators: list[torch.Generator]) -> Ten
     return x if factors is None else x * factors.view(rows, steps, units).transpose(0, 1)
 
 
-FORMAT = ModelFormat("rnnsmt-seq2seq-1", "an LSTM encoder-decoder", "train it again with seq2seq train")
+FORMAT = ModelFormat("rnnsmt-seq2seq-1", "an LSTM encoder-decoder", "train it again with `seq2seq train`")
 
 
 class TrainedSeq2Seq(NamedTuple):

@@ -31,7 +31,7 @@ from rnnsmt.seq2seq.units import PositionedWords, kinds_of, make_units, read_uni
 
 SIDES = ("source", "target")
 
-FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-1", "pairs", SIDES, "run seq2seq prepare again")
+FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-1", "pairs", SIDES, "run `seq2seq prepare` again")
 
 NOT_ALIGNED: Mapping[int, int] = {}
 """Alignment of a sentence pair without links, or of a text without alignment."""

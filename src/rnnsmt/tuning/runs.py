@@ -242,8 +242,8 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
             )
         if max(chosen) >= len(ini.weights[feature.name]):
             raise InputError(
-                f"{nested.path}: score {max(chosen)} (from 0) of {feature.name} does not exist in {ini.path}, which "
-                f"has {len(ini.weights[feature.name])}"
+                f"{nested.path}: {feature.name} has no score {max(chosen)} (0-based) in {ini.path}, which has "
+                f"{len(ini.weights[feature.name])} weights for it"
             )
         found |= {f"{feature.name}:{place}": weight for place, weight in zip(chosen, weights, strict=True)}
     if not any(found.values()):

@@ -186,7 +186,7 @@ def test_a_changed_text_file_is_read(
     capsys.readouterr()
     found = outputs(directory)
     said = capsys.readouterr().err
-    assert said.count(f"warning: {path}: was made before {file} was changed; the text files are used instead; ") == 1
+    assert said.count(f"warning: {path}: was made before {file} was changed; using the text files instead; ") == 1
     path.unlink()
     assert outputs(directory) == found
     binarise(directory)
@@ -241,7 +241,7 @@ def test_damaged_files(directory: Path, capsys: pytest.CaptureFixture[str], dama
     path = binarise(directory)
     path.write_bytes(damage(path.read_bytes()))
     found = refused(directory, capsys)
-    assert re.search(rf"{re.escape(str(path))}: {sentence}.*; run rnnsmt search binarise again, or remove", found), (
+    assert re.search(rf"{re.escape(str(path))}: {sentence}.*; run `rnnsmt search binarise` again, or remove", found), (
         found
     )
 

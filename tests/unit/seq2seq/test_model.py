@@ -244,7 +244,7 @@ def test_a_file_holds_the_whole_network(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"other\.pt: its vocabularies differ from those of .*lstm\.pt"):
         load_ensemble([str(path), str(other)])
     other.write_bytes(path.read_bytes()[:-400])
-    with pytest.raises(InputError, match="train it again with seq2seq train"):
+    with pytest.raises(InputError, match="train it again with `seq2seq train`"):
         load_model(other)
 
 

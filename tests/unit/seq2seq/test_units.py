@@ -163,10 +163,10 @@ def test_a_directory_with_another_or_no_model_is_refused(corpus: Path) -> None:
     content = path.read_bytes()
     for damaged in (content[:100], b"nothing", b"", learnt(corpus, "unigram").model()):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match=r"sentencepiece\.source\.model.*run seq2seq prepare again"):
+        with pytest.raises(InputError, match=r"sentencepiece\.source\.model.*run `seq2seq prepare` again"):
             SentencePairs.open(directory)
     path.unlink()
-    with pytest.raises(InputError, match="run seq2seq prepare again"):
+    with pytest.raises(InputError, match="run `seq2seq prepare` again"):
         SentencePairs.open(directory)
     files = f"--source {corpus}/s --target {corpus}/t --output-dir {directory}"
     assert main(f"seq2seq prepare {files} --source-vocab-size 9 --target-vocab-size 9".split()) == 0
