@@ -220,7 +220,9 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
                 return size, digest, url
             kept = f"; {part.size:,} bytes are kept in {part.path}" if part.size else ""
     except OSError as error:
-        if is_full(error) or str(error.filename) in {str(place) for place in (part.path, output, *output.parents)}:
+        if is_full(error) or str(error.filename) in {
+            str(candidate) for candidate in (part.path, output, *output.parents)
+        }:
             raise InputError(
                 f"{output}: cannot be written ({error.strerror}); the incomplete download is kept in {part.path}; "
                 "free disk space or choose another output file, then run the same command again"
