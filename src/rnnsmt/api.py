@@ -319,8 +319,8 @@ def decode(ini: str | Path, text: Text, threads: int = 1) -> list[str]:
 
     read, sentences = MosesIni.read(ini), _sentences(text)
     model = load_model(read, sentences, threads=threads)
-    found = search(model, sentences, model.weights(read), SearchOptions(threads=threads))
-    return [translation.text for translation in found]
+    translations = search(model, sentences, model.weights(read), SearchOptions(threads=threads))
+    return [translation.text for translation in translations]
 
 
 def tune(

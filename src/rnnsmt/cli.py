@@ -214,10 +214,10 @@ def _unknown_command(words: Sequence[str]) -> str | None:
     if not near:
         close = difflib.get_close_matches(word, every.values(), 1)
         near = [command for command, part in every.items() if part in close]
-    asked = " ".join(name for name in words[:2] if not name.startswith("-"))
+    typed = " ".join(name for name in words[:2] if not name.startswith("-"))
     if near:
-        return f"no command {asked}; did you mean rnnsmt {' or rnnsmt '.join(near)}?"
-    return f"no command {asked}; the commands are {', '.join(STAGES[package] if package in PACKAGES else PACKAGES)}"
+        return f"no command {typed}; did you mean rnnsmt {' or rnnsmt '.join(near)}?"
+    return f"no command {typed}; the commands are {', '.join(STAGES[package] if package in PACKAGES else PACKAGES)}"
 
 
 def entry() -> None:
@@ -247,13 +247,13 @@ def _main_with_streams() -> object:
         leave_signals()
         sys.stdout.flush()
     except OSError as error:  # main tells what it knows of: this is about stdout or stderr
-        gone, told = isinstance(error, BrokenPipeError), bool(code)
+        gone, reported = isinstance(error, BrokenPipeError), bool(code)
         code = 128 + signal.SIGPIPE if gone else 2
         sentence = _sentence(error)
         if sentence is None:
             raise
         with suppress(OSError):
-            if not gone and not told:
+            if not gone and not reported:
                 print(f"rnnsmt: error: {sentence}", file=sys.stderr)
         drop_streams()
     return code

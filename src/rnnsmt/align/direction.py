@@ -122,7 +122,7 @@ class Sentences:
         Returns:
             The return values of ``work``, float64 [blocks]; 0 for None.
         """
-        blocks = [(first, behind, int(self._before[first])) for first, behind in pairwise(self.bounds.tolist())]
+        blocks = [(first, end, int(self._before[first])) for first, end in pairwise(self.bounds.tolist())]
         return np.array([value or 0.0 for value in in_threads(lambda block: work(*block), blocks, self.threads)])
 
 

@@ -76,10 +76,10 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
         The sum of the expected feature -abs(i/I - j/J) over the generated words; 0 if ``last``.
     """
     # NULL counts are summed per block and added once: sums of floats in a fixed order, and few atomic additions
-    first, behind, at = block
+    first, end, at = block
     starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     feature, nulls = 0.0, np.zeros(len(t_null))
-    for s in range(first, behind):
+    for s in range(first, end):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         n, m = len(given), generated_offsets[s + 1] - start
@@ -127,9 +127,9 @@ def diagonal_prior(j, m, n, tension, prior):
     # above: 0-based position of the first i above the diagonal
     above = int(j * n / m)
     ratio, z = np.exp(-tension / n), 0.0
-    for first, behind, step in ((above, n, 1), (above - 1, -1, -1)):
+    for first, end, step in ((above, n, 1), (above - 1, -1, -1)):
         weight = np.exp(-tension * abs((first + 1) / n - j / m))
-        for i in range(first, behind, step):
+        for i in range(first, end, step):
             prior[i] = weight
             z += weight
             weight *= ratio

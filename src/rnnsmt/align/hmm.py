@@ -293,12 +293,12 @@ def hmm_block(  # noqa: PLR0912
     Returns:
         The log-likelihood of the generated sentences.
     """
-    first, behind, at = block
+    first, end, at = block
     starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     t, t_null, jumps, beginnings = tables
     # work space of all sentence pairs of the block, as large as its longest sentence requires
     size = 1
-    for s in range(first, behind):
+    for s in range(first, end):
         n, m = given_offsets[s + 1] - given_offsets[s], generated_offsets[s + 1] - generated_offsets[s]
         if max(n, m) <= LONGEST:
             size = max(size, n, m)
@@ -311,7 +311,7 @@ def hmm_block(  # noqa: PLR0912
     # float sums of the block, added to the shared counts once: a fixed order of additions, few atomic ones
     nulls, moved, begun = np.zeros(len(t_null)), np.zeros(jumps.shape), np.zeros(len(beginnings))
     log_likelihood, pairs = 0.0, at
-    for s in range(first, behind):
+    for s in range(first, end):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         n, m = len(given), generated_offsets[s + 1] - start
@@ -386,15 +386,15 @@ def model1_block(block, corpus, t, t_null, counts, null_counts, best):
         counts, null_counts: expected counts of ``t`` and ``t_null``, int64 in fixed point, updated.
         best: given position of every generated word, -1 for NULL, [generated words], set.
     """
-    first, behind, at = block
+    first, end, at = block
     starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     longest = 0
-    for s in range(first, behind):
+    for s in range(first, end):
         longest = max(longest, given_offsets[s + 1] - given_offsets[s])
     entries = np.empty(longest, np.int64)
     # summed per block and added once: a fixed order of additions, few atomic ones
     nulls = np.zeros(len(t_null))
-    for s in range(first, behind):
+    for s in range(first, end):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         if len(given) == 0:
             continue

@@ -68,7 +68,7 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
         sentence_frequencies(side.ids, side.offsets, numbers)
     occurrences = Occurrences(sentence_starts, sentences, generated.ids, generated.offsets, *frequencies)
     bounds = np.searchsorted(sentence_starts, np.linspace(0, len(given.ids), _RANGES + 1)).tolist()
-    ranges = [(first, behind) for first, behind in pairwise(bounds) if first < behind]
+    ranges = [(first, end) for first, end in pairwise(bounds) if first < end]
     sizes = np.zeros(len(given.vocabulary) + 1, np.int64)
 
     def count(weakest: int) -> npt.NDArray[np.int64]:
@@ -201,8 +201,8 @@ def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengt
 def find(starts, words, e, f):
     """Return the index of the pair (e, f) in the lexicon, or ``len(words)`` if it is not there."""
     end = starts[e + 1]
-    place = lower_bound(words, starts[e], end, f)
-    return place if place < end and words[place] == f else len(words)
+    entry = lower_bound(words, starts[e], end, f)
+    return entry if entry < end and words[entry] == f else len(words)
 
 
 @kernel()

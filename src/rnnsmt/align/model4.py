@@ -326,7 +326,7 @@ def fertility_block(  # noqa: PLR0912, PLR0915
     Returns:
         The log-probability of the alignments.
     """
-    first, behind, at = block
+    first, end, at = block
     starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     model, counted = models
     # W; the arrays below are work space for all sentence pairs, and views of them have the size of a sentence pair
@@ -353,7 +353,7 @@ def fertility_block(  # noqa: PLR0912, PLR0915
     for k in range(1, len(log_factorials)):
         log_factorials[k] = log_factorials[k - 1] + np.log(k)
     log_probability, pairs = 0.0, at
-    for s in range(first, behind):
+    for s in range(first, end):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         generated = generated_ids[start : generated_offsets[s + 1]]

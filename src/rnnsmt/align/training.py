@@ -219,11 +219,11 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
     try:
         with np.load(path, allow_pickle=False) as saved:
             fingerprint = dict(zip(saved["names"].tolist(), saved["values"].tolist(), strict=True))
-            found = [name for name in saved.files if name not in ("names", "values")]
+            array_names = [name for name in saved.files if name not in ("names", "values")]
             # files of earlier versions have no list
-            if fingerprint.pop(ARRAYS, " ".join(found)) != " ".join(found):
+            if fingerprint.pop(ARRAYS, " ".join(array_names)) != " ".join(array_names):
                 raise ValueError
-            return fingerprint, {name: saved[name] for name in names or found}
+            return fingerprint, {name: saved[name] for name in names or array_names}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except KeyError:
@@ -296,8 +296,8 @@ def _shard(direction: Direction, number: tuple[int, int]) -> dict[str, npt.NDArr
     ``words_before`` is the number of generated words in the shards before. ``cells`` [pairs of the shard] contains the
     index of each pair in the lexicon of the corpus.
     """
-    first, behind = bounds_of_shard(number, len(direction.bounds) - 1)
-    bounds = direction.bounds[first : behind + 1]
+    first, end = bounds_of_shard(number, len(direction.bounds) - 1)
+    bounds = direction.bounds[first : end + 1]
     marks = np.zeros(direction.pairs + 1, np.bool_)
 
     def mark(block: tuple[int, int]) -> None:

@@ -53,8 +53,8 @@ def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
         ids = side.ids[offsets[0] : offsets[-1]].astype(np.int64)
         text = np.insert(ids, offsets - offsets[0], boundary)
         new_keys, times = np.unique(text[:-1] * (boundary + 1) + text[1:], return_counts=True)
-        everything, place = np.unique(np.concatenate([keys, new_keys]), return_inverse=True)
-        counts = np.bincount(place, np.concatenate([counts, times]), len(everything)).astype(np.int64)
+        everything, inverse = np.unique(np.concatenate([keys, new_keys]), return_inverse=True)
+        counts = np.bincount(inverse, np.concatenate([counts, times]), len(everything)).astype(np.int64)
         keys = everything
     return keys, counts
 

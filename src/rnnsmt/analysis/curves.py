@@ -96,10 +96,10 @@ def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure
     """Draw one line per training, with a legend for the first."""
     figure, (axes,) = canvas(1, 1, 6.4, 4.0)
     for number, curve in enumerate(curves):
-        for name, found, colour in (("trained", curve.trained, GREY), ("held out", curve.held_out, BLUE)):
-            if found:
+        for name, perplexities, colour in (("trained", curve.trained, GREY), ("held out", curve.held_out, BLUE)):
+            if perplexities:
                 label = None if number else name
-                axes.plot(*zip(*found, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=label)
+                axes.plot(*zip(*perplexities, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=label)
         if curve.unigram is not None and not number:
             axes.axhline(curve.unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
     kept = [curve.kept for curve in curves if curve.kept is not None]
@@ -145,10 +145,10 @@ def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
     columns = min(COLUMNS, len(systems))
     rows = math.ceil(len(systems) / columns)
     figure, axes = canvas(rows, columns, 1.2 + 2.5 * columns, 0.8 + 2.3 * rows, share=True)
-    for place, (system, runs) in zip(axes, systems.items(), strict=False):
-        _draw_runs(place, system, runs)
-    for place in axes[len(systems) :]:
-        place.set_axis_off()
+    for axis, (system, runs) in zip(axes, systems.items(), strict=False):
+        _draw_runs(axis, system, runs)
+    for axis in axes[len(systems) :]:
+        axis.set_axis_off()
     _set_limits(
         axes[0], [record["dev_bleu"] for runs in systems.values() for run in runs for record in run["iterations"]]
     )
@@ -197,7 +197,7 @@ def mean_ranks(sentences: Iterable[str], text: Iterable[str]) -> NDArray[np.floa
     """
     counts = Counter(word for line in text for word in words_of(line))
     order = sorted(counts, key=lambda word: (-counts[word], word))
-    rank = {word: place for place, word in enumerate(order, 1)}
+    rank = {word: index for index, word in enumerate(order, 1)}
     ranks_of_words = [[rank.get(word, len(rank) + 1) for word in words_of(sentence)] for sentence in sentences]
     return np.array([np.mean(ranks) if ranks else np.nan for ranks in ranks_of_words])
 
@@ -235,13 +235,13 @@ def curve(
 def draw_bleu_curves(curves: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> "Figure":
     """Draw one plot for every sorting key, with a line for every system."""
     figure, axes = canvas(1, len(curves), 0.6 + 4.4 * len(curves), 4.2)
-    for place, (value, systems) in zip(axes, curves.items(), strict=True):
+    for axis, (value, systems) in zip(axes, curves.items(), strict=True):
         for number, (system, points) in enumerate(systems.items()):
             bleu = [np.mean(point["bleu"]) for point in points]
             means = [point["mean"] for point in points]
-            place.plot(means, bleu, marker=MARKERS[number % len(MARKERS)], ms=4.5, lw=1.3, label=label(system))
-        place.set_xlabel(value)
-        place.set_ylabel("BLEU")
-        place.set_ylim(bottom=0)
+            axis.plot(means, bleu, marker=MARKERS[number % len(MARKERS)], ms=4.5, lw=1.3, label=label(system))
+        axis.set_xlabel(value)
+        axis.set_ylabel("BLEU")
+        axis.set_ylim(bottom=0)
     axes[-1].legend(fontsize=8, loc="best")
     return figure

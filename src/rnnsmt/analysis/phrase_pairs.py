@@ -177,7 +177,7 @@ def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[
     for rows in (counts >= np.quantile(counts, FREQUENT), counts <= np.quantile(counts, RARE)):
         places = np.flatnonzero(rows)
         drawn = rng.choice(places, min(number, len(places)), replace=False)
-        chosen.append([phrases[place] for place in sorted(drawn, key=lambda place: -counts[place])])
+        chosen.append([phrases[index] for index in sorted(drawn, key=lambda index: -counts[index])])
     return chosen[0], chosen[1]
 
 
@@ -280,7 +280,7 @@ def examples_of(
 def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[tuple[str, float]]:
     """Return the ``top`` best names with their scores."""
     order = np.argsort(-scores, kind="stable")[:top]
-    return [(names[place], float(scores[place])) for place in order]
+    return [(names[index], float(scores[index])) for index in order]
 
 
 def _lines(table: str | Path) -> Iterator[bytes]:

@@ -88,9 +88,9 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
     long = np.flatnonzero(lengths > LEAST_WORDS)  # lengths include EOS
     rng = np.random.default_rng(seed)
     phrases: dict[bytes, NDArray[np.int32]] = {}
-    for place in rng.permutation(long):
-        ids = pairs.source(int(place))
-        is_first = place == 0 or not np.array_equal(ids, pairs.source(int(place) - 1))
+    for index in rng.permutation(long):
+        ids = pairs.source(int(index))
+        is_first = index == 0 or not np.array_equal(ids, pairs.source(int(index) - 1))
         if is_first and not (ids == UNK).any():
             phrases.setdefault(ids.tobytes(), ids)
         if len(phrases) == number:
@@ -126,7 +126,7 @@ def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[n
     members = [np.flatnonzero(clustering.labels_ == label) for label in range(clustering.labels_.max() + 1)]
     small = [rows for rows in members if len(rows) <= LABELLED] or members
     spread = [float(points[rows].std(0).mean()) / np.sqrt(len(rows)) for rows in small]
-    return [small[place] for place in np.argsort(spread, kind="stable")[:number]]
+    return [small[index] for index in np.argsort(spread, kind="stable")[:number]]
 
 
 def draw_map(points: NDArray[np.float64], zooms: Sequence[NDArray[np.int64]], title: str) -> "Figure":
@@ -161,7 +161,7 @@ def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequen
     with styled():
         figure.draw_without_rendering()  # computes the layout, on which the sizes of the labels depend
         for axes, inside in zip(every, members, strict=False):
-            _label(axes, points[inside], [labels[int(place)] for place in inside])
+            _label(axes, points[inside], [labels[int(index)] for index in inside])
     return figure
 
 
@@ -255,13 +255,13 @@ def principal_components(vectors: Floats) -> tuple[Floats, Floats]:
 def draw_sentence_vectors(groups: Sequence[dict[str, Any]]) -> "Figure":
     """Draw one plot for every group, with its sentences next to their points."""
     figure, axes = canvas(len(groups), 1, 9.0, 0.4 + 4.0 * len(groups))
-    for place, group in zip(axes, groups, strict=True):
+    for axis, group in zip(axes, groups, strict=True):
         points = np.array(group["points"])
-        place.plot(points[:, 0], points[:, 1], "o", ms=5, color=BLUE)
+        axis.plot(points[:, 0], points[:, 1], "o", ms=5, color=BLUE)
         shares = [f"{100 * share:.0f} %" for share in group["variance"]]
-        place.set_xlabel(f"first component, {shares[0]} of the variance")
-        place.set_ylabel(f"second component, {shares[1]}")
-        _label_sentences(place, points, group["sentences"])
+        axis.set_xlabel(f"first component, {shares[0]} of the variance")
+        axis.set_ylabel(f"second component, {shares[1]}")
+        _label_sentences(axis, points, group["sentences"])
     return figure
 
 

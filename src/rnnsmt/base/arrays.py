@@ -58,8 +58,8 @@ def read_array(
     if not isinstance(array, np.ndarray):
         raise InputError(f"{path}: contains several arrays, not one; {remedy}")
     if not np.issubdtype(array.dtype, kind) or not array.dtype.isnative or array.ndim != dimensions:
-        found, needed = f"{array.dtype} in {array.ndim}", f"{kind.__name__} in {dimensions}"
-        raise InputError(f"{path}: has {found} dimension(s), expected: {needed}; {remedy}")
+        actual, needed = f"{array.dtype} in {array.ndim}", f"{kind.__name__} in {dimensions}"
+        raise InputError(f"{path}: has {actual} dimension(s), expected: {needed}; {remedy}")
     _check_data(Path(path), array, remedy)
     return array if mapped else np.array(array)
 
@@ -73,8 +73,8 @@ def _check_data(path: Path, array: NDArray[Any], remedy: str) -> None:
     with path.open("rb") as stream:
         stream.seek(getattr(array, "offset", 0))
         digest = hashlib.sha256()
-        for place in range(0, array.nbytes, _BLOCK):
-            digest.update(stream.read(min(_BLOCK, array.nbytes - place)))
+        for index in range(0, array.nbytes, _BLOCK):
+            digest.update(stream.read(min(_BLOCK, array.nbytes - index)))
         after = stream.read(len(TRAILER) + digest.digest_size + 1)
     if after and after != TRAILER + digest.digest():
         raise InputError(f"{path}: is damaged (checksum mismatch); {remedy}")

@@ -487,7 +487,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             os.close(descriptor)
         temporary.replace(path)
     except OSError as error:
-        places = {str(place) for place in (temporary, path, *path.parents)}
+        places = {str(candidate) for candidate in (temporary, path, *path.parents)}
         if str(error.filename) in places or is_full(error):
             raise InputError(
                 f"{path}: cannot be written ({error.strerror}); the previous file was not changed; free disk space "
@@ -528,13 +528,13 @@ def scratch_directory(output: str | Path) -> Iterator[Path]:
 
 def _scratch_place(output: Path) -> Path:
     """Return the path of the scratch directory of an output, without the part that distinguishes processes."""
-    if not (said := os.environ.get(SCRATCH)):
+    if not (configured := os.environ.get(SCRATCH)):
         return output.with_name(f"{output.name}.scratch")
-    place = Path(os.path.expandvars(said))
-    if not place.is_dir():
-        raise InputError(f"{SCRATCH}={said}: {place} is not a directory; create it or unset the variable")
+    directory = Path(os.path.expandvars(configured))
+    if not directory.is_dir():
+        raise InputError(f"{SCRATCH}={configured}: {directory} is not a directory; create it or unset the variable")
     outputs_name = hashlib.sha256(str(output.absolute()).encode()).hexdigest()[:16]
-    return place / f"{outputs_name}-{output.name}.scratch"
+    return directory / f"{outputs_name}-{output.name}.scratch"
 
 
 def check_output(path: str | Path) -> Path:

@@ -87,18 +87,18 @@ def check_options(args: argparse.Namespace) -> None:
     if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
         raise InputError(f"--time-limit {args.time_limit}: must be a number of seconds above 0")
     outputs = [(name, path) for name, path in _outputs(args) if str(path) != STANDARD_STREAM]
-    for place, (name, path) in enumerate(outputs):
+    for index, (name, path) in enumerate(outputs):
         check_output(path)
-        if any(_same(path, before) for other, before in outputs[:place] if other == name):
+        if any(_same(path, before) for other, before in outputs[:index] if other == name):
             raise InputError(f"{option(name)} {path}: used twice; every output needs a different name")
         for other, value in _paths(args):
             if other != name and _same(path, value):
                 raise InputError(f"{option(name)} {path}: is also {option(other)}; every output needs a different name")
     for name in DIRECTORIES:
         directories = _values(getattr(args, name, None))
-        for place, directory in enumerate(directories):
+        for index, directory in enumerate(directories):
             check_output_directory(directory)
-            if any(_same(directory, before) for before in directories[:place]):
+            if any(_same(directory, before) for before in directories[:index]):
                 raise InputError(f"{option(name)} {directory}: used twice; every run needs a different directory")
 
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import IO
+from typing import IO, Any
 
 from rnnsmt.base.io import TEMPORARY, InputError, read_json, write_json
 from rnnsmt.base.progress import say
@@ -142,6 +142,26 @@ def drop_streams() -> None:
 FINISHED = "finished.json"
 """Name of the file that marks a finished job."""
 
+
+def lock_or_wait(file: IO[Any], path: Path, use: str = "using") -> bool:
+    """Lock an open file, after waiting for a process that has locked it; return False if it cannot be locked.
+
+    Args:
+        file: the file, open for writing.
+        path: what is locked, for messages.
+        use: what the other process is doing with it, for messages.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(f"another process is {use} {path}; waiting until it ends")
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:  # some cluster file systems do not support locks
+        say(f"{path}: cannot be locked ({error.strerror}); make sure that no other process uses it")
+        return False
+    return True
+
+
 LONGEST_VALUE = 40
 """Maximum length of values shown in messages; longer ones are mostly hashes."""
 
@@ -174,16 +194,9 @@ class CheckpointDirectory:
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock = (self.path / "lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"another process is using {self.path}; waiting until it ends")
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-        except OSError as error:  # some cluster file systems do not support locks
-            say(f"{self.path}: cannot be locked ({error.strerror}); make sure that no other process uses it")
-            return
-        for leftover in self.path.glob(f"{TEMPORARY}*"):
-            leftover.unlink(missing_ok=True)
+        if lock_or_wait(self._lock, self.path):
+            for leftover in self.path.glob(f"{TEMPORARY}*"):
+                leftover.unlink(missing_ok=True)
 
     @property
     def descriptors(self) -> tuple[int, ...]:

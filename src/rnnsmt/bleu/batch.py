@@ -121,10 +121,10 @@ def _slot(keys, node, word):
     mask = keys.size - 1
     # multiplicative hashing by 2^64 / golden ratio (as int64); the low bits of the product, which depend on few
     # bits of the key, are dropped
-    place = (key * np.int64(-7046029254386353131) >> 20) & mask
-    while keys[place] != -1 and keys[place] != key:
-        place = (place + 1) & mask
-    return place, key
+    slot = (key * np.int64(-7046029254386353131) >> 20) & mask
+    while keys[slot] != -1 and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return slot, key
 
 
 @kernel()
@@ -156,12 +156,12 @@ def _reference_trie(references, offsets, first, last):
         for i in range(start, end):
             node = 0
             for j in range(i, min(i + 4, end)):
-                place, key = _slot(keys, node, references[j])
-                if keys[place] == -1:
-                    keys[place] = key
-                    children[place] = nodes
+                slot, key = _slot(keys, node, references[j])
+                if keys[slot] == -1:
+                    keys[slot] = key
+                    children[slot] = nodes
                     nodes += 1
-                node = children[place]
+                node = children[slot]
                 used[node] += 1
                 limit[node] = max(limit[node], used[node])
     return keys, children, limit[:nodes]
@@ -184,10 +184,10 @@ def _count_matches(words, keys, children, limit, used, out):
         for j in range(i, min(i + 4, words.size)):
             if words[j] < 0:
                 break
-            place, _ = _slot(keys, node, words[j])
-            if keys[place] == -1:
+            slot, _ = _slot(keys, node, words[j])
+            if keys[slot] == -1:
                 break
-            node = children[place]
+            node = children[slot]
             used[node] += 1
             if used[node] <= limit[node]:  # the sum over occurrences is min(count, limit)
                 out[j - i] += 1

@@ -179,9 +179,9 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
     pairs = [(source, stems[1][stem]) for stem, source in stems[0].items() if stem in stems[1]]
     if len(pairs) != 1:
         source, target = file.langs
-        what = f"{len(pairs)} pairs" if pairs else "no pair"
+        count = f"{len(pairs)} pairs" if pairs else "no pair"
         raise InputError(
-            f"{file.path}: the archive contains {what} of text files NAME.{source} and NAME.{target}; it contains "
+            f"{file.path}: the archive contains {count} of text files NAME.{source} and NAME.{target}; it contains "
             f"{shown or 'none'}; specify the names of the two files (`members`, --members)"
         )
     return pairs[0]
@@ -190,9 +190,9 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
 def _without_language(name: str, lang: str) -> str:
     """Return the name of a file without the last occurrence of the suffix of its language."""
     parts = name.split(".")
-    for place in range(len(parts) - 1, 0, -1):
-        if TWO_LETTERS.get(parts[place].lower(), parts[place].lower()) == lang:
-            return ".".join([*parts[:place], "*", *parts[place + 1 :]])
+    for index in range(len(parts) - 1, 0, -1):
+        if TWO_LETTERS.get(parts[index].lower(), parts[index].lower()) == lang:
+            return ".".join([*parts[:index], "*", *parts[index + 1 :]])
     return name
 
 
@@ -280,8 +280,8 @@ class _TmxReader:
         try:
             yield
         except expat.ExpatError as error:
-            said = expat.ErrorString(error.code)
-            raise self._error(f"not well-formed XML ({said})", error.lineno) from None
+            message = expat.ErrorString(error.code)
+            raise self._error(f"not well-formed XML ({message})", error.lineno) from None
         except (ValueError, LookupError) as error:  # an encoding that Python does not know, or one of several bytes
             raise self._error(f"unsupported encoding ({error}); convert it to UTF-8") from None
 

@@ -281,17 +281,17 @@ class CorpusCheck:
 
     def run(self, texts: Sequence[CheckedCorpus]) -> list[Findings]:
         """Check all corpora; return what was found in the given order."""
-        found: dict[str, Findings] = {}
+        by_name: dict[str, Findings] = {}
         held_out = [text for text in texts if text.role in ("dev", "test")]
         for text in (*held_out, *(text for text in texts if text not in held_out)):
-            findings = found[text.name] = Findings(text.name, text.role)
+            findings = by_name[text.name] = Findings(text.name, text.role)
             try:
                 self._read(text, findings)
             except InputError as error:
                 findings.errors.append(str(error))
         for one in self._sets:
             self._report_overlap(one)
-        return [found[text.name] for text in texts]
+        return [by_name[text.name] for text in texts]
 
     def _read(self, text: CheckedCorpus, findings: Findings) -> None:
         """Read a corpus once; count and report what is wrong with it."""
@@ -427,7 +427,7 @@ class _Reader:
         lines, ratio = max(1, self._lines), CleaningOptions.max_ratio
         if not self._lines:
             yield "has no lines"
-        for count, what, share in (
+        for count, description, share in (
             (self._foreign, "are not UTF-8; convert the file, e.g. with iconv -f ISO-8859-1 -t UTF-8", 0.0),
             (self._long, "have more than 65,536 bytes", 0.0),
             (self._empty, "have an empty side", 0.0 if role in ("dev", "test") else MAX_SHARE),
@@ -440,7 +440,7 @@ class _Reader:
             (self._repeated, "are repetitions of an earlier line", MAX_SHARE),
         ):
             if count > share * lines:
-                yield f"{count:,} of {lines:,} lines ({100 * count / lines:.1f} %) {what}"
+                yield f"{count:,} of {lines:,} lines ({100 * count / lines:.1f} %) {description}"
         if role in ("dev", "test") and 0 < self._lines < FEW_LINES:
             yield f"{self._lines} lines are too few for reliable scores"
 

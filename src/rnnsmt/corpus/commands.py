@@ -370,8 +370,8 @@ def split(args: argparse.Namespace) -> dict[str, object]:
         "repeated": done.repeated,
         **dict(sorted(done.unusable.items())),
     }
-    told = ", ".join(f"{reason}: {number:,}" for reason, number in left_out.items() if number)
-    return {**{part: f"{done.sizes[part]:,} pairs" for part in roles}, "left out": told or "none"}
+    counts = ", ".join(f"{reason}: {number:,}" for reason, number in left_out.items() if number)
+    return {**{part: f"{done.sizes[part]:,} pairs" for part in roles}, "left out": counts or "none"}
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
@@ -437,14 +437,14 @@ def check(args: argparse.Namespace) -> None:
     for side, lang in zip(("source", "target"), languages, strict=True):
         if wrong := code_mistake(lang):
             raise InputError(f"{side} language: {wrong}")
-    found = CorpusCheck(languages, args.max_lines).run(texts)
+    checked = CorpusCheck(languages, args.max_lines).run(texts)
     if args.json:
         import json
 
-        print(json.dumps([vars(findings) for findings in found], indent=2, ensure_ascii=False))
+        print(json.dumps([vars(findings) for findings in checked], indent=2, ensure_ascii=False))
     else:
-        print("\n".join(lines_of(found)))
-    if any(findings.errors or findings.warnings for findings in found):
+        print("\n".join(lines_of(checked)))
+    if any(findings.errors or findings.warnings for findings in checked):
         sys.stdout.flush()
         raise SystemExit(FOUND)
 

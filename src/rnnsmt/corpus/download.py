@@ -7,7 +7,6 @@ changed, the download starts from the beginning.
 """
 
 import difflib
-import fcntl
 import http.client
 import os
 import shutil
@@ -37,6 +36,7 @@ from rnnsmt.base.io import (
     write_json,
 )
 from rnnsmt.base.progress import Meter, say
+from rnnsmt.base.resuming import lock_or_wait
 
 BLOCK = 1 << 20
 """Number of bytes read at once."""
@@ -71,13 +71,7 @@ class Partial:
         """Wait until no other process downloads the same file. An empty file is removed at the end."""
         while True:
             self.file = self.path.open("ab", buffering=0)
-            try:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                say(f"another process is downloading {self.path}; waiting until it ends")
-                fcntl.flock(self.file, fcntl.LOCK_EX)
-            except OSError as error:  # some cluster file systems do not support locks
-                say(f"{self.path}: cannot be locked ({error.strerror}); make sure that no other process downloads it")
+            lock_or_wait(self.file, self.path, "downloading")
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self.file.fileno()), self.path.stat()):
                     break
@@ -220,7 +214,9 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
                 return size, digest, url
             kept = f"; {part.size:,} bytes are kept in {part.path}" if part.size else ""
     except OSError as error:
-        if is_full(error) or str(error.filename) in {str(place) for place in (part.path, output, *output.parents)}:
+        if is_full(error) or str(error.filename) in {
+            str(candidate) for candidate in (part.path, output, *output.parents)
+        }:
             raise InputError(
                 f"{output}: cannot be written ({error.strerror}); the incomplete download is kept in {part.path}; "
                 "free disk space or choose another output file, then run the same command again"

@@ -75,10 +75,10 @@ def shifted_lines(source: Sequence[int], target: Sequence[int]) -> list[ShiftedL
         return []
     evidence = {offset: _evidence(ratio, *widths) for offset, ratio in ratios.items()}
     gains = {offset: evidence[offset] - np.maximum(evidence[0], evidence[-offset]) for offset in OFFSETS}
-    found: list[ShiftedLines] = []
+    ranges: list[ShiftedLines] = []
     searched = [(0, len(sides[0]))]
     for _ in range(MAX_SEARCHES):
-        if not searched or len(found) == MAX_RANGES:
+        if not searched or len(ranges) == MAX_RANGES:
             break
         begin, end = searched.pop()
         best = max((_largest_sum(gain[begin:end], offset) for offset, gain in gains.items()), key=lambda one: one.total)
@@ -89,8 +89,8 @@ def shifted_lines(source: Sequence[int], target: Sequence[int]) -> list[ShiftedL
         if last - first >= MIN_LINES:
             part = slice(first, last)
             fits = [_correlation(lengths[0][part], _later(lengths[1], o)[part]) for o in (best.offset, 0)]
-            found.append(ShiftedLines(first + 1, last, best.offset, *fits))
-    return sorted(found)
+            ranges.append(ShiftedLines(first + 1, last, best.offset, *fits))
+    return sorted(ranges)
 
 
 def shift_warnings(ranges: Sequence[ShiftedLines]) -> Iterator[str]:
@@ -105,14 +105,14 @@ def shift_warnings(ranges: Sequence[ShiftedLines]) -> Iterator[str]:
 
 def _later(values: NDArray[np.float64], offset: int) -> NDArray[np.float64]:
     """Return for every line the value ``offset`` lines further on, NaN outside the text."""
-    found = np.full(len(values), np.nan)
+    shifted = np.full(len(values), np.nan)
     if offset > 0:
-        found[:-offset] = values[offset:]
+        shifted[:-offset] = values[offset:]
     elif offset < 0:
-        found[-offset:] = values[:offset]
+        shifted[-offset:] = values[:offset]
     else:
-        found[:] = values
-    return found
+        shifted[:] = values
+    return shifted
 
 
 def _deviations(ratios: dict[int, NDArray[np.float64]]) -> tuple[float, float, float] | None:
@@ -138,8 +138,8 @@ def _deviations(ratios: dict[int, NDArray[np.float64]]) -> tuple[float, float, f
 def _evidence(ratio: NDArray[np.float64], mean: float, right: float, wrong: float) -> NDArray[np.float64]:
     """Compute e_o of every line, at least -``CAP`` and at most ``CAP``; 0 where a side is empty."""
     square = (ratio - mean) ** 2 / 2
-    found = np.log(wrong / right) - square / right**2 + square / wrong**2
-    return np.nan_to_num(np.clip(found, -CAP, CAP))
+    evidence = np.log(wrong / right) - square / right**2 + square / wrong**2
+    return np.nan_to_num(np.clip(evidence, -CAP, CAP))
 
 
 class _Range(NamedTuple):

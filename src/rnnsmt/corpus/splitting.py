@@ -70,21 +70,21 @@ class SentenceIndex:
 
     def add(self, words: Sequence[str]) -> None:
         """Add a sentence; its number is the number of those before it."""
-        found = trigrams(words)
-        for trigram in found:
+        grams = trigrams(words)
+        for trigram in grams:
             self._places[trigram].append(len(self._sizes))
-        self._sizes.append(len(found))
+        self._sizes.append(len(grams))
 
     def similar(self, words: Sequence[str]) -> list[tuple[int, float]]:
         """Return the number and the similarity of every sentence that reaches the threshold."""
-        asked = trigrams(words)
-        known = [places for trigram in asked if (places := self._places.get(trigram))]
-        if len(known) < self._threshold * len(asked):  # |A & B| >= t |A | B| >= t |A|
+        grams = trigrams(words)
+        known = [places for trigram in grams if (places := self._places.get(trigram))]
+        if len(known) < self._threshold * len(grams):  # |A & B| >= t |A | B| >= t |A|
             return []
         shared: Counter[int] = Counter()
         for places in known:
             shared.update(places)
-        scored = ((number, count / (len(asked) + self._sizes[number] - count)) for number, count in shared.items())
+        scored = ((number, count / (len(grams) + self._sizes[number] - count)) for number, count in shared.items())
         return [(number, similarity) for number, similarity in scored if similarity >= self._threshold]
 
 

@@ -273,8 +273,8 @@ def first_layer_table(model: FeedForwardLM) -> tuple[Tensor, Tensor]:
     """
     P, ranges = model.sizes.projection, model.sizes.ranges
     parts = [
-        model.R[ids.start : ids.stop] @ model.W_1[:, place * P : (place + 1) * P].t()
-        for place, ids in enumerate(ranges)
+        model.R[ids.start : ids.stop] @ model.W_1[:, index * P : (index + 1) * P].t()
+        for index, ids in enumerate(ranges)
     ]
     ends = np.cumsum([len(ids) for ids in ranges])
     places = [int(end) - ids.stop for end, ids in zip(ends, ranges, strict=True)]
@@ -297,8 +297,8 @@ def add_rows(
     for row in range(len(contexts)):
         total = out[row]
         # units innermost: the rows of the table are contiguous, and each unit is summed in the order of the positions
-        for place in range(contexts.shape[1]):
-            part = table[places[place] + contexts[row, place]]
+        for index in range(contexts.shape[1]):
+            part = table[places[index] + contexts[row, index]]
             for unit in range(units):
                 total[unit] += part[unit]
 

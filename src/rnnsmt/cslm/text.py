@@ -93,9 +93,9 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
         "distinct unknown words": len(outside),
         "coverage": round(1 - writer.unknown[0] / writer.ids(0), 6),
     }
-    about = {"format": FORMAT.version, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
+    description = {"format": FORMAT.version, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
     fingerprint = writer.fingerprint([vocabulary.hash()])
-    write_about(directory, FORMAT, {**about, **stats, "fingerprint": fingerprint})
+    write_about(directory, FORMAT, {**description, **stats, "fingerprint": fingerprint})
     return stats
 
 
@@ -118,10 +118,10 @@ def _blocks(paths: list[str], vocabulary: Vocabulary, outside: set[bytes]) -> It
             lines = block.split(b"\n")[:-1]
             for line in lines:
                 if words := line.split():
-                    found = [index.get(word, UNK) for word in words]
-                    if UNK in found:
+                    numbers = [index.get(word, UNK) for word in words]
+                    if UNK in numbers:
                         outside.update(word for word in words if word not in index)
-                    ids.extend(found)
+                    ids.extend(numbers)
                     ids.append(vocabulary.eos)
                     lengths.append(len(words) + 1)
             meter.add(len(lines))
@@ -140,12 +140,12 @@ def contexts_at(words: Ids, places: Index, context: int, end: int) -> NDArray[np
         end: id of ``</s>``.
     """
     before = places[:, None] + np.arange(-context, 0)
-    found = words[np.maximum(before, 0)].astype(np.int64)
-    found[before < 0] = end
+    contexts = words[np.maximum(before, 0)].astype(np.int64)
+    contexts[before < 0] = end
     # pad everything up to the last ``end`` before the position; accumulate from the newest word to the oldest
-    other = np.logical_or.accumulate(found[:, ::-1] == end, axis=1)[:, ::-1]
-    found[other] = NULL
-    return found
+    other = np.logical_or.accumulate(contexts[:, ::-1] == end, axis=1)[:, ::-1]
+    contexts[other] = NULL
+    return contexts
 
 
 def sentence_ngrams(sentences: Sequence[Ids], context: int, end: int) -> tuple[Ids, Ids]:

@@ -108,7 +108,7 @@ def perplexity_report(
     lines = [split(line) for path in inputs for line in read_lines(path)]
     if not lines:
         raise InputError(f"{', '.join(inputs)}: contains no lines; the perplexity of an empty text is undefined")
-    own, classes = _network_scores(scorer, lines)
+    log_p, classes = _network_scores(scorer, lines)
     known = classes != scorer.unknown
     words = len(classes) - len(lines)
     report: dict[str, Any] = {
@@ -117,26 +117,30 @@ def perplexity_report(
         "oov": int((~known).sum()),
         "oov_rate": float((~known).sum() / max(words, 1)),
         "order": scorer.order,
-        "cslm": perplexities(own, known),
+        "cslm": perplexities(log_p, known),
     }
     if scorer.self_normalised:
         bare, _ = _network_scores(NGramScorer(model, device, threads, normalize=False), lines)
-        log_sums = bare - own
+        log_sums = bare - log_p
         report["ln Z"] = {"mean": float(log_sums.mean()), "sd": float(log_sums.std())}
     if lm is not None:
         automaton = load_automaton(lm)
         other = event_scores(automaton, lines, scorer.words[2:-1])
         report["ngram_order"] = automaton.order
         report["ngram"] = perplexities(other, known)
-        report["mixture"] = perplexities(np.logaddexp(own, other) - np.log(2.0), known)
+        report["mixture"] = perplexities(np.logaddexp(log_p, other) - np.log(2.0), known)
     return report
 
 
 def _network_scores(scorer: NGramScorer, lines: list[list[str]]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Return ln p and class of every word and ``</s>`` of some lines."""
     blocks = [lines[begin : begin + LINES] for begin in range(0, len(lines), LINES)]
-    found = [ngram_scores(scorer, block) for block in track(blocks, "measuring", unit=f"blocks of {LINES} lines")]
-    return np.concatenate([scores for scores, _ in found]).astype(np.float64), np.concatenate([ids for _, ids in found])
+    blocks_scored = [
+        ngram_scores(scorer, block) for block in track(blocks, "measuring", unit=f"blocks of {LINES} lines")
+    ]
+    return np.concatenate([scores for scores, _ in blocks_scored]).astype(np.float64), np.concatenate(
+        [ids for _, ids in blocks_scored]
+    )
 
 
 def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, float]:
@@ -198,9 +202,9 @@ class _Shortlist:
         for line in lines:
             ids.append(tokens.add([word.encode() for word in line]))
             known += [word in self._words for word in line] + [True]
-        found = self._lm.word_ids(tokens)
-        found[np.isin(found, self._markers)] = self._lm.unk
-        words = np.concatenate([np.append(found[part], self._lm.end) for part in ids]).astype(np.int32)
+        word_ids = self._lm.word_ids(tokens)
+        word_ids[np.isin(word_ids, self._markers)] = self._lm.unk
+        words = np.concatenate([np.append(word_ids[part], self._lm.end) for part in ids]).astype(np.int32)
         return words, np.array(known)
 
 
@@ -230,16 +234,16 @@ class BackOff:
         scorer: normalised, with this shortlist.
         """
         contexts, classes = sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
-        asked = np.concatenate([classes, *(np.full_like(classes, other) for other in (scorer.unknown, NULL))])
-        logs = word_scores(scorer, np.concatenate([contexts] * 3), asked).astype(np.float64)
+        queries = np.concatenate([classes, *(np.full_like(classes, other) for other in (scorer.unknown, NULL))])
+        logs = word_scores(scorer, np.concatenate([contexts] * 3), queries).astype(np.float64)
         own, *others = np.split(logs, 3)
         words, known = self._shortlist.events(sentences)
-        found, states = np.empty(len(words)), np.empty(len(words), np.int32)
-        log_p_and_states(self._lm.arrays, self._lm.start, words, self._lm.end, found, states)
+        log_p, states = np.empty(len(words)), np.empty(len(words), np.int32)
+        log_p_and_states(self._lm.arrays, self._lm.start, words, self._lm.end, log_p, states)
         # the difference from 1 of a float32 probability near 1 can be below p of a word
         share = np.minimum(own - np.log(np.maximum(1 - np.exp(others).sum(0), 1e-40)), 0.0)
-        found[known] = (share + self.log_masses[states])[known]
-        return found
+        log_p[known] = (share + self.log_masses[states])[known]
+        return log_p
 
 
 PRECISE = 1e-3
@@ -321,14 +325,14 @@ def log_masses(lm, inside):
         float64 [states].
     """
     number = len(lm.states)
-    own, shorter = np.zeros(number), np.zeros(number)
+    masses, shorter = np.zeros(number), np.zeros(number)
     for slot in range(len(lm.rows)):
         key = lm.rows[slot].key
         if key == -1:
             continue
         state, word = key >> np.int64(32), key & np.int64(0xFFFFFFFF)
         if inside[word]:
-            own[state] += np.exp(np.float64(lm.rows[slot].prob))
+            masses[state] += np.exp(np.float64(lm.rows[slot].prob))
             shorter[state] += np.exp(np.float64(query(lm, lm.states[state].link, word)[0]))
     mass = np.full(number, -1.0)
     mass[0] = 0.0
@@ -338,10 +342,10 @@ def log_masses(lm, inside):
     for state in range(number):
         # the longest context first whose shorter one is known; chains are as long as the order of the model
         while mass[state] < 0.0:
-            place = np.int64(state)
-            while mass[lm.states[place].link] < 0.0:
-                place = np.int64(lm.states[place].link)
-            context = lm.states[place]
-            others = max(mass[context.link] - shorter[place], 0.0)
-            mass[place] = own[place] + np.exp(np.float64(context.backoff)) * others
+            node = np.int64(state)
+            while mass[lm.states[node].link] < 0.0:
+                node = np.int64(lm.states[node].link)
+            context = lm.states[node]
+            others = max(mass[context.link] - shorter[node], 0.0)
+            mass[node] = masses[node] + np.exp(np.float64(context.backoff)) * others
     return np.log(np.maximum(mass, 1e-40))

@@ -259,21 +259,19 @@ class ClauseSpeaker(Speaker):
         french = free(entry.french, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
         adverb_en, adverb_fr = self.adverb()
-        thing = self.noun_phrase(entry.objects, 1)
-        words = object_words(french, thing, bool(manner.negation))
-        return Clause(
-            subject, english_verb + thing.english + adverb_en, self.place_adverb(french_verb, adverb_fr, words)
-        )
+        obj = self.noun_phrase(entry.objects, 1)
+        words = object_words(french, obj, bool(manner.negation))
+        return Clause(subject, english_verb + obj.english + adverb_en, self.place_adverb(french_verb, adverb_fr, words))
 
     def with_pronoun(self, subject: NounPhrase, manner: Manner) -> Clause:
         """Generate a clause like "The crew repaired them"."""
         entry = zipf(self.domain.transitive[subject.kind], self.meaning)
         french = free(entry.french, self.style)
-        thing = self.noun_phrase(entry.objects, 2, simple=True)
-        clitic, after, agree = clitic_for(french, thing)
+        obj = self.noun_phrase(entry.objects, 2, simple=True)
+        clitic, after, agree = clitic_for(french, obj)
         english_verb, french_verb = self.group(entry, french, subject, manner, clitic, agree)
-        human = thing.kind == "P"
-        english = "them" if thing.plural else ("her" if thing.feminine else "him") if human else "it"
+        human = obj.kind == "P"
+        english = "them" if obj.plural else ("her" if obj.feminine else "him") if human else "it"
         return Clause(subject, [*english_verb, english], french_verb + after)
 
     def intransitive(self, subject: NounPhrase, manner: Manner) -> Clause:
@@ -288,12 +286,12 @@ class ClauseSpeaker(Speaker):
         entry = zipf(self.domain.giving, self.meaning)
         french = free(entry.french, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
-        thing, person = self.noun_phrase(entry.objects, 2), self.noun_phrase("P", 2, simple=True)
+        obj, person = self.noun_phrase(entry.objects, 2), self.noun_phrase("P", 2, simple=True)
         if entry.english.base == "explain" or self.chance(0.5):
-            english = english_verb + thing.english + ["to", *person.english]
+            english = english_verb + obj.english + ["to", *person.english]
         else:
-            english = english_verb + person.english + thing.english
-        things, to = object_words(french, thing, bool(manner.negation)), ["à", *person.french]
+            english = english_verb + person.english + obj.english
+        things, to = object_words(french, obj, bool(manner.negation)), ["à", *person.french]
         return Clause(subject, english, french_verb + (to + things if self.style.random() < 0.2 else things + to))
 
     def planning(self, subject: NounPhrase, manner: Manner) -> Clause:
@@ -301,13 +299,13 @@ class ClauseSpeaker(Speaker):
         entry, inner = zipf(self.domain.planning, self.meaning), zipf(self.domain.transitive["P"], self.meaning)
         french, inner_french = free(entry.french, self.style), free(inner.french, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
-        thing = self.noun_phrase(inner.objects, 1)
+        obj = self.noun_phrase(inner.objects, 1)
         linking = [french.preposition] if french.preposition else []
         infinitive = french_group(inner_french, subject, Manner("infinitive"), self.style)
         return Clause(
             subject,
-            [*english_verb, "to", inner.english.base, *thing.english],
-            french_verb + linking + infinitive + object_words(inner_french, thing, False),
+            [*english_verb, "to", inner.english.base, *obj.english],
+            french_verb + linking + infinitive + object_words(inner_french, obj, False),
         )
 
     def quality(self, subject: NounPhrase, manner: Manner) -> Clause:

@@ -129,11 +129,11 @@ class SentenceSpeaker(ClauseSpeaker):
         entry = zipf(self.domain.transitive[subject.kind], self.meaning)
         verb = free(entry.french, self.style)
         tense = self.meaning.choice(["past", "present", "future"])
-        thing = self.noun_phrase(entry.objects, 1)
+        obj = self.noun_phrase(entry.objects, 1)
         did = {"past": "did", "present": "do" if subject.plural else "does", "future": "will"}[tense]
-        words_en = [did, *subject.english, entry.english.base, *thing.english]
+        words_en = [did, *subject.english, entry.english.base, *obj.english]
         _, group = self.group(entry, verb, subject, Manner(tense))
-        rest = object_words(verb, thing, False)
+        rest = object_words(verb, obj, False)
         if self.style.random() < 0.55:
             words_fr = ["est-ce", "que", *subject.french, *group, *rest]
         else:
@@ -152,12 +152,12 @@ class SentenceSpeaker(ClauseSpeaker):
 
     def existence(self) -> Words:
         """Generate a sentence like "There are three boats in the harbour"."""
-        thing = self.noun_phrase("PVOE", 2)
+        noun = self.noun_phrase("PVOE", 2)
         past = self.chance(0.4)
-        be = ("were" if thing.plural else "was") if past else ("are" if thing.plural else "is")
+        be = ("were" if noun.plural else "was") if past else ("are" if noun.plural else "is")
         there = ["il", "y", "avait" if past else "a"]
         return self.end(
-            self.both((["there", be, *thing.english], [*there, *thing.french]), self.phrase(self.domain.places)), "."
+            self.both((["there", be, *noun.english], [*there, *noun.french]), self.phrase(self.domain.places)), "."
         )
 
     def both(self, first: Words, second: Words) -> Words:
@@ -207,8 +207,8 @@ class HarbourSpeaker(SentenceSpeaker):
         words_en, words_fr = self.plain()
         verb = free(["dire", "déclarer", "expliquer", "affirmer"], self.style)
         auxiliary = conjugate("avoir", "present", who.person)
-        said = [auxiliary, participle(verb)]
-        words_fr = ["«", *words_fr, "»", ",", *said, *who.french]
+        verb_words = [auxiliary, participle(verb)]
+        words_fr = ["«", *words_fr, "»", ",", *verb_words, *who.french]
         after = ["said", *who.english] if self.chance(0.6) else [*who.english, "said"]
         return self.end((["“", *words_en, ",", "”", *after], words_fr), ".")
 
@@ -290,9 +290,9 @@ class GeneralSpeaker(SentenceSpeaker):
         entry = zipf(self.domain.acting_on_things, self.meaning)
         verb = free(entry.french, self.style)
         kinds = "".join(kind for kind in entry.objects if kind in "VOA")
-        thing = self.noun_phrase(kinds, 1)
+        obj = self.noun_phrase(kinds, 1)
         negated = self.chance(0.2)
-        words_en = [*(["do", "not"] if negated else []), entry.english.base, *thing.english]
+        words_en = [*(["do", "not"] if negated else []), entry.english.base, *obj.english]
         if self.style.random() < 0.25:
             words_fr = [*(["ne", "pas"] if negated else []), *(["se"] if verb.reflexive else []), verb.infinitive]
         else:
@@ -301,7 +301,7 @@ class GeneralSpeaker(SentenceSpeaker):
                 words_fr = ["ne", *(["vous"] if verb.reflexive else []), form, "pas"]
             else:
                 words_fr = [form + ("-vous" if verb.reflexive else "")]
-        words = words_en, words_fr + verb.fixed + object_words(verb, thing, negated)
+        words = words_en, words_fr + verb.fixed + object_words(verb, obj, negated)
         if self.chance(0.25):
             words = self.both(words, self.phrase(self.domain.places))
         if self.chance(0.25):
@@ -320,10 +320,10 @@ class GeneralSpeaker(SentenceSpeaker):
         """Generate a sentence like "“licence” means ..."."""
         term = zipf(self.domain.nouns[self.meaning.choice("AOPG")], self.meaning)
         french_term = free([n for n in term.french if not n.context], self.style).singular
-        thing = self.noun_phrase("AOPGVE", 1)
+        obj = self.noun_phrase("AOPGVE", 1)
         means = self.style.choice([["désigne"], ["s'entend", "de"], ["signifie"]])
         return self.end(
-            (["“", term.singular, "”", "means", *thing.english], ["«", *french_term, "»", *means, *thing.french]), "."
+            (["“", term.singular, "”", "means", *obj.english], ["«", *french_term, "»", *means, *obj.french]), "."
         )
 
     def reference(self) -> Words:
@@ -345,9 +345,9 @@ class GeneralSpeaker(SentenceSpeaker):
     def item(self) -> Words:
         """Generate a list item like "(a) the name of the owner;"."""
         letter = "abcdefgh"[int(8 * self.meaning.random() ** 1.5)]
-        thing = self.noun_phrase("AOPGVE", 0)
+        noun = self.noun_phrase("AOPGVE", 0)
         mark_fr = f"{letter})"
-        return [f"({letter})", *thing.english, ";"], [mark_fr, *thing.french, ";"]
+        return [f"({letter})", *noun.english, ";"], [mark_fr, *noun.french, ";"]
 
 
 Pair = tuple[str, str]

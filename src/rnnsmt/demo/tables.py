@@ -84,28 +84,30 @@ def read_table(name: str, directory: Path = LEXICON) -> Iterator[LexiconRow]:
     path, columns = directory / f"{name}.tsv", COLUMNS[name]
     header = False
     for number, raw in enumerate(read_byte_lines(path), 1):
-        place = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"{place}: not UTF-8 at byte {error.start}; convert it first") from None
+            raise InputError(f"{location}: not UTF-8 at byte {error.start}; convert it first") from None
         if line.startswith("#"):
             continue
         fields = line.split("\t")
         if not header:
             if tuple(fields) != columns:
-                raise InputError(f"{place}: invalid header {line!r}; must be {', '.join(columns)}, separated by tabs")
+                raise InputError(
+                    f"{location}: invalid header {line!r}; must be {', '.join(columns)}, separated by tabs"
+                )
             header = True
             continue
         if len(fields) != len(columns):
             raise InputError(
-                f"{place}: {len(fields)} fields instead of {len(columns)}, separated by tabs: {', '.join(columns)}"
+                f"{location}: {len(fields)} fields instead of {len(columns)}, separated by tabs: {', '.join(columns)}"
             )
         for column, field in zip(columns, fields, strict=True):
             if field != " ".join(field.split()):
-                raise InputError(f"{place}: {column} {field!r} has superfluous blanks; remove them")
+                raise InputError(f"{location}: {column} {field!r} has superfluous blanks; remove them")
             if not field and column not in EMPTY:
-                raise InputError(f"{place}: {column} must not be empty")
-        yield LexiconRow(place, dict(zip(columns, fields, strict=True)))
+                raise InputError(f"{location}: {column} must not be empty")
+        yield LexiconRow(location, dict(zip(columns, fields, strict=True)))
     if not header:
         raise InputError(f"{path}: no header; must be {', '.join(columns)}, separated by tabs")

@@ -181,7 +181,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             )
             write_score(f"{stem}.bleu.json", scored)
             bleu[name].append(float(_scores(scored)["BLEU"]))
-    return {"runs": len(args.run_dir), **{f"{name} BLEU": sum(found) / len(found) for name, found in bleu.items()}}
+    return {"runs": len(args.run_dir), **{f"{name} BLEU": sum(values) / len(values) for name, values in bleu.items()}}
 
 
 def _check_name(option: str, name: str) -> None:
@@ -459,20 +459,20 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
 
     references = read_references(args.reference)
     texts = read_nbest_texts(args.nbest, len(references[0]))
-    first, found = oracles(texts, references, [*args.sizes, 0])
-    whole = found[-1]
+    first, results = oracles(texts, references, [*args.sizes, 0])
+    whole = results[-1]
     write_json(
         args.output,
         {
             "sentences": len(texts),
             "translations": sum(map(len, texts)),
             "first": first,
-            "oracles": [{"size": one.size or None, "sentence": one.sentence, "corpus": one.corpus} for one in found],
+            "oracles": [{"size": one.size or None, "sentence": one.sentence, "corpus": one.corpus} for one in results],
         },
     )
     if args.output_text is not None:
         write_lines(args.output_text, whole.translations)
-    for one in found[:-1]:
+    for one in results[:-1]:
         say(f"oracle BLEU of the first {one.size} translations: sentence {one.sentence:.2f}, corpus {one.corpus:.2f}")
     return {"first BLEU": first, "sentence oracle BLEU": whole.sentence, "corpus oracle BLEU": whole.corpus}
 

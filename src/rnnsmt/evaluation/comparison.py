@@ -240,8 +240,8 @@ class Comparison:
         assert self.source is not None
         self._derivations = read_details(baseline, self.source), read_details(system, self.source)
         for path, texts, made in zip((baseline, system), self.texts, self._derivations, strict=True):
-            for number, (text, (told, _)) in enumerate(zip(texts, made, strict=True), 1):
-                if text.casefold().split() != told.casefold().split():
+            for number, (text, (reported, _)) in enumerate(zip(texts, made, strict=True), 1):
+                if text.casefold().split() != reported.casefold().split():
                     raise InputError(
                         f"{path}: line {number}: the translation differs from that in the output; use the details "
                         "file that was written together with the output"
@@ -275,14 +275,14 @@ class Comparison:
         self.unknown = set(look_up(model, sentences).unknown)
         numbers = [sum(word in self.unknown for word in words_of(line)) for line in sentences]
         self.values["unknown words"] = numbers, UNKNOWN_WORDS
-        own, other = (features_of_derivations(model, sentences, made) for made in reversed(self._derivations))
-        if np.isnan(own).any():
-            number = int(np.flatnonzero(np.isnan(own).any(1))[0])
+        system, other = (features_of_derivations(model, sentences, made) for made in reversed(self._derivations))
+        if np.isnan(system).any():
+            number = int(np.flatnonzero(np.isnan(system).any(1))[0])
             raise InputError(
                 f"the model cannot translate sentence {number} (numbers start at 0); use the ini with which --system "
                 "was decoded"
             )
-        self.contributions = (own - other) * weights
+        self.contributions = (system - other) * weights
         self.kinds = kinds_of_features(model, columns)
         self.counts = pair_counts(table, {pair for side in self.pairs for pairs in side for pair in pairs})
 
@@ -318,19 +318,19 @@ class Comparison:
 
     def _example(self, s: int) -> dict[str, Any]:
         """Return one sentence for the output, numbered from 1 like the lines of the files."""
-        found: dict[str, Any] = {"sentence": int(s) + 1, "gain": float(self.gains[s])}
+        example: dict[str, Any] = {"sentence": int(s) + 1, "gain": float(self.gains[s])}
         if self.source is not None:
-            found["source"] = self.source[s]
-        found |= {"reference": [text[s] for text in self.references], "texts": [text[s] for text in self.texts]}
+            example["source"] = self.source[s]
+        example |= {"reference": [text[s] for text in self.references], "texts": [text[s] for text in self.texts]}
         if self.pairs is not None:
-            own, other = (Counter(side[s]) for side in self.pairs)
+            system, other = (Counter(side[s]) for side in self.pairs)
             counts = self.counts or {}
-            found["pairs"] = [
-                [[*pair, counts.get(pair)] for pair in only.elements()] for only in (own - other, other - own)
+            example["pairs"] = [
+                [[*pair, counts.get(pair)] for pair in only.elements()] for only in (system - other, other - system)
             ]
         if self.contributions is not None and not np.isnan(self.contributions[s]).any():
-            found["decided"] = decisions(self.contributions[s], self.kinds)
-        return found
+            example["decided"] = decisions(self.contributions[s], self.kinds)
+        return example
 
 
 def markdown(found: Mapping[str, Any]) -> Iterator[str]:

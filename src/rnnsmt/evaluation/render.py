@@ -176,7 +176,7 @@ def effects(contrasts: Sequence[Mapping[str, Any]]) -> list[str]:
         ("lower BLEU", [contrast for contrast in significant if contrast["difference"] < 0]),
         ("not detected", [contrast for contrast in known if contrast["p_strict"] >= LEVEL]),
     )
-    return [f"{effect}: " + ", ".join(map(contrast_words, found)) for effect, found in sides if found]
+    return [f"{effect}: " + ", ".join(map(contrast_words, group)) for effect, group in sides if group]
 
 
 EFFECTS = f"Effects (p strict below {LEVEL}; 95 % intervals in brackets)"
@@ -185,8 +185,8 @@ EFFECTS = f"Effects (p strict below {LEVEL}; 95 % intervals in brackets)"
 
 def verdict(contrasts: Sequence[Mapping[str, Any]]) -> str:
     """Return ``effects`` as one sentence; an empty string if no difference was tested."""
-    found = effects(contrasts)
-    return f"{EFFECTS}: {'; '.join(found)}." if found else ""
+    parts = effects(contrasts)
+    return f"{EFFECTS}: {'; '.join(parts)}." if parts else ""
 
 
 def contrast_words(contrast: Mapping[str, Any]) -> str:
@@ -322,15 +322,15 @@ def other_metrics(rows: Sequence[Row]) -> TextTable | None:
     for name, metric in METRICS.items():
         for row in rows:
             if name in row.metrics:
-                found = row.baseline.metrics.get(name) if row.baseline else None
+                contrast = row.baseline.metrics.get(name) if row.baseline else None
                 cells.append(
                     [
                         label(row.system),
                         metric.label,
                         spread(row.metrics[name]),
-                        or_dash(found and found.difference, "+z.2f"),
-                        interval(*found.interval) if found and found.interval else DASH,
-                        or_dash(found and found.p_strict, ".4f"),
+                        or_dash(contrast and contrast.difference, "+z.2f"),
+                        interval(*contrast.interval) if contrast and contrast.interval else DASH,
+                        or_dash(contrast and contrast.p_strict, ".4f"),
                     ]
                 )
     headings = ["System", "Metric", "Score", "Δ baseline", "95 %", "p strict"]

@@ -466,7 +466,7 @@ def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
                 "at 0)"
             )
         texts[candidate.sentence].append(candidate.text)
-    return [found or [""] for found in texts]
+    return [candidates or [""] for candidates in texts]
 
 
 def read_references(paths: Sequence[str | Path]) -> list[list[str]]:
@@ -507,7 +507,7 @@ def oracles(
         chosen = np.array([part.start + int(by_sentence[part].argmax()) for part in ranges], np.int64)
         sentence = float(bleu_of_many(statistics[chosen].sum(0)))
         corpus = _climb(statistics, ranges, chosen)
-        found.append(Oracle(size, sentence, corpus, [flat[place] for place in chosen]))
+        found.append(Oracle(size, sentence, corpus, [flat[index] for index in chosen]))
     return first, found
 
 
@@ -528,10 +528,10 @@ def _climb(statistics: NDArray[np.int32], ranges: Sequence[slice], chosen: NDArr
                 continue
             without = total - statistics[chosen[sentence]]
             values = bleu_of_many(without + statistics[part])
-            place = int(values.argmax())
-            if values[place] > best + LEAST:
-                best, changed = float(values[place]), True
-                chosen[sentence] = part.start + place
+            index = int(values.argmax())
+            if values[index] > best + LEAST:
+                best, changed = float(values[index]), True
+                chosen[sentence] = part.start + index
                 total = without + statistics[chosen[sentence]]
         if not changed:
             break

@@ -344,11 +344,14 @@ def _metric_tests(contrast: Contrast | None, suffix: str) -> dict[str, float | N
     """Return the values of ``_metric_columns``, None for those that are not known."""
     values: dict[str, float | None] = {}
     for name in METRICS:
-        found = contrast.metrics.get(name) if contrast else None
-        low, high = (found.interval if found else None) or (None, None)
+        metric = contrast.metrics.get(name) if contrast else None
+        low, high = (metric.interval if metric else None) or (None, None)
         for column, value in (
-            ("diff", found and found.difference), ("low", low), ("high", high), ("p_strict", found and found.p_strict),
-        ):  # fmt: skip
+            ("diff", metric and metric.difference),
+            ("low", low),
+            ("high", high),
+            ("p_strict", metric and metric.p_strict),
+        ):
             values[f"{name}_{column}{suffix}"] = value
     return values
 

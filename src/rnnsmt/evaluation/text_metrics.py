@@ -96,14 +96,14 @@ def score_texts(
     """
     from sacrebleu.metrics import CHRF, TER
 
-    found = {}
+    scores = {}
     for name, metric in (("chrf", CHRF(lowercase=lowercase)), ("chrfpp", CHRF(word_order=2, lowercase=lowercase)),
                          ("ter", TER())):  # fmt: skip
         sentences = metric._extract_corpus_statistics(list(hypotheses), [list(texts) for texts in references])
         score = metric._aggregate_and_compute(sentences)
         rows = tuple(tuple(map(number, sentence)) for sentence in sentences)
-        found[name] = MetricScore(float(score.score), str(metric.get_signature()), rows)
-    return found
+        scores[name] = MetricScore(float(score.score), str(metric.get_signature()), rows)
+    return scores
 
 
 def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, MetricScore]:
@@ -120,8 +120,8 @@ def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, Metri
 
 def number(value: str | float) -> float:
     """Return a statistic as int if it is a whole number: Python has one object for each of the small ones."""
-    found = float(value)
-    return int(found) if found.is_integer() else found
+    parsed = float(value)
+    return int(parsed) if parsed.is_integer() else parsed
 
 
 def in_words(rows: Sequence[Sequence[float]]) -> list[str]:

@@ -187,10 +187,10 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
         if error == 5 and filled == count:
             raise InputError(f"{path}, line {lines.number}: more {order}-grams than the header's {count}")
         if error:
-            what = _ERRORS[error]
+            problem = _ERRORS[error]
             if error == 1 and order == 1:
-                what = "is not of the form 'probability TAB word [TAB back-off]', or the word is there twice"
-            raise InputError(f"{path}, line {lines.number}: {what}")
+                problem = "is not of the form 'probability TAB word [TAB back-off]', or the word is there twice"
+            raise InputError(f"{path}, line {lines.number}: {problem}")
         if position < len(buffer):
             break
     if filled != count:

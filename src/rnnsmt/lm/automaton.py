@@ -139,8 +139,10 @@ def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Au
     for order in range(2, arpa.order + 1):
         bad = int(insert(rows, arpa.ngrams[order - 1], probs[order - 1], first, extends, node_links))
         if bad != -1:
-            index, what = (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is there twice")
-            raise InputError(f"{where}, line {arpa.lines[order - 1] + index}: the n-gram {what}")
+            index, problem = (
+                (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is there twice")
+            )
+            raise InputError(f"{where}, line {arpa.lines[order - 1] + index}: the n-gram {problem}")
         first += counts[order - 1]
     # n-grams of the highest order are not contexts, and therefore not states
     size = 1 + (sum(counts[:-1]) if arpa.order > 1 else counts[0])
@@ -186,15 +188,15 @@ def follower_bit(state, word):
         state: ``STATE``.
         word: ``word_hash``.
     """
-    place = np.uint64(state.offset) + ((word >> np.uint64(32)) & np.uint64(state.mask))
-    return place, np.uint64(1) << (word >> np.uint64(58))
+    index = np.uint64(state.offset) + ((word >> np.uint64(32)) & np.uint64(state.mask))
+    return index, np.uint64(1) << (word >> np.uint64(58))
 
 
 @kernel(inline="always")
 def may_follow(lm, state, word):
     """Return whether a word, given by its hash, may follow a state; otherwise it is not in ``rows``."""
-    place, bit = follower_bit(lm.states[state], word)
-    return lm.followers[place] & bit != np.uint64(0)
+    index, bit = follower_bit(lm.states[state], word)
+    return lm.followers[index] & bit != np.uint64(0)
 
 
 @kernel(**UNCOUNTED)
@@ -397,16 +399,16 @@ def collect_followers(rows, states):
         states[state].offset = 0
         states[state].mask = 0
         if counts[state] > 0:
-            own = np.int64(1)
-            while own * FOLLOWERS < counts[state]:
-                own *= 2
+            capacity = np.int64(1)
+            while capacity * FOLLOWERS < counts[state]:
+                capacity *= 2
             states[state].offset = size
-            states[state].mask = own - 1
-            size += own
+            states[state].mask = capacity - 1
+            size += capacity
     followers = np.zeros(size, np.uint64)
     for slot in range(rows.shape[0]):
         key = rows[slot].key
         if key != -1:
-            place, bit = follower_bit(states[key >> np.int64(32)], word_hash(key & np.int64(0xFFFFFFFF)))
-            followers[place] |= bit
+            index, bit = follower_bit(states[key >> np.int64(32)], word_hash(key & np.int64(0xFFFFFFFF)))
+            followers[index] |= bit
     return followers

@@ -221,8 +221,8 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
             )
         )
     rows.append(filtered._replace(core_hours=2 * filtered.core_hours, disk=2 * filtered.disk))  # dev text and all sets
-    asked = [[systems.known[name].package for name in added if systems.known[name].in_search] for added in features]
-    return rows + _of_search(config, table, words, asked)
+    packages = [[systems.known[name].package for name in added if systems.known[name].in_search] for added in features]
+    return rows + _of_search(config, table, words, packages)
 
 
 def _grown(config: Mapping[str, Any], rule: str, table: Mapping[str, JobNeeds], words: TextSizes) -> Estimate:

@@ -209,8 +209,8 @@ def status(directory: Path) -> Iterator[str]:
     for job in run["running"]:
         spent = f" for {clock(until - job['started'])}" if state == "running" else ""
         yield f"  {'running' if state == 'running' else 'was running'}: {job['name']}{spent}"
-        if said := _last_line(directory, job["logs"]):
-            yield f"    {said}"
+        if last_line := _last_line(directory, job["logs"]):
+            yield f"    {last_line}"
     for lines in run["failed"]:
         yield from (f"  {line}" for line in lines)
     table = directory / "results/table1.md"
@@ -239,8 +239,8 @@ def _last_line(directory: Path, logs: list[str]) -> str:
                 lines = re.split(r"[\r\n]+", file.read().decode("utf-8", "replace"))
         except OSError:
             continue
-        if said := [line for line in lines if line.strip()]:
-            return said[-1].strip()[:300]
+        if content := [line for line in lines if line.strip()]:
+            return content[-1].strip()[:300]
     return ""
 
 
@@ -283,14 +283,14 @@ def by_rule(directory: Path) -> dict[str, list[JobUsage]]:
     jobs = {}
     for path in logs:
         for job in _JOB.finditer(path.read_text(encoding="utf-8", errors="replace")):
-            log, asked, output = (pattern.search(job["about"]) for pattern in (_LOG, _MEMORY, _OUTPUT))
-            if log is None or asked is None or not (directory / log[1]).is_file():
+            log, memory, output = (pattern.search(job["about"]) for pattern in (_LOG, _MEMORY, _OUTPUT))
+            if log is None or memory is None or not (directory / log[1]).is_file():
                 continue
             if took := _TOOK.findall((directory / log[1]).read_text(encoding="utf-8", errors="replace")):
                 seconds, cpu, peak = (float(value.replace(",", "")) for value in took[-1])
                 files = [directory / name for name in (output[1].split(", ") if output else ())]
                 written = sum(file.stat().st_size for file in files if file.is_file()) / 1e6
-                jobs[log[1]] = JobUsage(job["rule"], seconds, cpu, int(asked[1]), int(peak), written)
+                jobs[log[1]] = JobUsage(job["rule"], seconds, cpu, int(memory[1]), int(peak), written)
     rules: dict[str, list[JobUsage]] = {}
     for usage_of_job in jobs.values():
         rules.setdefault(usage_of_job.rule, []).append(usage_of_job)

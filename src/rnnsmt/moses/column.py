@@ -53,8 +53,8 @@ class StageRunner:
             SystemExit: the stage was stopped by a signal or a time limit.
         """
         words = list(map(str, command))
-        said = {"command": words, "inputs": [[str(path), *_state(path)] for path in inputs]}
-        if self._done.get(name) == said and all(path.exists() for path in outputs):
+        record = {"command": words, "inputs": [[str(path), *_state(path)] for path in inputs]}
+        if self._done.get(name) == record and all(path.exists() for path in outputs):
             say(f"{name}: already done")
             return
         log = self._directory / "logs" / f"{name}.log"
@@ -72,7 +72,7 @@ class StageRunner:
             say(f"{name} ended with status {status.returncode}; the same command resumes; log: {log}")
             raise SystemExit(status.returncode if status.returncode > 0 else 128 - status.returncode)
         say(lines[-1])
-        self._done[name] = said
+        self._done[name] = record
         write_json(self._record, self._done)
 
 

@@ -403,9 +403,9 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     moses, limits = Installation(args.moses_home), Limits(args.pop_limit, args.stack, args.threads)
     found = []
     for directory, inis in same_models(args.ini, args.model_dir):
-        for place, ini in inis.items():
+        for index, ini in inis.items():
             for text, path in enumerate(args.input):
-                task = place * len(args.input) + text
+                task = index * len(args.input) + text
                 files = path, args.output[task], args.output_details[task]
                 found.append(translate(moses, ini, directory, *files, args.program_log, limits))
                 shown = {"pop_limit": limits.pop_limit, "stack": limits.stack, "engine": "moses"}
@@ -464,15 +464,15 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
 
     moses, limits = Installation(args.moses_home), Limits(args.pop_limit, args.stack, args.threads)
     inis = args.ini * runs if len(args.ini) == 1 else args.ini
-    found: list[dict[str, object]] = [{}] * runs
+    results: list[dict[str, object]] = [{}] * runs
     for directory, alike in same_models(inis, args.model_dir):
         for run, ini in alike.items():
-            found[run] = tune_weights(
+            results[run] = tune_weights(
                 moses, ini, directory, args.source, args.reference, args.output_ini[run], args.output_history[run],
                 args.checkpoint_dir[run], args.program_log, limits, seed=args.seed[run], optimiser=args.optimiser,
                 nbest=args.nbest, max_iterations=args.max_iterations,
             )  # fmt: skip
-    bleu = [float(str(one["dev BLEU"])) for one in found]
+    bleu = [float(str(one["dev BLEU"])) for one in results]
     return {"runs": runs, "dev BLEU": sum(bleu) / runs}
 
 

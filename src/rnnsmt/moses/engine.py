@@ -80,10 +80,10 @@ def align(
         if lines != others:
             raise InputError(f"{source} has {lines} lines, but {target} has {others}; they must be equal")
         if aligner == "model4":
-            found = moses.giza()
-            if found is None:
+            giza = moses.giza()
+            if giza is None:
                 raise InputError(f"{moses.home}: has neither a complete MGIZA nor a complete GIZA++")
-            name, directory = found
+            name, directory = giza
             seconds, _ = run(
                 [
                     moses.program(TRAIN), "-root-dir", work, "-corpus", work / "corpus", "-f", SIDES[0], "-e", SIDES[1],
@@ -178,8 +178,8 @@ def train(
             made = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
             raise InputError(f"{TRAIN}: its tables are incomplete ({made}); full output in {log}")
         for name in TABLES:
-            with atomic_path(output_dir / name) as place:
-                shutil.copyfile(work / "model" / name, place)
+            with atomic_path(output_dir / name) as temporary:
+                shutil.copyfile(work / "model" / name, temporary)
     return {"sentences": numbers[0], "phrase pairs": lines[TABLES[2]], "CPU seconds": round(seconds, 1)}
 
 
@@ -281,14 +281,14 @@ def decode(
             [moses.program(MOSES), "-f", work / "moses.ini", *limits.options(), *options, "-i", work / "input"],
             log, work, stdout=work / "output", environment=environment_of(ini),
         )  # fmt: skip
-        found = [" ".join(words_of(line)) for line in read_lines(work / "output")]
-        if len(found) != lines:
-            raise InputError(f"{MOSES}: translated {len(found)} of {lines} lines; full output in {log}")
+        translations = [" ".join(words_of(line)) for line in read_lines(work / "output")]
+        if len(translations) != lines:
+            raise InputError(f"{MOSES}: translated {len(translations)} of {lines} lines; full output in {log}")
         best = [line for line in read_lines(work / "nbest") if line.strip()]
         score = sum(float(fields_of(line, work / "nbest", number)[3]) for number, line in enumerate(best, 1))
         unknown = sum(len(words_of(line)) for line in read_lines(work / "unknown"))
         write_lines(details, best)
-        write_lines(output, found)
+        write_lines(output, translations)
         words = sum(len(words_of(line)) for line in read_lines(work / "input"))
     return {
         "sentences": lines,
@@ -393,7 +393,7 @@ def tune(
     )  # fmt: skip
         (work / ENDED).touch()
     iterations: list[dict[str, Any]] = []
-    numbers = sorted(int(found[1]) for path in tuning.iterdir() if (found := re.fullmatch(r"run(\d+)\.out", path.name)))
+    numbers = sorted(int(match[1]) for path in tuning.iterdir() if (match := re.fullmatch(r"run(\d+)\.out", path.name)))
     for number in numbers:
         tuned = MosesIni.read(_run_ini(tuning, number))
         iterations.append(
@@ -406,7 +406,7 @@ def tune(
     if not iterations:
         raise InputError(f"{MERT}: wrote no translations to {tuning}; full output in {log}")
     best = max(iterations, key=lambda one: one["dev_bleu"])
-    scores = [f"{name}:{place}" for name, values in best["weights"].items() for place in range(len(values))]
+    scores = [f"{name}:{index}" for name, values in best["weights"].items() for index in range(len(values))]
     chosen = replace(ini, weights=ini.weights | best["weights"])
     write_json(
         output_history,
@@ -468,11 +468,11 @@ def _bleu(moses: Installation, work: Path, output: Path, references: int, log: P
     printed = work / "bleu"
     command: list[Any] = [moses.program("evaluator"), "--sctype", "BLEU", "--reference", names, "--candidate", output]
     run(command, log, work, stdout=printed)
-    said = printed.read_text(encoding="ascii", errors="replace").split()
+    words = printed.read_text(encoding="ascii", errors="replace").split()
     try:
-        return 100.0 * float(said[0])
+        return 100.0 * float(words[0])
     except (IndexError, ValueError):
         raise InputError(
-            f"evaluator: expected a BLEU score, but it printed {' '.join(said)[:100] or 'nothing'}; full output in "
+            f"evaluator: expected a BLEU score, but it printed {' '.join(words)[:100] or 'nothing'}; full output in "
             f"{log}"
         ) from None

@@ -208,10 +208,10 @@ class MosesIni:
             if feature.kind not in KNOWN_FEATURES and "num-features" not in feature.options:
                 continue  # the decoder decides what to do with a feature of this kind
             expected = feature_count(feature, f"{self.path}")
-            found = len(self.weights[feature.name])
-            if expected != found:
+            count = len(self.weights[feature.name])
+            if expected != count:
                 raise InputError(
-                    f"{self.path}: feature {feature.name} has {expected} scores but {found} weights; "
+                    f"{self.path}: feature {feature.name} has {expected} scores but {count} weights; "
                     "correct its line in [weight]"
                 )
 
@@ -306,13 +306,13 @@ class MosesIni:
 
     def weight(self, score: str) -> float:
         """Return the weight of one score, named like ``TranslationModel0:2``."""
-        name, _, place = score.rpartition(":")
-        return self.weights[name][int(place)]
+        name, _, index = score.rpartition(":")
+        return self.weights[name][int(index)]
 
     def set_weight(self, score: str, value: float) -> None:
         """Set the weight of one score, named like ``TranslationModel0:2``."""
-        name, _, place = score.rpartition(":")
-        self.weights[name][int(place)] = value
+        name, _, index = score.rpartition(":")
+        self.weights[name][int(index)] = value
 
     def file_of(self, feature: Feature, key: str = FILES[0]) -> Path:
         """Return the path of a feature's file, resolved against the directory of the ini. key: one of ``FILES``.
@@ -504,16 +504,16 @@ def same_models(
         raise InputError(
             f"--model-dir: {len(places)} directories for {len(inis)} --ini files; specify one, or one for each"
         )
-    found: list[tuple[Path | None, dict[int, MosesIni]]] = []
-    for place, (path, directory) in enumerate(zip(inis, places, strict=True)):
+    models: list[tuple[Path | None, dict[int, MosesIni]]] = []
+    for index, (path, directory) in enumerate(zip(inis, places, strict=True)):
         ini = MosesIni.read(path)
-        for other, alike in found:
+        for other, alike in models:
             if other == directory and next(iter(alike.values())).is_same_model(ini):
-                alike[place] = ini
+                alike[index] = ini
                 break
         else:
-            found.append((directory, {place: ini}))
-    return found
+            models.append((directory, {index: ini}))
+    return models
 
 
 REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"

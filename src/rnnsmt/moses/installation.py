@@ -129,8 +129,8 @@ class Installation:
             path = self.home / directory / name
             if path.is_file() and os.access(path, os.X_OK):
                 return path
-        found = shutil.which(name)
-        return None if found is None else Path(found)
+        on_path = shutil.which(name)
+        return None if on_path is None else Path(on_path)
 
     def program(self, name: str) -> Path:
         """Return the path of a program, as ``find``.
@@ -138,10 +138,10 @@ class Installation:
         Raises:
             InputError: the program is neither in the installation nor on PATH.
         """
-        found = self.find(name)
-        if found is None:
+        path = self.find(name)
+        if path is None:
             raise InputError(f"{self.home}: program {name} not found in {', '.join(DIRECTORIES[:-1])} or on PATH")
-        return found
+        return path
 
     def giza(self) -> tuple[str, Path] | None:
         """Return ``mgiza`` or ``GIZA++``, the first one that is complete, and its directory; None if neither is."""
@@ -204,11 +204,11 @@ def try_decoder(decoder: Path, lm_order: int) -> None:
         InputError: the decoder fails; the message contains the reason that it printed.
     """
     with tempfile.TemporaryDirectory(prefix="rnnsmt-moses-") as name:
-        said, nbest = _translate_a_word(decoder, Path(name), lm_order)
+        message, nbest = _translate_a_word(decoder, Path(name), lm_order)
     if not nbest.endswith("0=0"):
         raise InputError(
             f"{decoder}: cannot translate a word with an LM of order {lm_order}, lexicalised reordering and n-best "
-            f"lists with segmentations: {last_words(said) or 'no output'}; build a newer Moses"
+            f"lists with segmentations: {last_words(message) or 'no output'}; build a newer Moses"
             + (f", with --max-kenlm-order={lm_order}" if lm_order > 6 else "")
         )
 
@@ -244,16 +244,16 @@ def try_joint_model(decoder: Path) -> None:
         write_words(directory / TARGET, target)
         write_words(directory / SOURCE, source)
         write_info(directory / INFO, sizes)
-        said, nbest = _translate_a_word(decoder, directory, 2, {BILINGUAL: bilingual_options(directory, MODEL)})
-    found = re.search(rf"\b{JOINT_MODEL}= (\S+)", nbest)
-    if found is None:
+        message, nbest = _translate_a_word(decoder, directory, 2, {BILINGUAL: bilingual_options(directory, MODEL)})
+    match = re.search(rf"\b{JOINT_MODEL}= (\S+)", nbest)
+    if match is None:
         raise InputError(
-            f"{decoder}: cannot translate with a joint model ({BILINGUAL}): {last_words(said) or 'no output'}; build "
-            "Moses with --with-nplm and NPLM 0.3, or remove the systems with nnjm from compare"
+            f"{decoder}: cannot translate with a joint model ({BILINGUAL}): {last_words(message) or 'no output'}; "
+            "build Moses with --with-nplm and NPLM 0.3, or remove the systems with nnjm from compare"
         )
-    if abs(float(found[1]) - JOINT_SCORE) > 1e-3:
+    if abs(float(match[1]) - JOINT_SCORE) > 1e-3:
         raise InputError(
-            f"{decoder}: its {BILINGUAL} gives a word {found[1]} instead of {JOINT_SCORE}, as if the network had no "
+            f"{decoder}: its {BILINGUAL} gives a word {match[1]} instead of {JOINT_SCORE}, as if the network had no "
             f"biases or only one hidden layer; build Moses with NPLM 0.3 and without tcmalloc (docs/moses.md)"
         )
 
@@ -278,10 +278,10 @@ def _translate_a_word(
         with gzip.open(directory / f"{file}.gz", "wt") as out:
             out.writelines(f"{source} ||| {target} ||| {rest}\n" for source, target in pairs)
     ngrams = [["<s>", "</s>", "<unk>", "b"], *([" ".join(["b"] * n)] for n in range(2, lm_order + 1))]
-    counts = "\n".join(f"ngram {n}={len(found)}" for n, found in enumerate(ngrams, 1))
+    counts = "\n".join(f"ngram {n}={len(entries)}" for n, entries in enumerate(ngrams, 1))
     blocks = "".join(
-        f"\\{n}-grams:\n" + "".join(f"-1\t{one}{'' if n == lm_order else chr(9) + '-1'}\n" for one in found) + "\n"
-        for n, found in enumerate(ngrams, 1)
+        f"\\{n}-grams:\n" + "".join(f"-1\t{one}{'' if n == lm_order else chr(9) + '-1'}\n" for one in entries) + "\n"
+        for n, entries in enumerate(ngrams, 1)
     )
     with gzip.open(directory / "lm.arpa.gz", "wt") as out:
         out.write(f"\\data\\\n{counts}\n\n{blocks}\\end\\\n")
@@ -363,10 +363,10 @@ def last_words(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     reasons = [line for line in lines if any(word in line.lower() for word in COMPLAINTS)]
     causes = [line for line in lines if any(word in line for word in CAUSES)]
-    said = causes[0] if causes else (reasons or lines or [""])[-1]
-    for place in PLACE:
-        said = said.split(place)[0]
-    return said[:300]
+    cause = causes[0] if causes else (reasons or lines or [""])[-1]
+    for location in PLACE:
+        cause = cause.split(location)[0]
+    return cause[:300]
 
 
 class Done(NamedTuple):
@@ -454,8 +454,8 @@ def run(
         how = f"status {status}" if status > 0 else signal.Signals(-status).name
         with log.open("a", encoding="utf-8") as out:
             out.writelines(path.read_text("utf-8", "replace") for path in more_logs if path.is_file())
-        said = last_words(_printed(log, begin)) or "without a word"
-        raise InputError(f"{name}: ended with {how}: {said}; full output in {log}")
+        cause = last_words(_printed(log, begin)) or "without a word"
+        raise InputError(f"{name}: ended with {how}: {cause}; full output in {log}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Done(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, _printed(log, begin))
 

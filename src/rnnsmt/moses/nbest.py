@@ -148,22 +148,22 @@ def read_segmentation(text: str) -> list[Segment]:
     Raises:
         ValueError: the text is not a segmentation, or a target range does not follow the previous one.
     """
-    found: list[Segment] = []
+    segments: list[Segment] = []
     position = 0
     for part in text.split():
         ranges = _SEGMENT.fullmatch(part)
         if ranges is None:
             raise ValueError(f"'{part}' is not a range of source words = range of target words")
-        first, last, begin, end = (int(place or -1) for place in ranges.groups())
+        first, last, begin, end = (int(index or -1) for index in ranges.groups())
         if 0 <= last < first:
             raise ValueError(f"'{part}': its source words end before they begin")
         last = max(first, last)
         size = 0 if begin < 0 else max(begin, end) - begin + 1
         if 0 <= end < begin or (size and begin != position):
             raise ValueError(f"'{part}': its target words do not follow those before")
-        found.append((first, last, size))
+        segments.append((first, last, size))
         position += size
-    return found
+    return segments
 
 
 def with_feature(fields: Sequence[str], name: str, value: float) -> str:
@@ -179,11 +179,11 @@ def phrase_pairs(source: str, target: str, segmentation: Sequence[Segment]) -> l
     [('b c', 'x y'), ('a', '')]
     """
     words, produced = words_of(source), words_of(target)
-    found, at = [], 0
+    pairs, at = [], 0
     for first, last, length in segmentation:
-        found.append((" ".join(words[first : last + 1]), " ".join(produced[at : at + length])))
+        pairs.append((" ".join(words[first : last + 1]), " ".join(produced[at : at + length])))
         at += length
-    return found
+    return pairs
 
 
 def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
@@ -193,7 +193,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         InputError: a line has no segmentation, or one that does not fit the sentence and its translation; a sentence is
             not in the text; or a non-empty sentence has no translation.
     """
-    found: dict[int, tuple[str, list[Segment]]] = {}
+    details: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
         sentence, text = int(fields[0]), " ".join(words_of(fields[1]))
@@ -201,7 +201,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
             raise InputError(
                 f"{path}: has a sentence number {sentence}, but the text has {len(source)} lines (numbers start at 0)"
             )
-        if sentence in found:
+        if sentence in details:
             continue
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
@@ -211,19 +211,19 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
             ) from None
         words = len(words_of(source[sentence]))
         inside = all(last < words for _, last, _ in phrases)
-        covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1)) if inside else []
+        covered = sorted(index for first, last, _ in phrases for index in range(first, last + 1)) if inside else []
         if covered != list(range(words)) or sum(n for *_, n in phrases) != len(words_of(text)):
             raise InputError(
                 f"{path}, line {number}: the phrases do not match the sentence; use the file that was written for "
                 "this text"
             )
-        found[sentence] = text, phrases
-    if lacking := [number for number, text in enumerate(source) if words_of(text) and number not in found]:
+        details[sentence] = text, phrases
+    if lacking := [number for number, text in enumerate(source) if words_of(text) and number not in details]:
         raise InputError(
             f"{path}: has no translation of sentence number {lacking[0]} (numbers start at 0); create "
             "the file for the whole text"
         )
-    return [found.get(number, ("", [])) for number in range(len(source))]
+    return [details.get(number, ("", [])) for number in range(len(source))]
 
 
 def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestLists:
@@ -238,7 +238,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     in_file, candidates = read_nbest(path)
     kinds = {feature.name: feature.kind for feature in ini.features}
     listed = {name: values for name, values in ini.weights.items() if kinds[name] != "UnknownWordPenalty"}
-    names = [f"{name}:{place}" for name, values in listed.items() for place in range(len(values))]
+    names = [f"{name}:{index}" for name, values in listed.items() for index in range(len(values))]
     if sorted(names) != sorted(in_file):
         lacks, more = (", ".join(sorted(a - b)) for a, b in ((set(names), set(in_file)), (set(in_file), set(names))))
         parts = [f"lacks {lacks} of {ini.path}"] if lacks else []
@@ -256,7 +256,9 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
         texts[one.sentence].append(one.text)
         rows[one.sentence].append(one.features)
     lacking = [
-        number for number, (text, found) in enumerate(zip(source, texts, strict=True)) if text.split() and not found
+        number
+        for number, (text, translations) in enumerate(zip(source, texts, strict=True))
+        if text.split() and not translations
     ]
     if lacking:
         raise InputError(
@@ -264,23 +266,23 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
             f"{len(lacking) - 1} more; create the list for the whole text"
         )
     features = [np.array(values or [(0.0,) * len(names)])[:, order] for values in rows]
-    return NbestLists(names, [found or [""] for found in texts], features)
+    return NbestLists(names, [translations or [""] for translations in texts], features)
 
 
 def _parse(path: str | Path, number: int, line: str) -> tuple[list[str], Candidate]:
     fields = fields_of(line, path, number)
     names: list[str] = []
     values: list[float] = []
-    name, place = "", 0
+    name, index = "", 0
     try:
         sentence, score = int(fields[0]), float(fields[3])
         for word in fields[2].split():
             if word.endswith("="):
-                name, place = word[:-1], 0
+                name, index = word[:-1], 0
             else:
                 values.append(float(word))
-                names.append(f"{name}:{place}")
-                place += 1
+                names.append(f"{name}:{index}")
+                index += 1
     except ValueError as error:
         raise InputError(f"{path}, line {number}: {error}; is it an n-best list?") from None
     if not all(map(math.isfinite, values)):
@@ -291,7 +293,7 @@ def _parse(path: str | Path, number: int, line: str) -> tuple[list[str], Candida
 def _labels(line: str) -> list[tuple[int, str]]:
     """Return the positions of feature names among the words of a line's features; the last entry is the end."""
     words = line.split("|||")[2].split()
-    return [(place, word) for place, word in enumerate(words) if word.endswith("=")] + [(len(words), "")]
+    return [(index, word) for index, word in enumerate(words) if word.endswith("=")] + [(len(words), "")]
 
 
 def _parse_alike(path: str | Path, number: int, line: str, labels: list[tuple[int, str]]) -> Candidate | None:
@@ -301,10 +303,10 @@ def _parse_alike(path: str | Path, number: int, line: str, labels: list[tuple[in
     """
     fields = fields_of(line, path, number)
     words = fields[2].split()
-    if len(words) != labels[-1][0] or any(words[place] != name for place, name in labels[:-1]):
+    if len(words) != labels[-1][0] or any(words[index] != name for index, name in labels[:-1]):
         return None
-    for place, _ in reversed(labels[:-1]):
-        del words[place]
+    for index, _ in reversed(labels[:-1]):
+        del words[index]
     try:
         values = tuple(map(float, words))
         score = float(fields[3])

@@ -150,25 +150,25 @@ def read_network(path: str | Path) -> NplmNetwork:
         "output_weights": (outputs, second),
         "output_biases": (outputs, 1),
     }
-    found: dict[str, NDArray[np.float32]] = {}
+    matrices: dict[str, NDArray[np.float32]] = {}
     for line in lines:
         if line == r"\end":
             break
         rows = itertools.takewhile(bool, lines)
         if line in _SECTIONS:
             name = _SECTIONS[line]
-            if name in found:
+            if name in matrices:
                 raise InputError(f"{path}: has {line} twice; {REMEDY}")
             matrix = _matrix(rows, shapes[name], f"{path}: {line}")
-            found[name] = matrix[:, 0] if "biases" in name else matrix
+            matrices[name] = matrix[:, 0] if "biases" in name else matrix
         elif line:
             for _ in rows:  # for example \input_vocab
                 pass
     else:
         raise InputError(f"{path}: ends before \\end; {REMEDY}")
-    if missing := [section for section, name in _SECTIONS.items() if name not in found]:
+    if missing := [section for section, name in _SECTIONS.items() if name not in matrices]:
         raise InputError(f"{path}: has no {', '.join(missing)}; not a network of NPLM 0.3")
-    return NplmNetwork(sizes["ngram_size"], activation, **found)
+    return NplmNetwork(sizes["ngram_size"], activation, **matrices)
 
 
 def check_config(path: str | Path) -> None:
@@ -217,14 +217,14 @@ def _matrix(lines: Iterator[str], shape: tuple[int, int], where: str) -> NDArray
         count = "more" if more else f"only {len(rows)}"
         raise InputError(f"{where}: has {count} rows, but \\config specifies {shape[0]}; {REMEDY}")
     try:
-        found = np.loadtxt(io.StringIO("\n".join(rows)), np.float32, comments=None, ndmin=2)
+        matrix = np.loadtxt(io.StringIO("\n".join(rows)), np.float32, comments=None, ndmin=2)
     except (ValueError, OverflowError):
         raise InputError(f"{where}: non-numeric value, or rows of different lengths; {REMEDY}") from None
-    if found.shape != shape:
-        raise InputError(f"{where}: {found.shape[1]} numbers in a row, but \\config specifies {shape[1]}; {REMEDY}")
-    if not np.isfinite(found).all():
+    if matrix.shape != shape:
+        raise InputError(f"{where}: {matrix.shape[1]} numbers in a row, but \\config specifies {shape[1]}; {REMEDY}")
+    if not np.isfinite(matrix).all():
         raise InputError(f"{where}: contains NaN or infinite values; {REMEDY}")
-    return found
+    return matrix
 
 
 def write_words(path: str | Path, words: Sequence[str]) -> None:

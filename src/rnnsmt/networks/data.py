@@ -137,17 +137,17 @@ class Vocabulary:
 
     def ids(self, words: Iterable[str], eos: bool = False) -> NDArray[np.int32]:
         """Return the ids of words, int32, UNK for unknown words; with EOS appended if ``eos``."""
-        found = [self.index.get(word, UNK) for word in words]
-        return np.array([*found, self.eos] if eos else found, np.int32)
+        numbers = [self.index.get(word, UNK) for word in words]
+        return np.array([*numbers, self.eos] if eos else numbers, np.int32)
 
     def text(self, ids: Iterable[int]) -> str:
         """Return the words of ids up to EOS, joined by spaces."""
-        found = []
+        words = []
         for i in ids:
             if i == self.eos:
                 break
-            found.append(self.words[i])
-        return " ".join(found)
+            words.append(self.words[i])
+        return " ".join(words)
 
     def hash(self) -> str:
         """Return the SHA-256 of the file's content, by which models and pairs identify their vocabulary."""

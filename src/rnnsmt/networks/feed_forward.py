@@ -205,8 +205,8 @@ class HeldOutNGrams:
     def __init__(self, ngrams: NDArray[np.int64], setup: DeviceSetup) -> None:
         """Load the n-grams [N, C + 1], whose last ids are predicted from the others, onto the device."""
         self.setup, self.number = setup, len(ngrams)
-        own = torch.from_numpy(ngrams[setup.rank :: setup.processes]).to(setup.device)
-        self.contexts, self.words = own[:, :-1].split(ROWS), own[:, -1].split(ROWS)
+        shard = torch.from_numpy(ngrams[setup.rank :: setup.processes]).to(setup.device)
+        self.contexts, self.words = shard[:, :-1].split(ROWS), shard[:, -1].split(ROWS)
 
     @torch.no_grad()
     def measure(self, model: FeedForwardLM) -> NGramLikelihood:

@@ -123,9 +123,9 @@ def started_processes(number: int) -> Iterator[None]:
     patience = 0.0
     try:
         for rank in range(1, number):
-            own = {**before, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+            environment = {**before, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
             command = [sys.executable, "-m", "rnnsmt", *sys.argv[1:]]
-            others.append(subprocess.Popen(command, env=own, preexec_fn=_end_with_parent))
+            others.append(subprocess.Popen(command, env=environment, preexec_fn=_end_with_parent))
             threading.Thread(target=_watch, args=(others[-1], over), daemon=True).start()
         os.environ.update(shared, RANK="0", LOCAL_RANK="0")
         yield

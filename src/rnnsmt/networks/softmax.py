@@ -145,14 +145,14 @@ def _softmax_gradient(
     loss, squares = torch.zeros(2, dtype=torch.float64, device=g.device)
     for begin in range(0, len(g), chunk):
         part, targets = extended[begin : begin + chunk], words[begin : begin + chunk]
-        place = torch.arange(len(part), device=g.device), targets
+        index = torch.arange(len(part), device=g.device), targets
         logits = torch.mm(part, matrix.t(), out=space[: len(part)])
         if log_pi is not None:
             # the word of a row has the weight 1
-            logits[place] += log_pi[targets].to(logits.dtype)
-        units = logits[place].double() if alpha else None  # before softmax overwrites them: ln Z = unit - ln p
+            logits[index] += log_pi[targets].to(logits.dtype)
+        units = logits[index].double() if alpha else None  # before softmax overwrites them: ln Z = unit - ln p
         p = torch.softmax(logits, 1, out=logits)
-        chosen = p[place]
+        chosen = p[index]
         logs = chosen.double().clamp_min(1e-38).log()
         loss -= logs.sum()
         if units is not None:
@@ -160,8 +160,8 @@ def _softmax_gradient(
             squares += log_sums.square().sum()
             # d (-ln p_w + alpha (ln Z)^2) / d unit_i = (1 + 2 alpha ln Z) p_i - [i = w]
             p *= (1 + 2 * alpha * log_sums)[:, None].to(p.dtype)
-            chosen = p[place]
-        p[place] = chosen - 1
+            chosen = p[index]
+        p[index] = chosen - 1
         d_g[begin : begin + chunk] = p @ matrix[:, :E]
         d_matrix += p.t() @ part
     return SoftmaxLoss(loss, squares), d_g, d_matrix[:, :E], d_matrix[:, E]
@@ -325,15 +325,15 @@ def add_exponentials(
         totals: [B], the sum of exp(unit - top) so far; 0 before the first block.
     """
     for row in range(len(units)):
-        own = units[row]
-        for i in range(len(own)):
-            own[i] += biases[i]
-        top = largest(own)
+        unit = units[row]
+        for i in range(len(unit)):
+            unit[i] += biases[i]
+        top = largest(unit)
         if top > tops[row]:
             # rescale the sum to the new maximum; in the first block the factor is exp(-inf) = 0
             totals[row] *= np.exp(np.float64(tops[row]) - np.float64(top))
             tops[row] = top
-        totals[row] += np.float64(exp_sum(own, tops[row]))
+        totals[row] += np.float64(exp_sum(unit, tops[row]))
 
 
 @kernel()
@@ -370,20 +370,20 @@ def keep_largest(
     """
     width = best.shape[1]
     for row in range(len(units)):
-        own, values, names = units[row], best[row], classes[row]
-        for begin in range(0, len(own), LANES):
+        unit, values, names = units[row], best[row], classes[row]
+        for begin in range(0, len(unit), LANES):
             # most blocks hold nothing large enough: ``largest`` vectorises, the insertion below does not
-            if not largest(own[begin : begin + LANES]) > values[width - 1]:
+            if not largest(unit[begin : begin + LANES]) > values[width - 1]:
                 continue
-            for i in range(begin, min(begin + LANES, len(own))):
-                x = own[i]
+            for i in range(begin, min(begin + LANES, len(unit))):
+                x = unit[i]
                 if x > values[width - 1] and first + i >= least_class:
                     # insertion; strict comparisons, since classes ascend, keep the lower one first among equal units
-                    place = width - 1
-                    while place > 0 and values[place - 1] < x:
-                        values[place], names[place] = values[place - 1], names[place - 1]
-                        place -= 1
-                    values[place], names[place] = x, first + i
+                    index = width - 1
+                    while index > 0 and values[index - 1] < x:
+                        values[index], names[index] = values[index - 1], names[index - 1]
+                        index -= 1
+                    values[index], names[index] = x, first + i
 
 
 @kernel(**INNER)
@@ -454,20 +454,20 @@ def reduced_log_sums(
     # the maximum of every LANES classes, also used to skip blocks in the second pass
     tops = np.empty((classes + LANES - 1) // LANES, np.float32)
     for row in range(len(out)):
-        own = units[row]
+        unit = units[row]
         for part in range(len(tops)):
-            tops[part] = bfloat16_largest(own[part * LANES : (part + 1) * LANES])
+            tops[part] = bfloat16_largest(unit[part * LANES : (part + 1) * LANES])
         top = tops.max()
         if abs(top) > LARGE:
             out[row] = exact_log_sum(hidden[row], weights, bias, space)
             continue
-        total = np.float64(bfloat16_exp_sum(own, top))
+        total = np.float64(bfloat16_exp_sum(unit, top))
         least = top + np.float32(np.log(SHARE * total))  # exp(x - top) >= SHARE * total
         for part in range(len(tops)):
             if tops[part] < least:
                 continue
             for i in range(part * LANES, min((part + 1) * LANES, classes)):
-                x = widened(own[i])
+                x = widened(unit[i])
                 if x >= least:
                     exact = dot(hidden[row], weights[i]) + bias[i]
                     # the subtracted term has the form of ``bfloat16_exp_sum``, so it cancels there

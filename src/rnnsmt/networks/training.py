@@ -489,5 +489,5 @@ class TrainingLog:
         seconds = max(self.last - self.began, 1e-9)
         left = (trainer.total - trainer.update) * seconds / max(trainer.update - self.first_update, 1)
         rate = (trainer.seen - self.first_seen) / seconds
-        place = f"update {trainer.update:,} of {trainer.total:,} ({100 * trainer.update / trainer.total:.0f} %)"
-        return f"{place}, {rate:,.0f} {trainer.examples}/s, at most {left:.0f} s left"
+        progress = f"update {trainer.update:,} of {trainer.total:,} ({100 * trainer.update / trainer.total:.0f} %)"
+        return f"{progress}, {rate:,.0f} {trainer.examples}/s, at most {left:.0f} s left"

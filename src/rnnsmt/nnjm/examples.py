@@ -68,29 +68,29 @@ def affiliations(
     Returns:
         [target words], source positions from 0 within the pair; ``NO_LINK`` for all words of a pair without links.
     """
-    found = np.empty(int(target_offsets[-1]), np.int32)
-    affiliate(link_offsets, source, target, target_offsets, found)
-    return found
+    affiliated = np.empty(int(target_offsets[-1]), np.int32)
+    affiliate(link_offsets, source, target, target_offsets, affiliated)
+    return affiliated
 
 
 @kernel()
 def _fill(out, begin, end):
     """Give the words without a link, in out[begin:end], the affiliation of the nearest word that has one."""
     before = -1  # the last word with a link
-    place = begin
-    while place < end:
-        if out[place] != NO_LINK:
-            before = place
-            place += 1
+    index = begin
+    while index < end:
+        if out[index] != NO_LINK:
+            before = index
+            index += 1
             continue
-        after = place
+        after = index
         while after < end and out[after] == NO_LINK:
             after += 1
         # the words place..after - 1 have no link; the linked word ``after``, if there is one, becomes ``before`` next
-        for word in range(place, after):
+        for word in range(index, after):
             right = after < end and (before < 0 or after - word <= word - before)
             out[word] = out[after] if right else out[before]
-        place = after
+        index = after
 
 
 @kernel()
@@ -98,8 +98,8 @@ def affiliate(link_offsets, source, target, target_offsets, out):
     """Compute ``affiliations`` into ``out``, an array of integers."""
     for pair in range(link_offsets.shape[0] - 1):
         begin, end = target_offsets[pair], target_offsets[pair + 1]
-        for place in range(begin, end):
-            out[place] = NO_LINK
+        for index in range(begin, end):
+            out[index] = NO_LINK
         # links are in ascending order: those of a target word follow one another
         first = link_offsets[pair]
         while first < link_offsets[pair + 1]:
@@ -131,9 +131,9 @@ def windows_at(
     """
     around = places[:, None] + np.arange(-window, window + 1)
     first, last = np.reshape(begin, (-1, 1)), np.reshape(end, (-1, 1)) - 1
-    found = words[np.minimum(np.maximum(around, first), last)]
-    found[around < first] = padding
-    return found
+    windows = words[np.minimum(np.maximum(around, first), last)]
+    windows[around < first] = padding
+    return windows
 
 
 FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-2", "pairs", ("source", "target"), "run `nnjm prepare` again")
@@ -261,10 +261,10 @@ def prepare_examples(
             links = _links_of_words(block)
             several, unlinked = several + int((links > 1).sum()), unlinked + int((links == 0).sum())
             ids = [v.ids(word.decode() for word in of) for v, of in zip(vocabularies, (given, predicted), strict=True)]
-            sides, found = affiliated_sentences(block, linked, ids, vocabularies, direction)
+            sides, affiliations_of_block = affiliated_sentences(block, linked, ids, vocabularies, direction)
             for side, sentences in enumerate(sides):
                 writer.append(side, sentences.words, np.diff(sentences.offsets))
-            affiliated.append(found)
+            affiliated.append(affiliations_of_block)
         if not writer.sequences:
             raise InputError(f"{alignments[0]}: no sentence pair has an alignment link; check the alignment")
     figures: dict[str, object] = {
@@ -274,16 +274,16 @@ def prepare_examples(
         "target words with several links": several,
         "target words without links": unlinked,
     }
-    about: dict[str, object] = {"format": FORMAT.version, "direction": direction}
+    description: dict[str, object] = {"format": FORMAT.version, "direction": direction}
     hashes = [vocabulary.hash() for vocabulary in vocabularies]
     for side, name in enumerate(FORMAT.sides):
         vocabularies[side].write(directory / f"vocab.{name}.txt")
-        about |= {f"{name} vocabulary": hashes[side], f"{name} classes": len(vocabularies[side])}
+        description |= {f"{name} vocabulary": hashes[side], f"{name} classes": len(vocabularies[side])}
         figures[f"{name} coverage"] = round(1 - writer.unknown[side] / max(writer.ids(side), 1), 6)
         unknown = sum(word.decode() not in vocabularies[side].index for word in (given, predicted)[side])
         figures[f"distinct unknown {name} words"] = unknown
     fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
-    write_about(directory, FORMAT, {**about, **figures, "fingerprint": fingerprint})
+    write_about(directory, FORMAT, {**description, **figures, "fingerprint": fingerprint})
     return figures
 
 
@@ -332,20 +332,20 @@ def affiliated_sentences(
         direction: one of ``DIRECTIONS``.
     """
     links = np.ascontiguousarray(block.links.T)
-    found = affiliations(block.link_offsets, links[0], links[1], block.target_offsets)
+    affiliated = affiliations(block.link_offsets, links[0], links[1], block.target_offsets)
     target, bounds = block.target, block.target_offsets
     if direction.endswith("-rl"):
         lengths = np.diff(bounds)
         back = np.repeat(bounds[:-1] + bounds[1:] - 1, lengths) - np.arange(len(target))
-        target, found = target[back], found[back]
-    found = found[np.repeat(kept, np.diff(bounds))]
-    assert NO_LINK not in found
+        target, affiliated = target[back], affiliated[back]
+    affiliated = affiliated[np.repeat(kept, np.diff(bounds))]
+    assert NO_LINK not in affiliated
     sides = (
         _with_ends(block.source, block.source_offsets, kept, ids[0], vocabularies[0].eos),
         _with_ends(target, bounds, kept, ids[1], vocabularies[1].eos),
     )
     ends = np.cumsum(np.diff(bounds)[kept])
-    return sides, np.insert(found, ends, np.diff(block.source_offsets)[kept]).astype(np.int32)
+    return sides, np.insert(affiliated, ends, np.diff(block.source_offsets)[kept]).astype(np.int32)
 
 
 def _with_ends(

@@ -150,16 +150,16 @@ def write_nplm(trained: TrainedNnjm, directory: str | Path, where: str | Path) -
     value = {name: tensor.detach().cpu().numpy() for name, tensor in trained.model.named_parameters()}
     sizes = trained.model.sizes
     assert isinstance(sizes, JointSizes)
-    about = BilingualSizes(sizes.order, sizes.window)
+    bilingual = BilingualSizes(sizes.order, sizes.window)
     fields = {field: value[name] for name, field in PARAMETERS.items()}
     fields |= {field: fields[field][classes] for field in ("output_weights", "output_biases")}
     embeddings = value["R"][np.concatenate([classes, ids + sizes.vocabulary])]
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    write_network(directory / MODEL, NplmNetwork(about.ngram, ACTIVATIONS[sizes.activation], embeddings, **fields))
+    write_network(directory / MODEL, NplmNetwork(bilingual.ngram, ACTIVATIONS[sizes.activation], embeddings, **fields))
     write_words(directory / TARGET, [UNKNOWN, NONE, *target, BEGIN, END])
     write_words(directory / SOURCE, [UNKNOWN, *source, BEGIN, END])
-    write_info(directory / INFO, about)
+    write_info(directory / INFO, bilingual)
 
 
 def read_nplm(
@@ -198,9 +198,9 @@ def read_nplm(
     known: list[list[str]] = []
     rows: list[np.ndarray] = []
     for words, others in ((target, (UNKNOWN, NONE, BEGIN, END)), (source, (UNKNOWN, BEGIN, END))):
-        place = {word: number for number, word in enumerate(words)}
+        index = {word: number for number, word in enumerate(words)}
         known.append([word for word in words if word not in others])
-        rows.append(np.array([place.get(BEGIN, 0), 0, *(place[word] for word in known[-1]), place.get(END, 0)]))
+        rows.append(np.array([index.get(BEGIN, 0), 0, *(index[word] for word in known[-1]), index.get(END, 0)]))
     classes, ids = rows
     activation = next(name for name, other in ACTIVATIONS.items() if other == network.activation)
     shape = network.embeddings.shape[1], len(network.weights_1), len(network.weights_2)

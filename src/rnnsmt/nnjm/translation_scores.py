@@ -57,12 +57,12 @@ def links_of_pairs(phrase_table: str, lists: Iterable[tuple[str, Sequence[str]]]
         for entry in track(_entries(path, sources), "reading", unit="translations")
         for pair in phrase_pairs(sources[entry.sentence], entry.text, entry.phrases)
     }
-    found = {}
+    links = {}
     for entry in track(read_phrase_table(phrase_table), "reading", unit="phrase pairs"):
         pair = " ".join(words_of(entry.source)), " ".join(words_of(entry.target))
         if pair in needed:
-            found[pair] = tuple(entry.alignment)
-    return found
+            links[pair] = tuple(entry.alignment)
+    return links
 
 
 def add_to_nbest(
@@ -94,12 +94,12 @@ def add_to_nbest(
         while block := [entry for _, group in islice(groups, SENTENCES) for entry in group]:
             # equal translations with other phrases have other links, so both are scored
             distinct = list(dict.fromkeys((one.sentence, one.text, one.phrases) for one in block))
-            place_of = {key: place for place, key in enumerate(distinct)}
+            place_of = {key: index for index, key in enumerate(distinct)}
             scores = [_scores(scorer, sources, distinct, links) for scorer in scorers]
             for one in block:
-                place = place_of[one.sentence, one.text, one.phrases]
+                index = place_of[one.sentence, one.text, one.phrases]
                 for name, values in zip(names, scores, strict=True):
-                    line = with_feature(one.fields, name, float(values[place]))
+                    line = with_feature(one.fields, name, float(values[index]))
                     one.fields[:] = line.split("|||")
                 out.write(line + "\n")
             number += len(block)
@@ -138,7 +138,7 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
         except ValueError as error:
             raise InputError(f"{path}, line {number}: {error}; create the list with `search decode`") from None
         words = len(words_of(sources[sentence]))
-        covered = sorted(place for begin, end, _ in phrases for place in range(begin, min(end, words) + 1))
+        covered = sorted(index for begin, end, _ in phrases for index in range(begin, min(end, words) + 1))
         if covered != list(range(words)) or sum(size for *_, size in phrases) != len(words_of(fields[1])):
             raise InputError(
                 f"{path}, line {number}: its phrases do not cover the sentence and its translation; use the source "
@@ -156,15 +156,15 @@ def _scores(
     """Compute ln p ``float64`` [entries] of translations: the sum over the predicted words and ``</s>``."""
     scores = np.zeros(len(entries))
     # an empty side has no words to predict or none to predict from
-    places = [place for place, (_, text, _) in enumerate(entries) if text]
+    places = [index for index, (_, text, _) in enumerate(entries) if text]
     if not places:
         return scores
-    block, vocabularies = _block([entries[place] for place in places], sources, links, scorer)
+    block, vocabularies = _block([entries[index] for index in places], sources, links, scorer)
     kept = np.ones(block.sentences, bool)
     identity = [np.arange(len(vocabulary), dtype=np.int32) for vocabulary in vocabularies]
-    sides, found = affiliated_sentences(block, kept, identity, vocabularies, scorer.direction)
+    sides, affiliated = affiliated_sentences(block, kept, identity, vocabularies, scorer.direction)
     words = sides[1].words
-    inputs = network_inputs(sides, found, np.arange(len(words)), scorer.order, scorer.window, scorer.vocabulary)
+    inputs = network_inputs(sides, affiliated, np.arange(len(words)), scorer.order, scorer.window, scorer.vocabulary)
     values = word_scores(scorer, inputs, words).astype(np.float64)
     scores[places] = np.add.reduceat(values, sides[1].offsets[:-1])
     return scores
@@ -182,20 +182,20 @@ def _block(
     known = {sentence: of_source.ids(words_of(sources[sentence])) for sentence in {entry[0] for entry in entries}}
     source = [known[sentence] for sentence, _, _ in entries]
     target = [of_target.ids(words_of(text)) for _, text, _ in entries]
-    found: list[tuple[int, int]] = []
+    block_links: list[tuple[int, int]] = []
     counts = []
     for sentence, text, phrases in entries:
-        before, at = len(found), 0
+        before, at = len(block_links), 0
         for (first, last, size), pair in zip(phrases, phrase_pairs(sources[sentence], text, phrases), strict=True):
             inside = links.get(pair) or [(min(j, last - first), j) for j in range(size)]
-            found += [(first + i, at + j) for i, j in inside]
+            block_links += [(first + i, at + j) for i, j in inside]
             at += size
-        found[before:] = sorted(found[before:], key=lambda link: (link[1], link[0]))
-        counts.append(len(found) - before)
+        block_links[before:] = sorted(block_links[before:], key=lambda link: (link[1], link[0]))
+        counts.append(len(block_links) - before)
     block = AlignedBlock(
         np.concatenate(source),
         np.concatenate(target),
-        np.array(found, np.int32).reshape(-1, 2),
+        np.array(block_links, np.int32).reshape(-1, 2),
         *(
             np.concatenate([[0], np.cumsum(sizes)])
             for sizes in (list(map(len, source)), list(map(len, target)), counts)

@@ -367,19 +367,19 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
             if left >= source_lengths[row] or right >= target_lengths[row]:
                 return links, offsets, repeated, row, 2
             # insertion sort from the end, because aligners write nearly sorted lines
-            place = filled
-            while place > begin and (
-                links[place - 1, 1] > right or (links[place - 1, 1] == right and links[place - 1, 0] > left)
+            index = filled
+            while index > begin and (
+                links[index - 1, 1] > right or (links[index - 1, 1] == right and links[index - 1, 0] > left)
             ):
-                place -= 1
-            if place > begin and links[place - 1, 1] == right and links[place - 1, 0] == left:
+                index -= 1
+            if index > begin and links[index - 1, 1] == right and links[index - 1, 0] == left:
                 repeated += 1
                 continue
-            for moved in range(filled, place, -1):
+            for moved in range(filled, index, -1):
                 links[moved, 0] = links[moved - 1, 0]
                 links[moved, 1] = links[moved - 1, 1]
-            links[place, 0] = left
-            links[place, 1] = right
+            links[index, 0] = left
+            links[index, 1] = right
             filled += 1
         at += 1
         offsets[row + 1] = filled
@@ -418,10 +418,10 @@ def _sentences(words: NDArray[np.int32], offsets: NDArray[np.int64], hashes: Has
 
     It is the sum of the hashes of its words, each multiplied by an odd number for its position.
     """
-    place = np.arange(len(words)) - np.repeat(offsets[:-1], np.diff(offsets))
+    index = np.arange(len(words)) - np.repeat(offsets[:-1], np.diff(offsets))
     # differences of prefix sums modulo 2^64: exact in spite of overflow
     sums = np.zeros(len(words) + 1, np.uint64)
-    np.cumsum(hashes[words] * (2 * place + 1).astype(np.uint64), out=sums[1:])
+    np.cumsum(hashes[words] * (2 * index + 1).astype(np.uint64), out=sums[1:])
     return sums[offsets[1:]] - sums[offsets[:-1]]
 
 

@@ -183,15 +183,15 @@ def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
     """
     at, begin = 0, 0
     for line in range(bounds.shape[0]):
-        place = bounds[line, SCORES, 1]
-        end = place
+        index = bounds[line, SCORES, 1]
+        end = index
         while block[end] != _NEWLINE:
             end += 1
-        at = _copy(block, begin, place, out, at)
+        at = _copy(block, begin, index, out, at)
         for column in range(columns.shape[1]):
             out[at] = _BLANK
             at = put_number(out, at + 1, columns[line, column])
-        at = _copy(block, place, end + 1, out, at)
+        at = _copy(block, index, end + 1, out, at)
         begin = end + 1
     return at
 

@@ -165,8 +165,8 @@ def read_lexical_table(
         if not well_formed:
             deque(lexical_lines(path), 0)  # names the first such line
         word, condition = (
-            np.fromiter(map(numbers.get, fields[place::3], repeat(-1)), np.int64, len(probabilities))
-            for place, numbers in enumerate((words, given))
+            np.fromiter(map(numbers.get, fields[index::3], repeat(-1)), np.int64, len(probabilities))
+            for index, numbers in enumerate((words, given))
         )
         known = (word >= 0) & (condition >= 0)
         codes[0].append(word[known])
@@ -186,7 +186,7 @@ def read_word_probabilities(path: str, words: Iterable[bytes], given: Iterable[b
         InputError: as ``read_lexical_table``.
     """
     names, conditions = sorted(words), sorted({*given, NULL})
-    indices = ({name: place for place, name in enumerate(side)} for side in (names, conditions))
+    indices = ({name: index for index, name in enumerate(side)} for side in (names, conditions))
     rows = zip(*(column.tolist() for column in read_lexical_table(path, *indices)), strict=True)
     return {(names[word], conditions[condition]): p for word, condition, p in rows}
 

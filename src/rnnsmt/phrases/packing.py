@@ -53,7 +53,7 @@ class Packing:
 
     def codes_of(self, words: list[bytes]) -> NDArray[np.int64]:
         """Return the codes of words, int64 [V]."""
-        code = {word: place for place, word in enumerate(self.words, 1)}
+        code = {word: index for index, word in enumerate(self.words, 1)}
         return np.array([code[word] for word in words], np.int64)
 
     def pack(
@@ -232,7 +232,7 @@ def put_phrase(buffer: Any, at: int, codes: Any, length: int, text: Any, offsets
         if n:
             buffer[at] = 32
             at += 1
-        for place in range(offsets[codes[n] - 1], offsets[codes[n]]):
-            buffer[at] = text[place]
+        for index in range(offsets[codes[n] - 1], offsets[codes[n]]):
+            buffer[at] = text[index]
             at += 1
     return at

@@ -116,7 +116,7 @@ def _score(
 
 def _codes(packing: Packing) -> dict[bytes, int]:
     """Return the mapping from word to code, including NULL, whose code is 0 unless the text contains the word NULL."""
-    codes = {word: place for place, word in enumerate(packing.words, 1)}
+    codes = {word: index for index, word in enumerate(packing.words, 1)}
     codes.setdefault(NULL, 0)
     return codes
 

@@ -67,11 +67,11 @@ def _slot(trie: Any, node: Any, word: Any) -> Any:
 @kernel()
 def copy_trie(old: Any, new: Any) -> None:
     """Copy a trie into an empty one with a larger capacity."""
-    for place in range(old.keys.shape[0]):
-        if old.keys[place] != NOWHERE:
-            key, slot = _slot(new, old.keys[place] >> np.int64(32), old.keys[place] & np.int64(0xFFFFFFFF))
+    for index in range(old.keys.shape[0]):
+        if old.keys[index] != NOWHERE:
+            key, slot = _slot(new, old.keys[index] >> np.int64(32), old.keys[index] & np.int64(0xFFFFFFFF))
             new.keys[slot] = key
-            new.children[slot] = old.children[place]
+            new.children[slot] = old.children[index]
     new.is_phrase[: old.size[0]] = old.is_phrase[: old.size[0]]
     new.size[:] = old.size
 
@@ -149,10 +149,10 @@ def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any,
     for sentence in range(offsets.shape[0] - 1):
         for first in range(offsets[sentence], offsets[sentence + 1]):
             node = np.int64(0)
-            for place in range(first, offsets[sentence + 1]):
-                if numbers[place] == NOWHERE:
+            for index in range(first, offsets[sentence + 1]):
+                if numbers[index] == NOWHERE:
                     break
-                _, slot = _slot(trie, node, numbers[place])
+                _, slot = _slot(trie, node, numbers[index])
                 if trie.keys[slot] == NOWHERE:
                     break
                 node = np.int64(trie.children[slot])
@@ -395,8 +395,8 @@ def _read_pairs(table: str, sides: tuple[PhraseSide, PhraseSide]) -> None:
     meter = Meter("reading the phrase table", unit="pairs")
     lines = 0
     for text, bounds, _ in read_phrase_lines(table):
-        for side, place in zip(sides, (SOURCE, TARGET), strict=True):
-            side.add(text, bounds, place)
+        for side, index in zip(sides, (SOURCE, TARGET), strict=True):
+            side.add(text, bounds, index)
         lines += len(bounds)
         meter.add(len(bounds))
     if not lines:

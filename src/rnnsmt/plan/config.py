@@ -159,21 +159,21 @@ def repeated_keys(path: str | Path) -> Iterator[str]:
     seen: set[int] = set()
     nodes = [(root, "")]
     while nodes:
-        node, place = nodes.pop(0)
+        node, location = nodes.pop(0)
         if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):
-            nodes += [(item, f"{place}[{i}]") for i, item in enumerate(node.value)]
+            nodes += [(item, f"{location}[{i}]") for i, item in enumerate(node.value)]
         elif isinstance(node, yaml.MappingNode):
             first: dict[str, int] = {}
             for key, value in node.value:
                 name, line = str(key.value), key.start_mark.line + 1
                 if name in first and name != "<<":
-                    of = f" of {place}" if place else ""
+                    of = f" of {location}" if location else ""
                     yield f"{path}, line {line}: duplicate key {name}{of}, first in line {first[name]}; keep one"
                 first.setdefault(name, line)
-                nodes.append((value, f"{place}.{name}" if place else name))
+                nodes.append((value, f"{location}.{name}" if location else name))
 
 
 def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str | Path] = ()) -> list[str]:
@@ -284,8 +284,8 @@ def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
     for model, names in config["lm"]["models"].items():
         for name in names:
             if name not in training:
-                what = f"role {roles[name]} is not for training text" if name in roles else "no such corpus"
-                yield f"lm.models.{model}: {name}: {what}; {_hint(name, training)}"
+                problem = f"role {roles[name]} is not for training text" if name in roles else "no such corpus"
+                yield f"lm.models.{model}: {name}: {problem}; {_hint(name, training)}"
 
 
 def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
@@ -357,8 +357,8 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str], know
                 f"systems.{name}: the feature proposals requires a network of p(target | source); remove "
                 "rnn.settings.direction"
             )
-    said = named_features(name)
-    if said is not None and set(said) != features:
+    named = named_features(name)
+    if named is not None and set(named) != features:
         adds = " and ".join(added) or "nothing"
         yield f"systems.{name}: has the features {adds}, which contradict its name; choose another name"
     if "+" in name or name.startswith("lstm"):
@@ -387,7 +387,7 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
     elif "beam" in system:
         yield f"systems.{name}: beam cannot be combined with rescores; remove it"
     elif "features" not in config["systems"].get(other, {}):
-        phrase_based = [system for system, about in config["systems"].items() if "features" in about]
+        phrase_based = [system for system, settings in config["systems"].items() if "features" in settings]
         yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"
     elif not name.startswith(f"{other}+") or name.endswith("+"):
         yield f"systems.{name}: rescores {other}, which contradicts its name; call it {other}+{network}"

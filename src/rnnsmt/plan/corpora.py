@@ -133,10 +133,10 @@ def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | No
     """
     if Path(prefix).exists():
         return None
-    found = [
+    files = [
         next((path for end in _suffixes(lang) if Path(path := f"{prefix}.{end}").is_file()), None) for lang in langs
     ]
-    return None if found[0] is None or found[1] is None else (found[0], found[1])
+    return None if files[0] is None or files[1] is None else (files[0], files[1])
 
 
 def _suffixes(lang: str) -> list[str]:

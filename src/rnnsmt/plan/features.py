@@ -143,20 +143,20 @@ def scorer(name: str) -> SystemFeature:
 
 def known_features(config: Mapping[str, Any]) -> dict[str, SystemFeature]:
     """Return all features of a configuration by name, in the order of ``REGISTRY``."""
-    found: dict[str, SystemFeature] = {}
+    features: dict[str, SystemFeature] = {}
     for feature in REGISTRY:
-        found[feature.name] = feature
+        features[feature.name] = feature
         if feature is RNN:
-            found |= {name: scorer(name) for name in config["scorers"]}
-    return found
+            features |= {name: scorer(name) for name in config["scorers"]}
+    return features
 
 
 def features_of(config: Mapping[str, Any], system: str) -> list[str]:
     """Return the features that a system, or the system it rescores, adds to the baseline; none for LSTMs alone."""
-    about = config["systems"].get(system, {})
-    if "rescores" in about:
-        about = config["systems"].get(about["rescores"], {})
-    return list(about.get("features", []))
+    settings = config["systems"].get(system, {})
+    if "rescores" in settings:
+        settings = config["systems"].get(settings["rescores"], {})
+    return list(settings.get("features", []))
 
 
 def networks_of(features: Iterable[str]) -> set[str]:
@@ -281,5 +281,5 @@ def published(system: str) -> PaperFigures | None:
 
 def paper_gain(system: str, reference: str, is_dev: bool) -> float | None:
     """Return the published difference in BLEU of a system to another, or None if one of them was not published."""
-    own, other = paper_figure(system, is_dev), paper_figure(reference, is_dev)
-    return None if own is None or other is None else own - other
+    figure, other = paper_figure(system, is_dev), paper_figure(reference, is_dev)
+    return None if figure is None or other is None else figure - other

@@ -279,8 +279,8 @@ class Systems:
 
     def ensemble(self, system: str) -> tuple[str, int]:
         """Return the name of the networks of a system with LSTMs, and their number."""
-        about = self.config["systems"][system]
-        return about["network"], about.get("ensemble", 1)
+        settings = self.config["systems"][system]
+        return settings["network"], settings.get("ensemble", 1)
 
     def beam(self, system: str) -> int:
         """Return the beam size of a system of LSTMs: its own, or that of ``seq2seq``."""
@@ -303,10 +303,10 @@ class Systems:
 
     def list_networks(self, system: str) -> list[str]:
         """Return the networks of ``LIST_NETWORKS`` that rescore the lists of a system, without those of its search."""
-        about = self.config["systems"].get(system, {})
-        if "rescores" not in about:
+        settings = self.config["systems"].get(system, {})
+        if "rescores" not in settings:
             return []
-        return [name for name in LIST_NETWORKS.get(about["network"], ()) if name not in self.features(system)]
+        return [name for name in LIST_NETWORKS.get(settings["network"], ()) if name not in self.features(system)]
 
     def list_models(self, name: str, system: str) -> list[str]:
         """Return the networks of the entry ``name`` of ``LIST_NETWORKS`` for the lists of all runs of a system."""
@@ -325,11 +325,11 @@ class Systems:
 
     def list_features(self, system: str) -> list[str]:
         """Return the names of the features that rescoring adds to the lists of a system."""
-        about = self.config["systems"][system]
-        if about["network"] not in LIST_NETWORKS:
+        settings = self.config["systems"][system]
+        if settings["network"] not in LIST_NETWORKS:
             return ["LSTM0"]
-        every = LIST_NETWORKS[about["network"]]
-        return [f"{about['network'].upper()}{every.index(name)}" for name in self.list_networks(system)]
+        every = LIST_NETWORKS[settings["network"]]
+        return [f"{settings['network'].upper()}{every.index(name)}" for name in self.list_networks(system)]
 
     @property
     def lstm_models(self) -> list[str]:

@@ -56,14 +56,14 @@ def shortened(value: Any) -> str:
 
 def explain(error: Any, schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield readable messages for one error of the schema."""
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
-    where = f"{place}: " if place else ""
+    location = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
+    where = f"{location}: " if location else ""
     shown = shortened(repr(error.instance))
     if error.validator == "additionalProperties" and isinstance(error.validator_value, bool):
         known = list(error.schema.get("properties", {}))
         for key in error.instance:
             if key not in known:
-                yield f"{where}unknown key {shortened(key)}; {_key_hint(str(key), place, known, schema)}"
+                yield f"{where}unknown key {shortened(key)}; {_key_hint(str(key), location, known, schema)}"
     elif error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         yield f"{where}{', '.join(missing)} missing"
@@ -78,7 +78,7 @@ def explain(error: Any, schema: Mapping[str, Any]) -> Iterator[str]:
         yield f"{where}{shown} is not possible; it must be {allowed}"
     elif error.validator == "type":
         wanted = " or ".join(KINDS[name] for name in as_list(error.validator_value))
-        hint = f"; {_map_hint(place, error.instance, error.schema)}" if error.validator_value == "object" else ""
+        hint = f"; {_map_hint(location, error.instance, error.schema)}" if error.validator_value == "object" else ""
         yield f"{where}{shown} is not {wanted}{hint}"
     elif error.validator in LIMITS:
         yield f"{where}{shown} {LIMITS[error.validator].format(limit=error.validator_value)}"

@@ -141,11 +141,11 @@ def configuration(
 
 def _blocks(defaults: str) -> dict[str, str]:
     """Return the settings of config.yaml by key, each with the comments above it."""
-    found: dict[str, str] = {}
+    blocks: dict[str, str] = {}
     for paragraph in re.split(r"\n\n+", defaults.strip()):
         if key := re.search(r"^(\w+):", paragraph, re.M):
-            found[key[1]] = paragraph
-    return found
+            blocks[key[1]] = paragraph
+    return blocks
 
 
 def _comments(block: str) -> list[str]:

@@ -296,18 +296,18 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source, model.sizes.longest)
     max_length = min(args.max_length, model.sizes.longest)
-    found = sample_targets(model, sources, args.draws, args.seed, max_length)
+    samples = sample_targets(model, sources, args.draws, args.seed, max_length)
     lines = [
         f"{number} ||| {target.text(one.words)} ||| {one.score:.6f} ||| {one.times}"
-        for number, targets in enumerate(found)
+        for number, targets in enumerate(samples)
         for one in targets[: args.top]
     ]
     write_lines(args.output, lines)
-    drawn = sum(one.times for targets in found for one in targets)
+    drawn = sum(one.times for targets in samples for one in targets)
     return {
         "phrases": len(sources),
         "draws": len(sources) * args.draws,
-        "distinct": sum(map(len, found)),
+        "distinct": sum(map(len, samples)),
         f"dropped, longer than {max_length} words": len(sources) * args.draws - drawn,
     }
 
@@ -352,19 +352,22 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     refuse_blind(args.model, pairs)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source, model.sizes.longest)
-    found = beam_search(model, sources, args.beam, min(args.max_length, model.sizes.longest), nbest)
+    translations = beam_search(model, sources, args.beam, min(args.max_length, model.sizes.longest), nbest)
     if args.nbest is None:
-        write_lines(args.output, [target.text(targets[0].words) for targets in found])
+        write_lines(args.output, [target.text(targets[0].words) for targets in translations])
     else:
         write_lines(
             args.output,
             [
                 f"{number} ||| {target.text(one.words)} ||| {one.score:.6f}"
-                for number, targets in enumerate(found)
+                for number, targets in enumerate(translations)
                 for one in targets
             ],
         )
-    return {"phrases": len(sources), "mean log p": sum(targets[0].score for targets in found) / len(found)}
+    return {
+        "phrases": len(sources),
+        "mean log p": sum(targets[0].score for targets in translations) / len(translations),
+    }
 
 
 def propose_options(parser: argparse.ArgumentParser) -> None:
@@ -454,11 +457,11 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     refuse_blind(args.model, pairs)
     source_length, max_length = (min(n, model.sizes.longest) for n in (args.source_length, args.max_length))
     phrases = unfamiliar_phrases(args.input, args.phrase_table, source_length, args.extractions, args.targets)
-    found = propose_targets(model, pairs.vocabularies, phrases, args.beam, max_length, args.nbest)
-    score_proposals(found, args.lex_e2f, args.lex_f2e)
-    write_lines(args.output, map(format_phrase_line, found))
+    proposals = propose_targets(model, pairs.vocabularies, phrases, args.beam, max_length, args.nbest)
+    score_proposals(proposals, args.lex_e2f, args.lex_f2e)
+    write_lines(args.output, map(format_phrase_line, proposals))
     return {
         "phrases unseen or rare": len(phrases),
-        "phrases with proposals": len({entry.source for entry in found}),
-        "proposals": len(found),
+        "phrases with proposals": len({entry.source for entry in proposals}),
+        "proposals": len(proposals),
     }

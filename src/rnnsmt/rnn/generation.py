@@ -68,7 +68,7 @@ def sample_targets(
 
     The draws for a source depend on the seed and its position in ``sources`` alone. sources: ids with EOS.
     """
-    found: list[list[Target]] = []
+    targets: list[list[Target]] = []
     step = max(ROWS // draws, 1)
     with torch.inference_mode():
         for begin in range(0, len(sources), step):
@@ -79,8 +79,8 @@ def sample_targets(
             words, scores = _draw(model, part, np.concatenate(uniform))
             for i in range(len(part)):
                 rows = slice(i * draws, (i + 1) * draws)
-                found.append(_distinct(words[rows], scores[rows], model.sizes.target_vocabulary - 1))
-    return found
+                targets.append(_distinct(words[rows], scores[rows], model.sizes.target_vocabulary - 1))
+    return targets
 
 
 def _draw(
@@ -138,12 +138,12 @@ def beam_search(
     The search for a source ends when no open prefix has a better score than the worst of the ``nbest`` targets found,
     since further words only lower log p. sources: ids with EOS.
     """
-    found: list[list[Target]] = []
+    targets: list[list[Target]] = []
     step = max(ROWS // beam, 1)
     with torch.inference_mode():
         for begin in range(0, len(sources), step):
-            found += _search(model, sources[begin : begin + step], beam, max_length, nbest)
-    return found
+            targets += _search(model, sources[begin : begin + step], beam, max_length, nbest)
+    return targets
 
 
 def _search(
@@ -151,7 +151,7 @@ def _search(
 ) -> list[list[Target]]:
     """Run the beam search of ``beam_search`` for all ``sources`` together, one word per iteration."""
     context, device = _context(model, sources)
-    found: list[list[Target]] = [[] for _ in sources]
+    targets: list[list[Target]] = [[] for _ in sources]
     # S sources are still searched, with W open prefixes each: searched [S], total (log p) [S, W], words [S, W, k]; rows
     # of states and logits are [S * W]
     searched = torch.arange(len(sources), device=device)
@@ -162,7 +162,7 @@ def _search(
         logits = model.logits(states, previous, rows.readout)
         sums = logits.logsumexp(1, keepdim=True)
         ending = total + (logits[:, -1:] - sums).double().view(total.shape)
-        _collect(found, searched, words, ending, nbest)  # every open prefix, ended by EOS, is a candidate
+        _collect(targets, searched, words, ending, nbest)  # every open prefix, ended by EOS, is a candidate
         if k == max_length:
             break
         logits[:, 0] = logits[:, -1] = -torch.inf  # "no word" and EOS do not extend a prefix
@@ -174,7 +174,7 @@ def _search(
         words = torch.cat([words.gather(1, parents[:, :, None].expand(-1, -1, k)), word[:, :, None]], 2)
         # the rows of the parents' states: those of source s begin at s * W
         places = (torch.arange(len(total), device=device)[:, None] * logits.shape[0] // len(total)) + parents
-        worst = [found[s][-1].score if len(found[s]) == nbest else -np.inf for s in searched.tolist()]
+        worst = [targets[s][-1].score if len(targets[s]) == nbest else -np.inf for s in searched.tolist()]
         left = total[:, 0] > torch.tensor(worst, dtype=torch.float64, device=device)
         if not left.any():
             break
@@ -182,7 +182,7 @@ def _search(
         rows = context.rows(searched.repeat_interleave(total.shape[1]))
         previous = word[left].flatten()
         states = model.decoder.step(states[places.flatten()], previous, rows.terms, k + 1)
-    return found
+    return targets
 
 
 def _collect(found: list[list[Target]], searched: Tensor, words: Tensor, ending: Tensor, nbest: int) -> None:
@@ -275,7 +275,7 @@ def propose_targets(
     # by length: the searches of phrases of one length end at about the same step
     known = sorted((phrase for phrase in ids if UNK not in ids[phrase]), key=lambda phrase: len(ids[phrase]))
     meter = Meter("proposing", len(known), "phrases")
-    found: list[PhraseEntry] = []
+    proposals: list[PhraseEntry] = []
     for begin in range(0, len(known), BLOCK):
         block = known[begin : begin + BLOCK]
         searched = beam_search(model, [ids[phrase] for phrase in block], beam, max_length, beam)
@@ -286,9 +286,9 @@ def propose_targets(
                 for text, score in texts
                 if text not in phrases[phrase]
             ]
-            found += new[:nbest]
+            proposals += new[:nbest]
         meter.add(len(block))
-    return sorted(found, key=line_order)
+    return sorted(proposals, key=line_order)
 
 
 def score_proposals(proposals: list[PhraseEntry], lex_e2f: str, lex_f2e: str) -> None:

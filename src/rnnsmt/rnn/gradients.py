@@ -301,16 +301,16 @@ def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor 
     for_gates, for_candidate = inputs.split([2 * H, H], 2)
     matrices = mm.round(torch.cat([unit.U_r, unit.U_z])), mm.round(unit.U)
     # on a GPU, products are added to ``inputs`` in place (addmm); on a CPU, contiguous results are faster
-    own = not x.is_cuda or mm.dtype is not None
-    gates, candidates = (part.new_empty(part.shape) if own else part for part in (for_gates, for_candidate))
+    uses_kernel = not x.is_cuda or mm.dtype is not None
+    gates, candidates = (part.new_empty(part.shape) if uses_kernel else part for part in (for_gates, for_candidate))
     trace = Trace(x.new_empty(K + 1, B, H), gates, x.new_empty(K, B, H), candidates, *matrices, of_inputs)
     trace.states[0] = h
     for k in range(K):
         h, gate, candidate = trace.states[k], gates[k], candidates[k]
-        _sum_into(gate, mm, h, trace.recurrent.t(), for_gates[k] if own else None)
+        _sum_into(gate, mm, h, trace.recurrent.t(), for_gates[k] if uses_kernel else None)
         gate.sigmoid_()
         reset_state = torch.mul(gate[:, :H], h, out=trace.reset_state[k])
-        _sum_into(candidate, mm, reset_state, trace.candidate_matrix.t(), for_candidate[k] if own else None)
+        _sum_into(candidate, mm, reset_state, trace.candidate_matrix.t(), for_candidate[k] if uses_kernel else None)
         candidate.tanh_()
         # h' = h~ + z (h - h~) = z h + (1 - z) h~
         torch.lerp(candidate, h, gate[:, H:], out=trace.states[k + 1])

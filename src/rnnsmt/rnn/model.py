@@ -243,8 +243,8 @@ class FeedForwardDecoder(nn.Module):
     def state(self, c: Tensor, k: int) -> Tensor:
         """Return s_k [B, H], given c [B, H]."""
         H = c.shape[1]
-        place = slice(k * H, (k + 1) * H)
-        return torch.tanh(linear(c, self.V[place], self.b_V[place]))
+        index = slice(k * H, (k + 1) * H)
+        return torch.tanh(linear(c, self.V[index], self.b_V[index]))
 
 
 class Output(nn.Module):

@@ -108,15 +108,15 @@ class Pairs:
 
         ``inverse``: source and target are exchanged. ``target``: every source phrase is empty, EOS alone.
         """
-        found = copy.copy(self)
-        found.direction = direction
+        pairs = copy.copy(self)
+        pairs.direction = direction
         if direction == "inverse":
-            found.sides, found.vocabularies = self.sides[::-1], self.vocabularies[::-1]
+            pairs.sides, pairs.vocabularies = self.sides[::-1], self.vocabularies[::-1]
         elif direction == "target":
             # a view of a single element, whatever the number of pairs
             eos = np.broadcast_to(np.int32(self.vocabularies[0].eos), len(self))
-            found.sides = Sequences(eos, np.arange(len(self) + 1)), self.sides[1]
-        return found
+            pairs.sides = Sequences(eos, np.arange(len(self) + 1)), self.sides[1]
+        return pairs
 
     def counts(self) -> NDArray[np.int32]:
         """Return how often each pair was extracted, int32 [pairs].
@@ -152,22 +152,22 @@ class Pairs:
             raise InputError(
                 f"{self.directory}: the folds of the phrase pairs are missing; run `rnn prepare` with --origins"
             )
-        found = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
-        if len(found) != len(self):
+        array = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
+        if len(array) != len(self):
             raise InputError(f"{self.directory}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")
-        return found
+        return array
 
 
 def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK) -> NDArray[np.int64]:
     """Count the target words and EOS of an epoch, int64 [classes]. counts: [pairs], occurrences of each pair."""
     side, classes = pairs.sides[1], len(pairs.vocabularies[1])
-    found = np.zeros(classes, np.int64)
+    frequencies = np.zeros(classes, np.int64)
     for begin in range(0, len(pairs), block):
         offsets = np.asarray(side.offsets[begin : begin + block + 1])
         times = np.repeat(counts[begin : begin + block], np.diff(offsets))
         weighted = np.bincount(side.words[offsets[0] : offsets[-1]], weights=times, minlength=classes)
-        found += np.rint(weighted).astype(np.int64)
-    return found
+        frequencies += np.rint(weighted).astype(np.int64)
+    return frequencies
 
 
 def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.int64]]:
@@ -235,13 +235,13 @@ def _write_origins(origins: str, directory: Path, stats: dict[str, object]) -> d
     Raises:
         InputError: the folds are those of another table.
     """
-    found = read_array(origins, np.int32, 2, TABLE_AGAIN)
-    if found.shape != (stats["pairs"], 3):
-        raise InputError(f"{origins}: has {len(found)} pairs, but the table has {stats['pairs']}; {TABLE_AGAIN}")
+    rows = read_array(origins, np.int32, 2, TABLE_AGAIN)
+    if rows.shape != (stats["pairs"], 3):
+        raise InputError(f"{origins}: has {len(rows)} pairs, but the table has {stats['pairs']}; {TABLE_AGAIN}")
     # columns: first fold, last fold, count; the last fold is 0 if all sentences are of the first fold
-    held_out = np.flatnonzero(found[:, 1] == 0)
+    held_out = np.flatnonzero(rows[:, 1] == 0)
     digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
-    columns = zip((FIRST_FOLD, LAST_FOLD, COUNTS), found.T, (np.uint8, np.uint8, np.int32), strict=True)
+    columns = zip((FIRST_FOLD, LAST_FOLD, COUNTS), rows.T, (np.uint8, np.uint8, np.int32), strict=True)
     for name, array, dtype in ((HELD_OUT, held_out, np.int64), *columns):
         with growing_array(directory / name, dtype) as out:
             out.append(array)

@@ -104,9 +104,9 @@ def mean_of_networks(
     """
     end = begin + scores.shape[1]
     unseen = np.stack([pairs.left_out(*part, begin, end) if part else np.zeros(end - begin, bool) for part in left_out])
-    asked = unseen | ~unseen.any(0)
-    total = np.logaddexp.reduce(np.where(asked, scores, -np.inf))
-    return (total - np.log(asked.sum(0))).astype(np.float32), int(unseen.any(0).sum())
+    used = unseen | ~unseen.any(0)
+    total = np.logaddexp.reduce(np.where(used, scores, -np.inf))
+    return (total - np.log(used.sum(0))).astype(np.float32), int(unseen.any(0).sum())
 
 
 def score_range(
@@ -225,7 +225,7 @@ def encode_distinct(
     """
     levels = prefix_levels(words, lengths, np.zeros(len(lengths), np.int64))
     which = np.zeros(len(lengths), np.int64)
-    found: list[Tensor] = []
+    encoded: list[Tensor] = []
     number = 0
     h = torch.zeros(1, model.sizes.hidden, device=device)
     for k, level in enumerate(levels[1:]):
@@ -239,8 +239,8 @@ def encode_distinct(
         nodes, position = np.unique(level.nodes[ended], return_inverse=True)
         which[level.phrases[ended]] = number + position
         number += len(nodes)
-        found.append(h[torch.from_numpy(nodes).to(device)])
-    return model.encoder.finish(torch.cat(found)), which
+        encoded.append(h[torch.from_numpy(nodes).to(device)])
+    return model.encoder.finish(torch.cat(encoded)), which
 
 
 class _Nodes(NamedTuple):
@@ -285,14 +285,14 @@ def _log_p(
     Returns:
         float64 [k].
     """
-    found = np.empty(len(words))
+    log_p = np.empty(len(words))
     # the requests by node, to split them at the boundaries of the chunks of nodes
     order = np.argsort(places, kind="stable")
     begins = np.arange(0, len(nodes.states), rows)
-    for begin, asked in zip(begins, np.split(order, np.searchsorted(places[order], begins[1:])), strict=True):
+    for begin, group in zip(begins, np.split(order, np.searchsorted(places[order], begins[1:])), strict=True):
         part = slice(begin, begin + rows)
         previous = None if nodes.words is None else nodes.words[part]
         g = model.softmax_input(nodes.states[part], previous, readout.index_select(0, nodes.sources[part]))
-        of_g, classes = (torch.from_numpy(ids).to(g.device) for ids in (places[asked] - begin, words[asked]))
-        found[asked] = softmax.log_p(g, of_g, classes).cpu().numpy()
-    return found
+        of_g, classes = (torch.from_numpy(ids).to(g.device) for ids in (places[group] - begin, words[group]))
+        log_p[group] = softmax.log_p(g, of_g, classes).cpu().numpy()
+    return log_p

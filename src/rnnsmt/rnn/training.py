@@ -29,13 +29,13 @@ from rnnsmt.rnn.settings import RnnSettings
 
 def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
     """Return pairs of equal lengths as int64 ids with EOS, source [N, B] and target [T, B]; one copy to the device."""
-    found = []
+    tensors = []
     for side in pairs.sides:
         begin = np.asarray(side.offsets[index])
         length = int(side.offsets[index[0] + 1] - begin[0])
         places = begin[None, :] + np.arange(length)[:, None]
-        found.append(side.words[places].astype(np.int64))
-    source, target = torch.from_numpy(np.concatenate(found)).to(device, non_blocking=True).split([*map(len, found)])
+        tensors.append(side.words[places].astype(np.int64))
+    source, target = torch.from_numpy(np.concatenate(tensors)).to(device, non_blocking=True).split([*map(len, tensors)])
     return source, target
 
 
@@ -105,8 +105,8 @@ class PairBatches(WindowBatches):
             # number of an occurrence -> pair
             index = np.searchsorted(self._ends, index, "right")
         if len(self.untrained):
-            place = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
-            index = index[self.untrained[place] != index]
+            position = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
+            index = index[self.untrained[position] != index]
         last = self.window + 1 == self.windows
         ready, left = [], [np.zeros(0, np.int64)]
         index = np.concatenate([self.waiting, index])

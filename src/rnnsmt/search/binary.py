@@ -130,8 +130,8 @@ def make_binary(
 
 def _state(text: ModelText) -> tuple[int, int]:
     """Return the size in bytes and the modification time in ns of a text file."""
-    found = text.path.stat()
-    return found.st_size, found.st_mtime_ns
+    status = text.path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def _write(path: Path, texts: list[dict[str, Any]], tables: ModelTables) -> int:
@@ -313,9 +313,9 @@ class _Binary:
         texts = [(one["kind"], one["name"], one["sha256"]) for one in header["texts"]]
         numbers += [one[name] for one in header["texts"] for name in ("columns", "bytes")]
         numbers += [lm[name] for lm in header["lms"] for name in ("order", "start", "unk", "end")]
-        for place in header["arrays"].values():
-            numbers += [place["offset"], *place["shape"]]
-            if place["offset"] % ALIGNMENT:
+        for location in header["arrays"].values():
+            numbers += [location["offset"], *location["shape"]]
+            if location["offset"] % ALIGNMENT:
                 raise ValueError
         if not all(type(number) is int and 0 <= number < 1 << 62 for number in numbers):
             raise ValueError
@@ -441,17 +441,19 @@ class _Binary:
             InputError: it has another type.
             ValueError, LookupError: it has another shape, or is not within the file.
         """
-        place = self.header["arrays"][name]
-        if place["dtype"] != _type_of(dtype):
-            raise self._unusable(f"has {name} as {str(place['dtype'])[:60]}")
-        shape = tuple(place["shape"])
-        fits = len(shape) == len(sizes) and all(size in (None, own) for size, own in zip(sizes, shape, strict=True))
-        if not fits or place["offset"] + prod(shape) * np.dtype(dtype).itemsize > self.header["bytes"]:
+        location = self.header["arrays"][name]
+        if location["dtype"] != _type_of(dtype):
+            raise self._unusable(f"has {name} as {str(location['dtype'])[:60]}")
+        shape = tuple(location["shape"])
+        fits = len(shape) == len(sizes) and all(
+            size in (None, actual) for size, actual in zip(sizes, shape, strict=True)
+        )
+        if not fits or location["offset"] + prod(shape) * np.dtype(dtype).itemsize > self.header["bytes"]:
             raise ValueError
         if not prod(shape):
             return np.zeros(shape, dtype)
-        found = np.frombuffer(self._map, dtype, prod(shape), self._begin + place["offset"])
-        return found.reshape(shape)
+        array = np.frombuffer(self._map, dtype, prod(shape), self._begin + location["offset"])
+        return array.reshape(shape)
 
     def _strings(self, name: str) -> Interner:
         hashes = self._array(f"{name}.hashes", np.uint64, None)

@@ -92,8 +92,8 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
         model = load_model(first, every, directory, args.threads, args.device, args.cslm_precision)
         load_seconds += time.process_time() - began
         for text, sentences in enumerate(texts):
-            for place, ini in inis.items():
-                task = place * len(texts) + text
+            for index, ini in inis.items():
+                task = index * len(texts) + text
                 warn = number == 0 and ini is first
                 weights = model.weights(ini)
                 outputs = args.output[task], details[task], lists[task]
@@ -138,18 +138,18 @@ def _translate(
     stream = track(translations(search), "translating", len(sentences), "sentences")
     if nbest_file is not None:
         stream = write_lists(nbest_file, stream, model.feature_names, model.listed)
-    found = list(stream)
+    translated = list(stream)
     seconds = time.process_time() - began
 
     if details is not None:
-        write_lines_or_stdout(details, detail_lines(found, model.feature_names, model.listed))
-    write_lines_or_stdout(output, (translation.text for translation in found))
+        write_lines_or_stdout(details, detail_lines(translated, model.feature_names, model.listed))
+    write_lines_or_stdout(output, (translation.text for translation in translated))
 
-    score = sum(translation.score for translation in found)
+    score = sum(translation.score for translation in translated)
     stats: dict[str, int | float] = {
         "sentences": len(sentences),
         "words": sum(map(len, search.looked_up.spans)),
-        "unknown_words": sum(translation.unknown for translation in found),
+        "unknown_words": sum(translation.unknown for translation in translated),
         "search_cpu_seconds": round(seconds, 3),
         "score_sum": round(score, 6) if math.isfinite(score) else 0.0,
     }

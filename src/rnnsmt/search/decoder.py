@@ -113,14 +113,14 @@ class SentenceSearch:
         end = min(first + BATCH, len(self.looked_up.spans))
         words = np.diff(self._bounds[first : end + 1])
         work = self.work_for(int(words.max()))
-        found = Derivations(np.zeros(end - first + 1, np.int64), *np.zeros((3, int(words.sum())), np.int32))
+        derivations = Derivations(np.zeros(end - first + 1, np.int64), *np.zeros((3, int(words.sum())), np.int32))
         kernels.search_sentences(
             first, self._bounds, self._spans, self._walls, self.lms, self.several, self.ranked, work, self.constants,
-            found.offsets, found.options, found.starts, found.ends,
+            derivations.offsets, derivations.options, derivations.starts, derivations.ends,
         )  # fmt: skip
         self._count(work)
-        best = self.realized(found, np.arange(first, end))
-        passed = np.concatenate([[0], np.cumsum(self._is_passed(found))])[found.offsets]
+        best = self.realized(derivations, np.arange(first, end))
+        passed = np.concatenate([[0], np.cumsum(self._is_passed(derivations))])[derivations.offsets]
         return [
             Translation(
                 best.texts[i],
@@ -341,9 +341,9 @@ class LockstepSearch:
         room = LEAST_ROOM
         while room < words:
             room *= 2
-        place = next((i for i, (size, _) in enumerate(self.idle) if size == room), None)
-        if place is not None:
-            return self.idle.pop(place)
+        index = next((i for i, (size, _) in enumerate(self.idle) if size == room), None)
+        if index is not None:
+            return self.idle.pop(index)
         # drop idle workspaces of other sizes
         while self.idle and self.room < room:
             self.room += self.idle.pop()[0]
@@ -363,11 +363,11 @@ class LockstepSearch:
     def _advance(self, under_way: list[_Sentence]) -> None:
         """Fill one stack of every sentence, select the cells of the next stack, and score their n-grams."""
         self._map(self._next_stack, under_way)
-        for place, (feature, text) in enumerate(self.search.neural):
+        for index, (feature, text) in enumerate(self.search.neural):
             for sentence in under_way:
                 if sentence.stack <= sentence.words:
                     last = sentence.stack == sentence.words
-                    feature.gather(place, sentence.number, sentence.work, sentence.chosen[1], text, last)
+                    feature.gather(index, sentence.number, sentence.work, sentence.chosen[1], text, last)
             feature.answer()
 
     def _next_stack(self, sentence: _Sentence) -> None:
@@ -454,13 +454,13 @@ def features_of_derivations(
     for number, (spans, (text, phrases)) in enumerate(zip(looked_up.spans, derivations, strict=True)):
         words = np.array([numbers.get(word, -1) for word in words_of(text)], np.int32)
         ends = np.cumsum([length for *_, length in phrases], dtype=np.int64)
-        found = [
+        sums = [
             looked_up.find(int(spans[first, last - first]), words[end - length : end])
             for (first, last, length), end in zip(phrases, ends, strict=True)
             if last - first < spans.shape[1]
         ]
-        if found and len(found) == len(phrases) and -1 not in found:
-            rows += found
+        if sums and len(sums) == len(phrases) and -1 not in sums:
+            rows += sums
             segments += phrases
             offsets.append(len(rows))
             possible.append(number)

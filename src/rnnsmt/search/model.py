@@ -144,7 +144,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
     links = any(one.kind in NEURAL_MODELS and NEURAL_MODELS[one.kind].reads_links for one in ini.features)
-    found = [
+    texts = [
         ModelText(
             one.kind,
             feature_count(one, str(ini.path)),
@@ -153,7 +153,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
         )
         for one in scored
     ]
-    return found + [ModelText("LM", 0, ini.located(one, directory)) for one in lms]
+    return texts + [ModelText("LM", 0, ini.located(one, directory)) for one in lms]
 
 
 def binary_directories(texts: Sequence[ModelText], directory: Path | None) -> list[Path]:
@@ -263,13 +263,13 @@ def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
     """
     kinds = [""] * len(model.feature_names)
     for kind, places in model.columns.items():
-        features = [model.feature_names[place].rpartition(":")[0] for place in places]
-        for place, feature in zip(places, features, strict=True):
-            name, number = kind, int(model.feature_names[place].rpartition(":")[2])
+        features = [model.feature_names[index].rpartition(":")[0] for index in places]
+        for index, feature in zip(places, features, strict=True):
+            name, number = kind, int(model.feature_names[index].rpartition(":")[2])
             if kind == "PhraseDictionaryMemory":
                 named = [*PHRASE_SCORES, *columns]
                 name = named[number] if number < len(named) else f"score {number + 1}"
-            kinds[place] = f"{feature} {name}" if len(set(features)) > 1 else name
+            kinds[index] = f"{feature} {name}" if len(set(features)) > 1 else name
     return kinds
 
 
@@ -280,10 +280,10 @@ def sum_by_kind(contributions: NDArray[np.float64], kinds: Sequence[str]) -> dic
         contributions: ``[F]``, weight times value.
         kinds: ``[F]``, kind of each feature, as returned by ``kinds_of_features``; several may be equal.
     """
-    found = dict.fromkeys(kinds, 0.0)
+    sums = dict.fromkeys(kinds, 0.0)
     for kind, value in zip(kinds, contributions, strict=True):
-        found[kind] += float(value)
-    return found
+        sums[kind] += float(value)
+    return sums
 
 
 ORIENTATIONS = {
@@ -309,10 +309,10 @@ def single(ini: MosesIni, kind: str) -> Feature | None:
     Raises:
         InputError: there are several.
     """
-    found = [feature for feature in ini.features if feature.kind == kind]
-    if len(found) > 1:
-        raise InputError(f"{ini.path}: {len(found)} features of type {kind}; this decoder supports one")
-    return found[0] if found else None
+    matching = [feature for feature in ini.features if feature.kind == kind]
+    if len(matching) > 1:
+        raise InputError(f"{ini.path}: {len(matching)} features of type {kind}; this decoder supports one")
+    return matching[0] if matching else None
 
 
 def some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
@@ -321,10 +321,10 @@ def some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
     Raises:
         InputError: there are none.
     """
-    found = [feature for feature in ini.features if feature.kind in kinds]
-    if not found:
+    matching = [feature for feature in ini.features if feature.kind in kinds]
+    if not matching:
         raise InputError(f"{ini.path}: no feature of type {kinds[0]}; the decoder needs one")
-    return found
+    return matching
 
 
 def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
@@ -345,8 +345,8 @@ def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     for feature in stateful + plain + unknown:
         count = feature_count(feature, str(ini.path))
         kind = "LM" if feature.is_lm else feature.kind
-        own = np.arange(len(names), len(names) + count)
-        columns[kind] = np.concatenate([columns[kind], own]) if kind in columns else own
+        indices = np.arange(len(names), len(names) + count)
+        columns[kind] = np.concatenate([columns[kind], indices]) if kind in columns else indices
         names += [f"{feature.name}:{k}" for k in range(count)]
     for kind in _SINGLE:
         single(ini, kind)
@@ -408,10 +408,10 @@ def reordering_columns(ini: MosesIni, feature: Feature | None) -> tuple[np.ndarr
     direction = directions[0] if directions else "backward"
     number = len(set(ORIENTATIONS[kinds[0]]))
     if direction == "bidirectional":
-        found, number = np.concatenate([one, one + number]), 2 * number
+        columns, number = np.concatenate([one, one + number]), 2 * number
     else:
-        found = np.concatenate([none, one] if direction == "forward" else [one, none])
+        columns = np.concatenate([none, one] if direction == "forward" else [one, none])
     if feature_count(feature, str(ini.path)) != number:
         given = feature_count(feature, str(ini.path))
         raise InputError(f"{ini.path}: reordering type {name} has {number} scores, but num-features is {given}")
-    return found, "hier" in parts
+    return columns, "hier" in parts

@@ -119,8 +119,8 @@ class Derivations:
         """Return whether the only derivation here is the first of others."""
         used = others.offsets[1] if len(others.offsets) > 1 else -1
         return used == self.offsets[-1] and all(
-            np.array_equal(own, other[:used])
-            for own, other in ((self.options, others.options), (self.starts, others.starts), (self.ends, others.ends))
+            np.array_equal(ours, other[:used])
+            for ours, other in ((self.options, others.options), (self.starts, others.starts), (self.ends, others.ends))
         )
 
 
@@ -131,8 +131,10 @@ def best_derivation(work: Work, hypothesis: int) -> Derivations:
     while hypothesis > 0:
         path.append(hypothesis)
         hypothesis = int(back[hypothesis])
-    found = work.hypotheses[path[::-1]]
-    return Derivations(np.array([0, len(path)]), found["option"].copy(), found["start"].copy(), found["end"].copy())
+    hypotheses = work.hypotheses[path[::-1]]
+    return Derivations(
+        np.array([0, len(path)]), hypotheses["option"].copy(), hypotheses["start"].copy(), hypotheses["end"].copy()
+    )
 
 
 def target_strings(ranked: RankedOptions, words: np.ndarray) -> TargetStrings:
@@ -161,12 +163,12 @@ class NBestExtractor:
         need = (len(work.hypotheses), len(work.arcs), words, int(DERIVATIONS_PER_WORD * n * (words + 2)) + 1)
         if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
             self._resize(*need[:2], max(2 * words, 40), min(2 * need[3], MAX_DERIVATIONS))
-        found, full = self._extract(work, words, n)
+        derivations, full = self._extract(work, words, n)
         # the final limit is always the same, so a list does not depend on earlier lists in the same space
         while full and self.size[3] < MAX_DERIVATIONS:
             self._resize(*self.size[:3], min(4 * self.size[3], MAX_DERIVATIONS))
-            found, full = self._extract(work, words, n)
-        return found
+            derivations, full = self._extract(work, words, n)
+        return derivations
 
     def _resize(self, *size: int) -> None:
         self.size, self.lattice = size, new_lattice(*size)
@@ -177,8 +179,10 @@ class NBestExtractor:
         room = n * words
         out = Extracted(np.zeros(n + 1, np.int64), *np.zeros((3, room), np.int32))
         first, count = int(work.stacks[words]["hypothesis"]), int(work.stacks[words + 1]["hypothesis"])
-        found = extract(work.hypotheses, work.arcs, count, first, n, self.lattice, self.strings, out)
-        return Derivations(out.offsets[: found + 1], out.options, out.starts, out.ends), bool(self.lattice.used[3])
+        derivations = extract(work.hypotheses, work.arcs, count, first, n, self.lattice, self.strings, out)
+        return Derivations(out.offsets[: derivations + 1], out.options, out.starts, out.ends), bool(
+            self.lattice.used[3]
+        )
 
 
 def write_lists(

@@ -198,8 +198,8 @@ class NeuralFeature(ABC):
 
     def counts(self) -> NeuralCounts:
         """Return the statistics since the model was loaded."""
-        asked, entries = int(self.store.counts[ASKED]), int(self.store.counts[ENTRIES])
-        return NeuralCounts(self.requested_before + asked, self.scored_before + entries, self.batches)
+        queries, entries = int(self.store.counts[ASKED]), int(self.store.counts[ENTRIES])
+        return NeuralCounts(self.requested_before + queries, self.scored_before + entries, self.batches)
 
     def answer(self) -> None:
         """Score all waiting n-grams with the network, in one batch."""
@@ -377,10 +377,12 @@ class JointFeature(NeuralFeature):
         if len(self._numbers) > MAX_WINDOWS:
             self._numbers.clear()
             self.empty()
-        found = [self.scorer.windows(words_of(sentence)) for sentence in sentences]
-        bounds = np.concatenate([[0], np.cumsum([len(windows) for windows in found])]).astype(np.int64)
+        windows_of_sentences = [self.scorer.windows(words_of(sentence)) for sentence in sentences]
+        bounds = np.concatenate([[0], np.cumsum([len(windows) for windows in windows_of_sentences])]).astype(np.int64)
         distinct, number_of = np.unique(
-            np.concatenate([np.zeros((0, self.scorer.width), np.int32), *found]), axis=0, return_inverse=True
+            np.concatenate([np.zeros((0, self.scorer.width), np.int32), *windows_of_sentences]),
+            axis=0,
+            return_inverse=True,
         )
         assert looked_up.affiliations is not None
         windows = self._numbered(distinct)[number_of.reshape(-1)]
@@ -408,10 +410,10 @@ class JointFeature(NeuralFeature):
             self._windows = np.concatenate(
                 [self._windows, np.zeros((size - len(self._windows), self.scorer.width), np.int32)]
             )
-        found = np.array(numbers, np.int32)
-        new = found > known
-        self._windows[found[new]] = windows[new]
-        return found
+        numbered = np.array(numbers, np.int32)
+        new = numbered > known
+        self._windows[numbered[new]] = windows[new]
+        return numbered
 
     def gather(self, feature: int, sentence: int, work: Work, requests: int, text: FeatureText, last: bool) -> None:
         """Look up the n-grams of a sentence's requests, see ``NeuralFeature.gather``."""
@@ -437,11 +439,11 @@ class JointFeature(NeuralFeature):
         """
         with_window = contexts[:, 0] != NO_WINDOW
         if not with_window.all():
-            found = np.zeros(len(words), np.float32)
-            asked = with_window[owner]
+            scores = np.zeros(len(words), np.float32)
+            windows = with_window[owner]
             places = np.cumsum(with_window) - 1
-            found[asked] = self.score(contexts[with_window], places[owner[asked]], words[asked])
-            return found
+            scores[windows] = self.score(contexts[with_window], places[owner[windows]], words[windows])
+            return scores
         numbers, window_of = np.unique(contexts[:, 0], return_inverse=True)
         return self.scorer.score_windows(self._windows[numbers], window_of, contexts[:, 1:], owner, words)
 

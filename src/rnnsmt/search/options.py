@@ -65,11 +65,16 @@ class SearchOptions:
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """Add the limits of the search and the options of the CSLM."""
     add = parser.add_argument
-    for name, section, default, what in (
+    for name, section, default, description in (
         ("--pop-limit", POP_LIMIT, SearchOptions.pop_limit, "maximum number of hypotheses scored per stack"),
         ("--stack", STACK, SearchOptions.stack_size, "maximum number of hypotheses kept per stack"),
     ):
-        add(name, type=positive, metavar="N", help=f"{what}; if not given, [{section}] of the ini, else {default}")
+        add(
+            name,
+            type=positive,
+            metavar="N",
+            help=f"{description}; if not given, [{section}] of the ini, else {default}",
+        )
     add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
         help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",

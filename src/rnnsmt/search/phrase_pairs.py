@@ -252,13 +252,13 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
     keys = (table.source_of.astype(np.int64) << 32) | table.target_of
     pairs, row_of = np.unique(keys, return_inverse=True)
     probabilities = np.ones((len(pairs), columns), np.float64)
-    found = np.zeros(len(pairs), np.uint8)
+    present = np.zeros(len(pairs), np.uint8)
     number = 1
     for block in read_line_blocks(path):
         check_utf8(block, path, number - 1)
         buffer = np.frombuffer(block, np.uint8)
         lines, code = kernels.reordering_lines(
-            buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, found
+            buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, present
         )
         number += int(lines)
         if code:
@@ -266,8 +266,8 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
             _refuse(line, path, number, code, columns, reordering=True)
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(probabilities), LOG_FLOOR)
-    logs[found == 0] = 0.0
-    _tell_missing(path, int((found[row_of] == 0).sum()), len(row_of), number - 1)
+    logs[present == 0] = 0.0
+    _tell_missing(path, int((present[row_of] == 0).sum()), len(row_of), number - 1)
     return ReorderingTable(logs, row_of.reshape(-1).astype(np.int32))
 
 

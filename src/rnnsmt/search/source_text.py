@@ -183,10 +183,10 @@ def _span(text: str | None, first: int, end: int, where: str) -> tuple[int, int]
     """Return first word and end of a range of words: those of the attribute ``span`` if given, else the defaults."""
     if text is None:
         return first, end
-    found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
+    if match is None:
         raise InputError(f'{where}: span="{text[:30]}" is not of the form 2-4')
-    return int(found[1]), int(found[2] or found[1]) + 1
+    return int(match[1]), int(match[2] or match[1]) + 1
 
 
 def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list[GivenTranslation]:
@@ -200,7 +200,7 @@ def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list
         probabilities = ["1"] * len(targets)
     if len(probabilities) != len(targets):
         raise InputError(f"{where}: {len(targets)} translations but {len(probabilities)} probabilities")
-    found = []
+    translations = []
     for target, text in zip(targets, probabilities, strict=True):
         try:
             probability = float(text)
@@ -209,21 +209,21 @@ def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list
         if not 0.0 <= probability < math.inf:
             raise InputError(f'{where}: prob="{text[:30]}" is not a probability')
         score = max(math.log(probability), LOG_FLOOR) if probability > 0 else LOG_FLOOR
-        found.append(GivenTranslation(first, end - 1, " ".join(words_of(target)), score))
-    return found
+        translations.append(GivenTranslation(first, end - 1, " ".join(words_of(target)), score))
+    return translations
 
 
 def walls_at_punctuation(sentence: str) -> set[int]:
     """Return the walls of Moses' ``monotone-at-punctuation``: before and after punctuation inside the sentence."""
     words = words_of(sentence)
-    places = [place for place, word in enumerate(words) if word in _PUNCTUATION]
-    return {place for place in places if 0 < place < len(words) - 1} | {place - 1 for place in places if place > 1}
+    places = [index for index, word in enumerate(words) if word in _PUNCTUATION]
+    return {index for index in places if 0 < index < len(words) - 1} | {index - 1 for index in places if index > 1}
 
 
 def walls_before(walls: set[int], words: int) -> np.ndarray:
     """Return the number of walls to the left of each word, ``int32`` [words + 1]; an empty array if there are none."""
     if not walls:
         return np.zeros(0, np.int32)
-    behind = np.zeros(words + 1, np.int32)
-    behind[[place + 1 for place in walls if place < words]] = 1
-    return np.cumsum(behind, dtype=np.int32)
+    end = np.zeros(words + 1, np.int32)
+    end[[index + 1 for index in walls if index < words]] = 1
+    return np.cumsum(end, dtype=np.int32)

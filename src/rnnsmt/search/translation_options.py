@@ -42,8 +42,8 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
             for one in mark.translations:
                 _forget(table, one.first, one.last)
     unknown: dict[str, int] = {}
-    for place in np.flatnonzero(every[:, 0] < 0).tolist():
-        every[place, 0] = known + unknown.setdefault(flat[place], len(unknown))
+    for index in np.flatnonzero(every[:, 0] < 0).tolist():
+        every[index, 0] = known + unknown.setdefault(flat[index], len(unknown))
     walls = [walls_before(mark.walls, len(table)) for mark, table in zip(marked, spans, strict=True)]
     given = _give(spans, [mark.translations for mark in marked], known, known + len(unknown))
     options = _with_further_pairs(model, spans, walls, list(unknown), given)
@@ -86,18 +86,18 @@ def _give(
         known: number of source phrases of the table.
         sources: number of source phrases so far.
     """
-    found = []
+    options = []
     for table, given in zip(spans, translations, strict=True):
         here: dict[tuple[int, int], tuple[int, int]] = {}
         for one in given:
-            place = one.first, one.last - one.first
-            if place not in here:
-                before = int(table[place])
-                here[place] = sources, before if before < known else -1
-                table[place] = sources
+            span = one.first, one.last - one.first
+            if span not in here:
+                before = int(table[span])
+                here[span] = sources, before if before < known else -1
+                table[span] = sources
                 sources += 1
-            found.append(_Given(*here[place], one.target, one.score))
-    return found
+            options.append(_Given(*here[span], one.target, one.score))
+    return options
 
 
 def _with_further_pairs(
@@ -158,7 +158,7 @@ def _with_further_pairs(
         forward_class,
         _taken(table.table_of, row_of, -1),
         walls,
-        max((own.shape[1] for own in spans), default=1),
+        max((span.shape[1] for span in spans), default=1),
         known + len(unknown) + len({one.source for one in given}),
         len(used),
         unknown,
@@ -176,9 +176,9 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
         ids: target phrases of the table, which come first.
         further: new target phrases, which come after them.
     """
-    (arena, offsets), own = model.table.targets.bytes_of(ids), further.table
-    offsets = np.concatenate([offsets, offsets[-1] + own.offsets[1 : len(further) + 1]])
-    arena = np.concatenate([arena, own.arena[: further.arena_used]])
+    (arena, offsets), targets = model.table.targets.bytes_of(ids), further.table
+    offsets = np.concatenate([offsets, offsets[-1] + targets.offsets[1 : len(further) + 1]])
+    arena = np.concatenate([arena, targets.arena[: further.arena_used]])
     # a phrase of n words has at least 2 n - 1 bytes: bound on the total number of words
     count, most = len(offsets) - 1, len(arena) // 2 + len(offsets)
     vocabulary = Interner(1 << 12, 1 << 16)
@@ -202,12 +202,12 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
     scores, of_table = model.reordering_scores, row_of >= 0
     reordering = np.zeros((len(row_of), len(scores)))
     # many pairs share their scores: sort the rows of these, not of all pairs
-    shared, place = np.unique(model.reordering.row_of[row_of[of_table]], return_inverse=True)
-    found = np.where(scores >= 0, model.reordering.log_scores[shared][:, scores], 0.0)
-    reordering[of_table] = found[place]
-    classes = np.unique(found[:, 4:], axis=0, return_inverse=True)[1].reshape(-1)
+    shared, inverse = np.unique(model.reordering.row_of[row_of[of_table]], return_inverse=True)
+    columns = np.where(scores >= 0, model.reordering.log_scores[shared][:, scores], 0.0)
+    reordering[of_table] = columns[inverse]
+    classes = np.unique(columns[:, 4:], axis=0, return_inverse=True)[1].reshape(-1)
     forward_class = np.full(len(row_of), classes.max(initial=-1) + 1, np.int32)
-    forward_class[of_table] = classes[place]
+    forward_class[of_table] = classes[inverse]
     return reordering, forward_class
 
 
@@ -227,9 +227,9 @@ def _affiliations(table: Affiliations, row_of: np.ndarray, lengths: np.ndarray) 
 
 def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:
     """Return the rows of ``values`` with the indices ``rows``, filled with ``other`` for row -1."""
-    found = np.full((len(rows), *values.shape[1:]), other, values.dtype)
-    found[rows >= 0] = values[rows[rows >= 0]]
-    return found
+    taken = np.full((len(rows), *values.shape[1:]), other, values.dtype)
+    taken[rows >= 0] = values[rows[rows >= 0]]
+    return taken
 
 
 def _rows_of(source_of: np.ndarray, spans: list[np.ndarray]) -> np.ndarray:
@@ -237,9 +237,9 @@ def _rows_of(source_of: np.ndarray, spans: list[np.ndarray]) -> np.ndarray:
 
     ``source_of`` is sorted, so only the ranges of these phrases are touched: few rows of a large table.
     """
-    found = np.unique(np.concatenate([np.zeros(0, np.int32), *(table.ravel() for table in spans)]))
-    found = found[found >= 0]
-    begins, ends = np.searchsorted(source_of, found), np.searchsorted(source_of, found, "right")
+    rows = np.unique(np.concatenate([np.zeros(0, np.int32), *(table.ravel() for table in spans)]))
+    rows = rows[rows >= 0]
+    begins, ends = np.searchsorted(source_of, rows), np.searchsorted(source_of, rows, "right")
     return concatenated_ranges(begins, ends - begins)
 
 
@@ -248,12 +248,12 @@ def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.
     kept = np.ones(len(order), bool)
     tables = looked_up.table_of[order]
     for number, limit in enumerate(model.table_limits):
-        own = np.flatnonzero(tables == number)
-        if limit > 0 and len(own):
-            sources = looked_up.source_of[order[own]]
+        rows = np.flatnonzero(tables == number)
+        if limit > 0 and len(rows):
+            sources = looked_up.source_of[order[rows]]
             # rank of each option: its distance from the first option of the same source phrase
             begins = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
-            kept[own] = np.arange(len(own)) - np.repeat(begins, np.diff([*begins, len(own)])) < limit
+            kept[rows] = np.arange(len(rows)) - np.repeat(begins, np.diff([*begins, len(rows)])) < limit
     return kept
 
 

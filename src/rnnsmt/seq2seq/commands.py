@@ -240,7 +240,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
             args.lexicon, {word for text in texts.values() for words in text for word in words}
         )
         fill = lexicon if args.unknown == "lexicon" else PointedTranslations(lexicon)
-    found = {}
+    translations = {}
     for models in dict.fromkeys(map(tuple, args.model)):
         ensemble = load_ensemble(list(models), setup.device)
         if args.unknown == "position" and len(ensemble[0].target.unknown) == 1:
@@ -249,13 +249,13 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
                 "and train it again"
             )
         for path in args.input:
-            found[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, fill)
+            translations[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, fill)
     for task, output, report in zip(tasks, args.output, reports, strict=True):
-        lines, stats = found[task]
+        lines, stats = translations[task]
         write_lines(output, lines)
         if report is not None:
             write_report(report, stats)
-    sums = [stats for _, stats in found.values()]
+    sums = [stats for _, stats in translations.values()]
     return {name: round(sum(stats[name] for stats in sums), 4) for name in sums[0]}
 
 
@@ -346,6 +346,6 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
         for key in same:
             lists = [args.nbest[n] for n in alike[key]]
             outputs = [args.output[n] for n in alike[key]]
-            found = add_to_nbest(scorer, read_sentences(key[1]), lists, outputs, args.feature)
-            entries, scored = entries + found[0], scored + found[1]
+            figures = add_to_nbest(scorer, read_sentences(key[1]), lists, outputs, args.feature)
+            entries, scored = entries + figures[0], scored + figures[1]
     return {"translations": entries, "scored": scored}

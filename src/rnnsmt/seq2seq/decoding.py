@@ -77,15 +77,15 @@ class Beams:
         section 3.2).
         """
         last = np.array([words[-1] if words else self.eos for words in self.words])
-        found = []
+        candidates = []
         for number, steps in enumerate(self.steps):
             g, self.states[number] = steps.step(last, self.parents, self.states[number])
-            found.append(g)
+            candidates.append(g)
         full = [row for row, words in enumerate(self.words) if len(words) >= self.limits[self.owners[row]]]
-        if len(found) == 1 and found[0].device.type == "cpu":
-            best, following = self._best_of_one(found[0], full)
+        if len(candidates) == 1 and candidates[0].device.type == "cpu":
+            best, following = self._best_of_one(candidates[0], full)
         else:
-            best, following = self._best_of_all(found, full)
+            best, following = self._best_of_all(candidates, full)
         self._keep_best(self.scores[:, None] + best, following)
 
     def _best_of_one(self, g: torch.Tensor, full: list[int]) -> Likeliest:
@@ -136,8 +136,8 @@ class Beams:
             room = self.beam - len(self.finished[sentence])
             here = totals[begin:end]
             order = np.argsort(-here, axis=None, kind="stable")[:room]
-            for place in order:
-                row, column = begin + int(place) // here.shape[1], int(place) % here.shape[1]
+            for index in order:
+                row, column = begin + int(index) // here.shape[1], int(index) % here.shape[1]
                 score, word = float(totals[row, column]), int(following[row, column])
                 if score == -math.inf:
                     continue
@@ -162,7 +162,7 @@ def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam
     beams = Beams(ensemble, sources, beam)
     while beams.owners:
         beams.step()
-    return [sorted(found, key=lambda one: -one.score) for found in beams.finished]
+    return [sorted(hypotheses, key=lambda one: -one.score) for hypotheses in beams.finished]
 
 
 def translate_all(
@@ -185,16 +185,16 @@ def translate_all(
     began = time.process_time()
     one = ensemble[0]
     order = sorted((i for i, sentence in enumerate(sentences) if sentence), key=lambda i: (len(sentences[i]), i))
-    found = [""] * len(sentences)
+    texts = [""] * len(sentences)
     total, unknown = 0.0, 0
     for begin in track(range(0, len(order), batch), "translating", unit="batches"):
         numbers = order[begin : begin + batch]
         sources = [one.source.ids(sentences[i], eos=True) for i in numbers]
         unknown += sum(not one.source.knows(word) for i in numbers for word in sentences[i])
         for i, hypotheses in zip(numbers, beam_search(ensemble, sources, beam), strict=True):
-            found[i] = " ".join(fill(one, one.target.words(hypotheses[0].words), sentences[i]))
+            texts[i] = " ".join(fill(one, one.target.words(hypotheses[0].words), sentences[i]))
             total += hypotheses[0].score
-    return found, {
+    return texts, {
         "sentences": len(sentences),
         "words": sum(map(len, sentences)),
         "unknown_words": unknown,
@@ -320,10 +320,10 @@ class PointedTranslations:
 
     def __call__(self, one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
         """Replace the unknown words of a translation, see the class."""
-        found = []
+        texts = []
         for j, word in enumerate(words):
             if isinstance(word, str):
-                found.append(word)
+                texts.append(word)
             elif word is not None and 0 <= j - word < len(source):
-                found.append(self._lexicon.translation(source[j - word]))
-        return found
+                texts.append(self._lexicon.translation(source[j - word]))
+        return texts

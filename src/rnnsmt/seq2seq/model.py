@@ -277,13 +277,15 @@ class Steps:
     @torch.inference_mode()
     def log_p(self, g: Tensor, nodes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.float64]:
         """Compute ln p of words [R], each given row ``nodes[r]`` (ascending) of g [B, H] from ``step``; float64 [R]."""
-        found = []
+        log_p = []
         number = ROWS if self.device.type == "cpu" else CUDA_ROWS
         for begin in range(0, len(g), number):
             first, last = np.searchsorted(nodes, [begin, begin + number])
-            rows, own = (torch.from_numpy(part).to(g.device) for part in (nodes[first:last] - begin, words[first:last]))
-            found.append(self.softmax.log_p(g[begin : begin + number].contiguous(), rows, own).cpu().numpy())
-        return np.concatenate(found)
+            rows, targets = (
+                torch.from_numpy(part).to(g.device) for part in (nodes[first:last] - begin, words[first:last])
+            )
+            log_p.append(self.softmax.log_p(g[begin : begin + number].contiguous(), rows, targets).cpu().numpy())
+        return np.concatenate(log_p)
 
     def best(self, g: Tensor, width: int, least_class: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Compute ``ExactSoftmax.best`` of g [B, H] from ``step``, on a CPU."""
@@ -301,7 +303,7 @@ class _Layers:
         parameters = [[parameter.detach() for parameter in lstm.parameters()] for lstm in layers]
         self.weights = [(W.t(), U.t()) for W, U, _, _ in parameters]
         # ``nn.LSTM`` adds two biases, one of the inputs and one of the states
-        self.biases = [own + other for _, _, own, other in parameters]
+        self.biases = [bias + other for _, _, bias, other in parameters]
         self.hidden = len(self.biases[0]) // 4
 
     def zeros(self, rows: int) -> State:
@@ -404,8 +406,8 @@ def lstm_units(gates: NDArray[np.float32], c: NDArray[np.float32], h: NDArray[np
     """
     H = c.shape[1]
     for row in range(len(gates)):
-        own = gates[row]
-        to_sigmoid(own[: 2 * H])
-        to_sigmoid(own[3 * H :])
-        cells_after(own[:H], own[H : 2 * H], own[2 * H : 3 * H], c[row])
-        states_after(own[3 * H :], c[row], h[row])
+        gate = gates[row]
+        to_sigmoid(gate[: 2 * H])
+        to_sigmoid(gate[3 * H :])
+        cells_after(gate[:H], gate[H : 2 * H], gate[2 * H : 3 * H], c[row])
+        states_after(gate[3 * H :], c[row], h[row])

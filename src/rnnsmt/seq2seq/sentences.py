@@ -146,17 +146,17 @@ def prepare_sentences(
             raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; increase --max-length")
     left = {f"pairs left out, {reason}": number for reason, number in left_out.items()}
     stats = {"pairs": writer.sequences, **left, **stats}
-    about: dict[str, object] = {"format": FORMAT.version, "subwords": subwords}
+    description: dict[str, object] = {"format": FORMAT.version, "subwords": subwords}
     if alignments is not None:
-        about["positions"] = True
+        description["positions"] = True
         stats["target units with a position token"] = positioned
     for side, (name, of_side) in enumerate(zip(SIDES, units, strict=True)):
         stats |= {f"{name} words": counted[side], f"{name} units": writer.ids(side)}
         stats[f"{name} unknown units"] = writer.unknown[side]
         write_units(directory, name, of_side)
-        about[f"{name} vocabulary"] = of_side.hash()
+        description[f"{name} vocabulary"] = of_side.hash()
     fingerprint = writer.fingerprint(of_side.hash() for of_side in units)
-    write_about(directory, FORMAT, {**about, **stats, "fingerprint": fingerprint})
+    write_about(directory, FORMAT, {**description, **stats, "fingerprint": fingerprint})
     return stats
 
 
@@ -206,15 +206,15 @@ def aligned_positions(alignment: str, source: str, target: str) -> Iterator[Mapp
             linked: dict[int, list[int]] = {}
             for i, j in zip(links.source[begin:end].tolist(), links.target[begin:end].tolist(), strict=True):
                 linked.setdefault(j, []).append(i)
-            yield {j: found[(len(found) - 1) // 2] for j, found in linked.items()}
+            yield {j: sources[(len(sources) - 1) // 2] for j, sources in linked.items()}
 
 
 def padded(sequences: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
     """Return sequences of ids as columns padded with 0, int64 [longest, B]."""
-    found = np.zeros((max(map(len, sequences), default=0), len(sequences)), np.int64)
+    array = np.zeros((max(map(len, sequences), default=0), len(sequences)), np.int64)
     for column, ids in enumerate(sequences):
-        found[: len(ids), column] = ids
-    return found
+        array[: len(ids), column] = ids
+    return array
 
 
 def as_read(source: NDArray[np.int32], order: str) -> NDArray[np.int32]:

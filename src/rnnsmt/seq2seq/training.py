@@ -25,8 +25,8 @@ from rnnsmt.seq2seq.settings import Seq2SeqSettings
 def pair_tensors(pairs: SentencePairs, index: Index, order: str, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return pairs as int64 ids with EOS, padded with 0: source [N, B] in reading order, target [T, B]."""
     source, target = pairs.sides
-    found = padded([as_read(source.phrase(i), order) for i in index]), padded([target.phrase(i) for i in index])
-    return torch.from_numpy(found[0]).to(device), torch.from_numpy(found[1]).to(device)
+    tensors = padded([as_read(source.phrase(i), order) for i in index]), padded([target.phrase(i) for i in index])
+    return torch.from_numpy(tensors[0]).to(device), torch.from_numpy(tensors[1]).to(device)
 
 
 def by_length(pairs: SentencePairs, index: Index, batch: int) -> list[Index]:

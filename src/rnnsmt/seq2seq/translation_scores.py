@@ -38,12 +38,12 @@ class Scorer:
     @torch.inference_mode()
     def score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> list[NDArray[np.float64]]:
         """Compute ln p of the translations of every source, including EOS; all are given as ids with EOS."""
-        found = [np.zeros(len(translations)) for translations in lists]
+        log_p = [np.zeros(len(translations)) for translations in lists]
         for begin, end in _chunks(lists):
             scores = self._score(sources[begin:end], lists[begin:end])
             ends = np.cumsum([len(translations) for translations in lists[begin:end]])[:-1]
-            found[begin:end] = np.split(scores, ends)
-        return found
+            log_p[begin:end] = np.split(scores, ends)
+        return log_p
 
     def _score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> NDArray[np.float64]:
         """Score the translations of all lists, one after the other, as one batch."""
@@ -108,11 +108,11 @@ class _Queries:
     def summed(self, log_p: NDArray[np.float64], nodes: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return ln p of every edge, and for every node the most probable id of an unknown word; UNK if not asked."""
         every = log_p[self._places]
-        found = log_p[self._begins]
-        found[self._open] = np.logaddexp.reduce(every, axis=1)
+        sums = log_p[self._begins]
+        sums[self._open] = np.logaddexp.reduce(every, axis=1)
         chosen = np.full(nodes, UNK)
         chosen[self._edge_nodes[self._open]] = self._unknown[every.argmax(axis=1)]
-        return found, chosen
+        return sums, chosen
 
 
 class _Tree:
@@ -200,7 +200,7 @@ def add_to_nbest(
     one = scorer.ensemble[0]
     entries = [0] * len(nbest)
     scored = 0
-    streams = [_entries(path, place, len(sources), feature) for place, path in enumerate(nbest)]
+    streams = [_entries(path, index, len(sources), feature) for index, path in enumerate(nbest)]
     merged = track(heapq.merge(*streams, key=lambda entry: entry.sentence), "scoring", unit="translations")
     groups = groupby(merged, key=lambda entry: entry.sentence)
     with ExitStack() as stack:

@@ -199,17 +199,17 @@ class Subwords(Units):
         return self._pieces(word)
 
     def words(self, ids: Iterable[int]) -> list[str | int | None]:
-        found: list[list[str]] = []
+        words: list[list[str]] = []
         unknown: set[int] = set()
         for i in ids:
             # a network may also begin with a piece that continues a word
-            if self.begins[i] or not found:
-                found.append([])
+            if self.begins[i] or not words:
+                words.append([])
             if i == UNK:
-                unknown.add(len(found) - 1)
+                unknown.add(len(words) - 1)
             else:
-                found[-1].append(self.vocabulary.words[i].removeprefix(BEGIN))
-        texts = (None if place in unknown else "".join(parts) for place, parts in enumerate(found))
+                words[-1].append(self.vocabulary.words[i].removeprefix(BEGIN))
+        texts = (None if index in unknown else "".join(parts) for index, parts in enumerate(words))
         return [text for text in texts if text != ""]
 
     def hash(self) -> str:
@@ -220,10 +220,10 @@ class Subwords(Units):
 
     @classmethod
     def load(cls, vocabulary: Vocabulary, model: bytes) -> "Subwords":
-        found = cls(model)
-        if found.vocabulary.words != vocabulary.words:
+        subwords = cls(model)
+        if subwords.vocabulary.words != vocabulary.words:
             raise ValueError("the vocabulary and the subword model have different pieces")
-        return found
+        return subwords
 
 
 KINDS: dict[str, type[Units]] = {
@@ -312,8 +312,8 @@ def _train(kind: str, lines: Iterator[str], size: int, form: str) -> Subwords:
             minloglevel=2,
         )
     except RuntimeError as error:
-        if found := search(r"required_chars\D*\d+ vs (\d+)", str(error)):
-            reason = f"the text has so many characters that it must be at least {int(found[1]) + 1}"
+        if match := search(r"required_chars\D*\d+ vs (\d+)", str(error)):
+            reason = f"the text has so many characters that it must be at least {int(match[1]) + 1}"
         else:
             reason = f"sentencepiece cannot make {kind} subwords of this text ({' '.join(str(error).split())})"
         raise InputError(f"--vocab-size {size}: {reason}") from None

@@ -184,18 +184,18 @@ def _html_template(text: str, lines: list[str]) -> Template:
 
 def _html_parts(text: str) -> Iterator[tuple[bool, str]]:
     """Yield the parts of HTML, and whether they are text; in linear time, whatever the text is."""
-    place = 0
-    while match := _TAG.search(text, place):
-        yield True, text[place : match.start()]
-        place = match.end()
+    index = 0
+    while match := _TAG.search(text, index):
+        yield True, text[index : match.start()]
+        index = match.end()
         if match[1] is None:
-            close = text.find("-->", place)
-            place = len(text) if close < 0 else close + 3
+            close = text.find("-->", index)
+            index = len(text) if close < 0 else close + 3
         elif ending := _RAW_ENDS.get(match[1].lower()):
-            end = ending.search(text, place)
-            place = len(text) if end is None else end.start()
-        yield False, text[match.start() : place]
-    yield True, text[place:]
+            end = ending.search(text, index)
+            index = len(text) if end is None else end.start()
+        yield False, text[match.start() : index]
+    yield True, text[index:]
 
 
 def html_escaped(text: str) -> str:
@@ -261,7 +261,7 @@ def documents(directory: Path) -> list[Document]:
     ``MODEL_CARD.md`` is in the directory, ``provenance.json`` in ``results`` if that is ``results/systems/NAME/runN``.
     """
     directory = directory.resolve()
-    found = []
+    linked = []
     for title, path, kind, file in (
         ("Model card", "model-card", "text/plain; charset=utf-8", directory / CARD),
         ("Provenance", "provenance", "application/json", directory / "../../../provenance.json"),
@@ -270,24 +270,24 @@ def documents(directory: Path) -> list[Document]:
             continue
         # a link in an archive from an unknown source could lead to any file
         if file.is_file() and not file.is_symlink() and file.stat().st_size <= MOST_DOCUMENT_BYTES:
-            found.append(Document(title, path, kind, file.read_bytes()))
-    return found
+            linked.append(Document(title, path, kind, file.read_bytes()))
+    return linked
 
 
 def features(about: Description, ini: MosesIni) -> list[str]:
     """Return the features of a system in words."""
-    found = []
+    names = []
     for feature in ini.features:
         if feature.kind == "PhraseDictionaryMemory":
             columns = f" and {', '.join(about.columns)}" if about.columns else ""
-            found.append(f"phrase table with translation probabilities{columns}")
+            names.append(f"phrase table with translation probabilities{columns}")
         elif feature.kind == "LexicalReordering":
-            found.append("lexicalised reordering")
+            names.append("lexicalised reordering")
         elif feature.is_lm:
             order = feature.options.get("order")
-            found.append(f"{order}-gram language model" if order else "n-gram language model")
+            names.append(f"{order}-gram language model" if order else "n-gram language model")
         elif feature.kind == "CSLM":
-            found.append("continuous-space language model, queried in the search")
+            names.append("continuous-space language model, queried in the search")
         elif feature.kind in ("NNJM", BILINGUAL):
-            found.append("neural network joint model, queried in the search")
-    return found
+            names.append("neural network joint model, queried in the search")
+    return names

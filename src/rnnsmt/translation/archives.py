@@ -24,8 +24,8 @@ MOST_FILES = 1000
 
 def cache_directory() -> Path:
     """Return the directory of unpacked archives: that of ``CACHE``, or ``rnnsmt`` in the cache of the user."""
-    if said := os.environ.get(CACHE):
-        return Path(said)
+    if configured := os.environ.get(CACHE):
+        return Path(configured)
     home = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
     return Path(home) / "rnnsmt"
 
@@ -58,13 +58,13 @@ def _downloaded(address: str) -> Path:
     url, _, fragment = address.partition("#")
     if not re.match(r"https?://", url, re.IGNORECASE):
         raise InputError(f"--system {address}: must be a directory, an archive, or an address with https:// or http://")
-    found = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
-    if found is None:
+    match = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
+    if match is None:
         raise InputError(
             f"--system {address}: an address needs the SHA-256 of the archive, as its publisher states it: write "
             f"{url}#sha256= and 64 hexadecimal digits"
         )
-    digest = found[1].lower()
+    digest = match[1].lower()
     directory = cache_directory() / digest
     if directory.is_dir():
         return directory

@@ -101,7 +101,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 def choose_examples(texts: Sequence[str]) -> list[str]:
     """Return some segments of usual length, evenly spread over a text."""
     usual = [text for text in dict.fromkeys(texts) if 5 <= text.count(" ") + 1 <= 15 and len(text) <= MAX_EXAMPLE]
-    return [usual[place * len(usual) // EXAMPLES] for place in range(min(EXAMPLES, len(usual)))]
+    return [usual[index * len(usual) // EXAMPLES] for index in range(min(EXAMPLES, len(usual)))]
 
 
 def translate_options(parser: argparse.ArgumentParser) -> None:
@@ -182,10 +182,10 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
 def _answer(system: "System", args: argparse.Namespace) -> int:
     """Translate standard input line by line as it arrives, and return the number of segments."""
-    about, done, prompt = system.description, 0, ""
+    description, done, prompt = system.description, 0, ""
     if standard_input().isatty():
-        say(f"{about.name}, {about.source} to {about.target}: one segment per line, Ctrl-D to quit")
-        prompt = f"{about.source}> "
+        say(f"{description.name}, {description.source} to {description.target}: one segment per line, Ctrl-D to quit")
+        prompt = f"{description.source}> "
     for texts in waiting_lines(prompt):
         write_lines_or_stdout(STANDARD_STREAM, _lines(system, texts, done, args))
         done += len(texts)
@@ -200,13 +200,13 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
     Raises:
         InputError: a line is not UTF-8 or longer than ``MOST_BYTES``.
     """
-    place, number, ended = standard_input().fileno(), 0, False
+    descriptor, number, ended = standard_input().fileno(), 0, False
     lines = [b""]  # the last one may not have come as a whole
     while not ended or len(lines) > 1:
-        while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([place], [], [], 0)[0])):
+        while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([descriptor], [], [], 0)[0])):
             if prompt and len(lines) == 1:
                 print(prompt, end="", file=sys.stderr, flush=True)
-            piece = os.read(place, 1 << 16)
+            piece = os.read(descriptor, 1 << 16)
             ended = not piece
             lines[-1:] = (lines[-1] + piece).split(b"\n")
             if len(lines[-1]) > MOST_BYTES:

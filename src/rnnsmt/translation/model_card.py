@@ -40,31 +40,31 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
     Raises:
         InputError: a file is missing or not of the workflow, or the run does not contain the system.
     """
-    about = Description.read(directory)
+    description = Description.read(directory)
     table, provenance = results / "table1.json", results / "provenance.json"
     try:
-        rows = [row for row in read_json(table)["rows"] if row["system"] == about.name]
+        rows = [row for row in read_json(table)["rows"] if row["system"] == description.name]
         content = read_json(provenance)
-        cells = [cell for cell in content["cells"] if cell["system"] == about.name]
-        name = f"{about.name}/{directory.resolve().name}"
+        cells = [cell for cell in content["cells"] if cell["system"] == description.name]
+        name = f"{description.name}/{directory.resolve().name}"
         scores = {cell["test_set"]: run["bleu"] for cell in cells for run in cell["runs"] if run["run"] == name}
         if not rows or not scores:
             raise InputError(f"{results}: the run has no system {name}; give --system and --results of the same run")
         lines = [
-            *_introduction(about, directory, content["software"]),
+            *_introduction(description, directory, content["software"]),
             *_data(content["config"], content["files"]),
             "",
             "## Licence",
             "",
             licence,
             "",
-            *_figures(rows, scores, about.name),
+            *_figures(rows, scores, description.name),
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{results}: table1.json or provenance.json is of another version ({error!r}); run again"
         ) from None
-    return "\n".join([*lines, "", "## Limits", "", *(f"* {one}" for one in _limits(about)), ""])
+    return "\n".join([*lines, "", "## Limits", "", *(f"* {one}" for one in _limits(description)), ""])
 
 
 def _introduction(about: Description, directory: Path, software: Mapping[str, Any]) -> Iterator[str]:
@@ -111,8 +111,8 @@ def _figures(rows: list[dict[str, Any]], scores: Mapping[str, float], name: str)
         for key in present:
             deviation = row.get(f"{key}_sd")
             cells.append(f"{row[key]:.2f}" + (f" ± {deviation:.2f}" if deviation is not None else ""))
-        own = f"{scores[row['test_set']]:.2f}" if row["test_set"] in scores else "–"
-        yield f"| {row['test_set']} | {row['segments']:,} | {own} | {' | '.join(cells)} |"
+        bleu = f"{scores[row['test_set']]:.2f}" if row["test_set"] in scores else "–"
+        yield f"| {row['test_set']} | {row['segments']:,} | {bleu} | {' | '.join(cells)} |"
     yield ""
     yield "BLEU is that of multi-bleu.perl (tokenised, with case); the weights were tuned on dev. TER: lower is better."
 

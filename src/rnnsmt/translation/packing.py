@@ -56,7 +56,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     name = output.name.removesuffix(ending)
     if not ending or name in ("", ".", ".."):
         raise InputError(f"--output {output}: the name must end in {', '.join(GZIP)} or {PLAIN}")
-    about, ini = Description.read(directory), read_ini(directory)
+    description, ini = Description.read(directory), read_ini(directory)
     files: dict[str, Path] = {}
 
     def taken(path: Path, called: str, check: Check) -> str:
@@ -77,14 +77,14 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
             called = f"{feature.kind.lower()}.pt" if trained_here else path.name
             feature.options[key] = taken(path, called, _check_of(feature, key, str(ini.path)))
     packed = replace(
-        about,
+        description,
         truecaser=None
-        if about.truecaser is None
-        else taken(directory / about.truecaser, f"truecaser.{about.source}", Truecaser),
+        if description.truecaser is None
+        else taken(directory / description.truecaser, f"truecaser.{description.source}", Truecaser),
         rnn=[
             taken(directory / path, called, check)
             for path, called, check in zip(
-                about.rnn, RNN_FILES, (_check_network, Vocabulary.read, Vocabulary.read), strict=False
+                description.rnn, RNN_FILES, (_check_network, Vocabulary.read, Vocabulary.read), strict=False
             )
         ],
     )

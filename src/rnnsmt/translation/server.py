@@ -127,15 +127,15 @@ class Server:
 
     def _routes(self, system: System) -> dict[str, Callable[[], tuple[HTTPStatus, str, bytes]]]:
         """Return what is served by path."""
-        about = system.description
+        system_description = system.description
         page = resources.files("rnnsmt.translation").joinpath("page.html").read_bytes()
         description = {
-            "name": about.name,
-            **{side: getattr(about, side) for side in ("source", "target")},
-            "source_name": language_name(about.source),
-            "target_name": language_name(about.target),
+            "name": system_description.name,
+            **{side: getattr(system_description, side) for side in ("source", "target")},
+            "source_name": language_name(system_description.source),
+            "target_name": language_name(system_description.target),
             "features": features(system.description, system.ini),
-            "examples": about.examples,
+            "examples": system_description.examples,
             "documents": [{"title": one.title, "path": one.path} for one in self.documents],
         }
 
@@ -145,8 +145,8 @@ class Server:
         return {
             "/": always("text/html; charset=utf-8", page),
             "/system": always(JSON, _encoded(description)),
-            "/languages": always(JSON, _encoded(api.languages(about))),
-            "/spec": always(JSON, _encoded(api.specification(about))),
+            "/languages": always(JSON, _encoded(api.languages(system_description))),
+            "/spec": always(JSON, _encoded(api.specification(system_description))),
             "/health": self._health,
             **{f"/{one.path}": always(one.kind, one.content) for one in self.documents},
         }
@@ -252,9 +252,9 @@ class Server:
 
     def _has_room(self, connection: "Connection") -> bool:
         """Return whether a connection may be opened; if there are too many, the oldest idle one is closed for it."""
-        own = [one for one in self.connections if one.network == connection.network]
-        if len(own) >= MOST_CONNECTIONS_OF_CLIENT and not self.is_proxy(connection.peer):
-            return self._close_idle(own)
+        connections = [one for one in self.connections if one.network == connection.network]
+        if len(connections) >= MOST_CONNECTIONS_OF_CLIENT and not self.is_proxy(connection.peer):
+            return self._close_idle(connections)
         if len(self.connections) < MOST_CONNECTIONS:
             return True
         networks: dict[str, list[Connection]] = {}
@@ -276,8 +276,8 @@ class Server:
     def is_proxy(self, address: str) -> bool:
         """Return whether an address is that of a proxy whose ``X-Forwarded-For`` is believed."""
         with suppress(ValueError):
-            found = ipaddress.ip_address(address)
-            return any(found in network for network in self.proxies)
+            parsed = ipaddress.ip_address(address)
+            return any(parsed in network for network in self.proxies)
         return False
 
     def client_of(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
@@ -471,8 +471,8 @@ class Connection:
                 HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are waiting; try again later"
             ) from None
         try:
-            found = await self._answer_of(job)
-            await self._send(HTTPStatus.OK, JSON, _encoded(query.response(found)))
+            answer = await self._answer_of(job)
+            await self._send(HTTPStatus.OK, JSON, _encoded(query.response(answer)))
         finally:
             translator.release(job)
 

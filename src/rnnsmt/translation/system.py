@@ -115,9 +115,9 @@ class Description:
             raise InputError(
                 f"{path}: {', '.join(wrong) or 'its keys'}: invalid; run the workflow or pack the system again"
             )
-        found = cls(**content)
-        found.check(str(path))
-        return found
+        description = cls(**content)
+        description.check(str(path))
+        return description
 
     def check(self, where: str) -> None:
         """Check the values of the description.
@@ -299,23 +299,27 @@ class System:
         """
         self.directory = system_directory(directory)
         check_sums(self.directory)
-        self.description = about = Description.read(self.directory)
+        self.description = description = Description.read(self.directory)
         self.threads, self.device, self.max_words = threads, device, max_words
-        cleaning = CleaningOptions(about.normalize, about.tokenize, about.escape, about.lowercase, keep_all=True)
-        self._clean = Cleaner(about.source, cleaning)
-        self._truecase = None if about.truecaser is None else Truecaser(self._file(about.truecaser))
-        self._detokenize = Detokenizer(about.target, detruecase=about.truecaser is not None and not about.lowercase)
+        cleaning = CleaningOptions(
+            description.normalize, description.tokenize, description.escape, description.lowercase, keep_all=True
+        )
+        self._clean = Cleaner(description.source, cleaning)
+        self._truecase = None if description.truecaser is None else Truecaser(self._file(description.truecaser))
+        self._detokenize = Detokenizer(
+            description.target, detruecase=description.truecaser is not None and not description.lowercase
+        )
         self.ini = read_ini(self.directory)
-        if about.filtered:
+        if description.filtered:
             say(
-                f"warning: {about.name} contains phrase pairs for its dev and test sets only, and many words of "
+                f"warning: {description.name} contains phrase pairs for its dev and test sets only, and many words of "
                 "other text remain untranslated; use a system without the feature proposals for other text"
             )
         self.words, self.unknown = 0, 0
         sentences = None if texts is None else self.prepare(texts)
-        self.model: SearchModel = load_model(self.ini, sentences, None, threads, device, about.cslm_precision)
+        self.model: SearchModel = load_model(self.ini, sentences, None, threads, device, description.cslm_precision)
         self.weights = self.model.weights(self.ini)
-        self.kinds = kinds_of_features(self.model, about.columns)
+        self.kinds = kinds_of_features(self.model, description.columns)
         self._network: tuple[RNNEncoderDecoder, list[Vocabulary]] | None = None
 
     def _file(self, path: str) -> Path:
@@ -324,12 +328,12 @@ class System:
         Raises:
             InputError: the file is missing or is not a regular file: reading a pipe or a device might never end.
         """
-        found = self.directory / path
-        if not is_regular_file(found):
+        file = self.directory / path
+        if not is_regular_file(file):
             # Path.exists raises an exception for a name that is too long
-            what = "is not a regular file" if os.path.exists(found) else "does not exist"  # noqa: PTH110
-            raise InputError(f"{self.directory / FILE}: refers to {found}, which {what}; run the workflow again")
-        return found
+            problem = "is not a regular file" if os.path.exists(file) else "does not exist"  # noqa: PTH110
+            raise InputError(f"{self.directory / FILE}: refers to {file}, which {problem}; run the workflow again")
+        return file
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:
         """Convert raw segments into the input of the decoder: normalise, tokenise, truecase.
@@ -341,15 +345,15 @@ class System:
         Raises:
             InputError: a segment is too long.
         """
-        found = []
+        sentences = []
         for number, text in enumerate(texts, first):
             if len(text) > MAX_CHARACTERS:
                 raise InputError(f"segment {number}: {len(text):,} characters, at most {MAX_CHARACTERS:,}; split it")
             tokens = self._clean(text.encode("utf-8", "replace"), set())
             if tokens.count(" ") >= self.max_words:
                 raise InputError(f"segment {number}: more than {self.max_words:,} words; split it")
-            found.append(self._truecase(tokens) if self._truecase is not None and tokens else tokens)
-        return found
+            sentences.append(self._truecase(tokens) if self._truecase is not None and tokens else tokens)
+        return sentences
 
     def translate(self, text: str) -> str:
         """Translate raw text with one segment per line; the translation has the same number of lines.
@@ -369,7 +373,7 @@ class System:
         Raises:
             InputError: a segment is too long.
         """
-        return [self._detokenize(found.text) for found in self._search(self.prepare(texts, first))]
+        return [self._detokenize(translation.text) for translation in self._search(self.prepare(texts, first))]
 
     def nbest(self, text: str, n: int, first: int = 1) -> list[ExplainedTranslation]:
         """Return the n best distinct translations of a raw segment, best first.
@@ -384,10 +388,10 @@ class System:
         Raises:
             InputError: the segment is too long.
         """
-        found = self._search(self.prepare([text], first), n)[0].nbest
+        entries = self._search(self.prepare([text], first), n)[0].nbest
         return [
             self._hypothesis(*one)
-            for one in zip(found.texts, found.scores.tolist(), found.features, found.phrases, strict=True)
+            for one in zip(entries.texts, entries.scores.tolist(), entries.features, entries.phrases, strict=True)
         ]
 
     def explain(self, text: str, runners_up: int = 3) -> tuple[ExplainedTranslation, list[PhraseUse]]:
@@ -419,10 +423,10 @@ class System:
         search = self._searched(sentences, 0)
         return [
             (
-                self._hypothesis(found.text, found.score, found.features, found.phrases),
-                self._phrases(search, number, sentence, found, runners_up),
+                self._hypothesis(translation.text, translation.score, translation.features, translation.phrases),
+                self._phrases(search, number, sentence, translation, runners_up),
             )
-            for number, (sentence, found) in enumerate(zip(sentences, self._counted(search), strict=True))
+            for number, (sentence, translation) in enumerate(zip(sentences, self._counted(search), strict=True))
         ]
 
     def score(self, source: str, target: str) -> float:
@@ -455,22 +459,26 @@ class System:
         ids = self._ids(0, phrase)
         with torch.inference_mode():
             c, _ = encode_distinct(model, ids, np.array([len(ids)]), torch.device("cpu"), 1)
-        found: NDArray[np.float32] = c[0].numpy()
-        return found
+        vectors: NDArray[np.float32] = c[0].numpy()
+        return vectors
 
     def _search(self, sentences: list[str], nbest: int = 0) -> list[Translation]:
         return self._counted(self._searched(sentences, nbest))
 
     def _counted(self, search: SentenceSearch) -> list[Translation]:
-        found = list(translations(search))
+        results = list(translations(search))
         self.words += sum(map(len, search.looked_up.spans))
-        self.unknown += sum(one.unknown for one in found)
-        return found
+        self.unknown += sum(one.unknown for one in results)
+        return results
 
     def _searched(self, sentences: list[str], nbest: int) -> SentenceSearch:
-        about = self.description
+        description = self.description
         options = SearchOptions(
-            about.pop_limit, about.stack, threads=self.threads, nbest=nbest, cslm_cells=about.cslm_cells
+            description.pop_limit,
+            description.stack,
+            threads=self.threads,
+            nbest=nbest,
+            cslm_cells=description.cslm_cells,
         )
         return SentenceSearch(self.model, look_up(self.model, sentences), self.weights, options)
 

@@ -95,8 +95,8 @@ class ClientLog:
 def plain_address(address: str) -> str:
     """Return an address without its zone, and an IPv4 address that is written as an IPv6 address as the former."""
     address = address.partition("%")[0]
-    found = ipaddress.ip_address(address)
-    return str(found.ipv4_mapped or found) if found.version == 6 else address
+    parsed = ipaddress.ip_address(address)
+    return str(parsed.ipv4_mapped or parsed) if parsed.version == 6 else address
 
 
 def network_of(address: str) -> str:
@@ -104,8 +104,8 @@ def network_of(address: str) -> str:
 
     A user usually has the whole IPv6 network.
     """
-    found = ipaddress.ip_address(address)
-    return address if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
+    parsed = ipaddress.ip_address(address)
+    return address if parsed.version == 4 else str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 class FullError(Exception):
@@ -253,14 +253,14 @@ class Translator(threading.Thread):
         if not batch:
             return
         try:
-            found = translate(batch)
+            answers = translate(batch)
         except InputError:  # it is raised before the search begins, so others lose little time
             self._together([one for one in batch if self._is_valid(*one)], translate)
         except Exception:  # caused by one line; the others and this thread must survive it
             for job, index in batch:
                 self._alone(job, index, lambda job, index: translate([(job, index)])[0])
         else:
-            for (job, index), one in zip(batch, found, strict=True):
+            for (job, index), one in zip(batch, answers, strict=True):
                 job.store(index, one)
 
     def _is_valid(self, job: Job, index: int) -> bool:
@@ -284,16 +284,16 @@ class Translator(threading.Thread):
         return [{"translation": text} for text in texts]
 
     def _explained(self, batch: list[tuple[Job, int]]) -> list[dict[str, Any]]:
-        found = self.system.explain_all([job.lines[index] for job, index in batch])
-        return [_explanation(best, uses) for best, uses in found]
+        explained = self.system.explain_all([job.lines[index] for job, index in batch])
+        return [_explanation(best, uses) for best, uses in explained]
 
     def _nbest(self, job: Job, index: int) -> dict[str, Any]:
         line = job.lines[index]
-        found = self._explained([(job, index)])[0] if job.explain else {}
+        explained = self._explained([(job, index)])[0] if job.explain else {}
         hypotheses = self.system.nbest(line, job.nbest, index + 1) if line.strip() else []
-        found.setdefault("translation", hypotheses[0].text if hypotheses else "")
-        found["nbest"] = [{"translation": one.text, "score": one.score} for one in hypotheses]
-        return found
+        explained.setdefault("translation", hypotheses[0].text if hypotheses else "")
+        explained["nbest"] = [{"translation": one.text, "score": one.score} for one in hypotheses]
+        return explained
 
 
 def _explanation(best: ExplainedTranslation, phrases: list[PhraseUse]) -> dict[str, Any]:

@@ -96,15 +96,15 @@ class TuningCheckpoint:
         Raises:
             InputError: a file is missing or damaged.
         """
-        found = []
+        batches = []
         for number in range(iterations):
             path = self._batch_path(number)
             try:
                 with np.load(path) as arrays:
-                    found.append(CandidateBatch(arrays["features"], arrays["statistics"], arrays["sentences"]))
+                    batches.append(CandidateBatch(arrays["features"], arrays["statistics"], arrays["sentences"]))
             except (OSError, KeyError, *DAMAGED_ARRAY) as error:
                 raise InputError(f"{path}: damaged ({error}); {self._checkpoint.remedy}") from None
-        return found
+        return batches
 
     def _batch_path(self, number: int) -> Path:
         """Return the file of the candidates of an iteration, numbered from 0."""
@@ -165,7 +165,7 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) 
         directory: directory given by --model-dir.
     """
     assert ini.path is not None
-    found = {
+    values = {
         "version of this stage": str(STAGES["tuning"]["mert"].version),
         "version of search decode": str(STAGES["search"]["decode"].version),
         "--ini": content_hash(ini.path),
@@ -174,5 +174,5 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) 
     }
     for feature in ini.features:
         if files := ini.located_files(feature, Path(directory) if directory else None):
-            found[f"file of {feature.name}"] = " ".join(map(file_hash, files.values()))
-    return found | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}
+            values[f"file of {feature.name}"] = " ".join(map(file_hash, files.values()))
+    return values | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

@@ -222,9 +222,9 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
         lists = read_lists(nbest, ini, list(read_lines(text)))
         weights = np.array([ini.weight(name) for name in lists.names])
         best = [int(np.argmax(rows @ weights)) for rows in lists.features]
-        write_lines(output, (texts[place] for texts, place in zip(lists.texts, best, strict=True)))
-        found = {"sentences": len(best), "not the first of their list": sum(place > 0 for place in best)}
+        write_lines(output, (texts[index] for texts, index in zip(lists.texts, best, strict=True)))
+        figures = {"sentences": len(best), "not the first of their list": sum(index > 0 for index in best)}
         if report is not None:
-            write_report(report, found)
-        sums = {name: sums[name] + number for name, number in found.items()}
+            write_report(report, figures)
+        sums = {name: sums[name] + number for name, number in figures.items()}
     return dict(sums)

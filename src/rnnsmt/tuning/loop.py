@@ -297,23 +297,25 @@ class _Run:
             it to ``best``, 0 to 1; ``weights`` and ``dev_bleu``. Points on the line come first, so they are
             preferred if BLEU is equal.
         """
-        own = np.array(best["weights"])
-        pool = self._pool(own.size, iterations).flat()
-        least = pool_bleu(pool, own) - HOPELESS
-        found = [
+        best_weights = np.array(best["weights"])
+        pool = self._pool(best_weights.size, iterations).flat()
+        least = pool_bleu(pool, best_weights) - HOPELESS
+        candidates = [
             self._comparison(number, 0.0, weights)
             for number, weights in enumerate(nested, 1)
             if pool_bleu(pool, weights) >= least
         ]
-        ahead = max(found, key=lambda record: record["dev_bleu"], default=best)
+        ahead = max(candidates, key=lambda record: record["dev_bleu"], default=best)
         points: list[dict[str, Any]] = []
         if ahead["dev_bleu"] > best["dev_bleu"]:
             weights = np.array(ahead["weights"])
             for part in LINE:
-                points.append(self._comparison(ahead["nested"], part, normalised(weights + part * (own - weights))))
+                points.append(
+                    self._comparison(ahead["nested"], part, normalised(weights + part * (best_weights - weights)))
+                )
                 if points[-1]["dev_bleu"] >= ahead["dev_bleu"]:
                     break
-        return points + found
+        return points + candidates
 
     def _comparison(self, nested: int, part: float, weights: Weights) -> dict[str, Any]:
         """Return the record of one decoding with these weights: from the checkpoint, or decode and save it."""

@@ -100,9 +100,9 @@ def climb(
                 slopes[:] = pool.features[k]
             else:
                 project(pool.features, direction, slopes)
-            x, found = line.search(slopes, intercepts, -options.reach, options.reach)
-            if found > value + TOLERANCE:
-                value, improved = found, True
+            x, gain = line.search(slopes, intercepts, -options.reach, options.reach)
+            if gain > value + TOLERANCE:
+                value, improved = gain, True
                 weights = weights + x * direction
                 # scores at the new weights, without a new projection; rounding errors are removed at the next cycle
                 intercepts += x * slopes
@@ -155,12 +155,12 @@ def _directions(
     directions = np.zeros((options.cycles, number, active.size))
     coordinates = np.full((options.cycles, number), -1, np.int64)
     for cycle in range(options.cycles):
-        for place, kind in enumerate(rng.permutation(number)):
+        for index, kind in enumerate(rng.permutation(number)):
             if kind < features.size:
-                directions[cycle, place, features[kind]] = 1.0
-                coordinates[cycle, place] = features[kind]
+                directions[cycle, index, features[kind]] = 1.0
+                coordinates[cycle, index] = features[kind]
             else:
-                directions[cycle, place, active] = normalised(rng.standard_normal(features.size))
+                directions[cycle, index, active] = normalised(rng.standard_normal(features.size))
     return directions, coordinates
 
 
@@ -214,8 +214,8 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
         next_x = high
         following = -1
         write = 0
-        for place in range(count_kept):
-            i = kept[place]
+        for index in range(count_kept):
+            i = kept[index]
             gap = slopes[i] - slope
             if gap > 0.0:
                 kept[write] = i

@@ -204,16 +204,16 @@ def project(features, weights, out):
     for first in range(0, out.size, BLOCK):
         block = out[first : first + BLOCK]
         block[:] = 0.0
-        place = 0
-        while place + 4 <= rows.size:
-            a, b, c, d = rows[place], rows[place + 1], rows[place + 2], rows[place + 3]
+        index = 0
+        while index + 4 <= rows.size:
+            a, b, c, d = rows[index], rows[index + 1], rows[index + 2], rows[index + 3]
             row_a, row_b = features[a, first : first + BLOCK], features[b, first : first + BLOCK]
             row_c, row_d = features[c, first : first + BLOCK], features[d, first : first + BLOCK]
             of_a, of_b, of_c, of_d = weights[a], weights[b], weights[c], weights[d]
             for n in range(block.size):
                 block[n] = (((block[n] + of_a * row_a[n]) + of_b * row_b[n]) + of_c * row_c[n]) + of_d * row_d[n]
-            place += 4
-        for k in rows[place:]:
+            index += 4
+        for k in rows[index:]:
             row = features[k, first : first + BLOCK]
             for n in range(block.size):
                 block[n] += weights[k] * row[n]

@@ -169,7 +169,8 @@ def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dic
         for run in sharing:
             prints[run.checkpoint_dir] = common | {"--seed": str(run.seed)}
     return {
-        place: TuningCheckpoint(place, prints[place]) for place in sorted(prints, key=CheckpointDirectory.is_finished)
+        checkpoint_dir: TuningCheckpoint(checkpoint_dir, prints[checkpoint_dir])
+        for checkpoint_dir in sorted(prints, key=CheckpointDirectory.is_finished)
     }
 
 
@@ -227,7 +228,7 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
             or all weights are 0.
     """
     kinds = {feature.name: feature.kind for feature in ini.features}
-    found: dict[str, float] = {}
+    full: dict[str, float] = {}
     for feature in nested.features:
         if feature.kind == UNTUNED:
             continue
@@ -245,10 +246,10 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
                 f"{nested.path}: {feature.name} has no score {max(chosen)} (0-based) in {ini.path}, which has "
                 f"{len(ini.weights[feature.name])} weights for it"
             )
-        found |= {f"{feature.name}:{place}": weight for place, weight in zip(chosen, weights, strict=True)}
-    if not any(found.values()):
+        full |= {f"{feature.name}:{index}": weight for index, weight in zip(chosen, weights, strict=True)}
+    if not any(full.values()):
         raise InputError(f"{nested.path}: all weights are 0")
-    return found
+    return full
 
 
 def in_order(weights: Mapping[str, float], scores: Iterable[str]) -> Weights:

@@ -141,11 +141,11 @@ class _KernelCache(FunctionCache):
         _import_without_scipy()
         _add_c_functions()
         with self._guard_against_spurious_io_errors():
-            found = self._load_overload(sig, target_context)
-        if found is None:
+            overload = self._load_overload(sig, target_context)
+        if overload is None:
             entrypoints.init_all()
-            found = super().load_overload(sig, target_context)
-        return found
+            overload = super().load_overload(sig, target_context)
+        return overload
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         """Return the key of a compiled variant: argument types, fields of records among them, machine, bytecode.
@@ -170,12 +170,12 @@ def _import_without_scipy() -> None:
 
     with suppress(ImportError, AttributeError):
         linalg: Any = import_module("numba.np.linalg")
-        asked = linalg.ensure_blas
+        original = linalg.ensure_blas
         linalg.ensure_blas = no_blas
         try:
             import_module("numba.np.arraymath")
         finally:
-            linalg.ensure_blas = asked
+            linalg.ensure_blas = original
 
 
 @cache
@@ -231,10 +231,10 @@ def _globals_read(code: CodeType) -> set[str]:
     # as dis.get_instructions, which takes 50 ms for the kernels of a search; an instruction is two bytes
     operations, arguments = np.frombuffer(code.co_code, np.uint8).reshape(-1, 2).T
     names = set()
-    for place in np.flatnonzero(operations == dis.opmap["LOAD_GLOBAL"]).tolist():
-        argument, further = int(arguments[place]), 1
-        while operations[place - further] == dis.EXTENDED_ARG:  # the first instruction is RESUME
-            argument |= int(arguments[place - further]) << 8 * further
+    for index in np.flatnonzero(operations == dis.opmap["LOAD_GLOBAL"]).tolist():
+        argument, further = int(arguments[index]), 1
+        while operations[index - further] == dis.EXTENDED_ARG:  # the first instruction is RESUME
+            argument |= int(arguments[index - further]) << 8 * further
             further += 1
         names.add(code.co_names[argument >> 1])  # the lowest bit tells whether the global is called
     return names.union(*(_globals_read(inner) for inner in code.co_consts if isinstance(inner, CodeType)))

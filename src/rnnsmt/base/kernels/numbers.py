@@ -114,9 +114,9 @@ def _add_atomically(_typing, array, index, amount):
 
     def generate(context, builder, _signature, arguments):
         data = make_array(array)(context, builder, arguments[0])
-        place = cgutils.get_item_pointer(context, builder, array, data, [arguments[1]])
+        pointer = cgutils.get_item_pointer(context, builder, array, data, [arguments[1]])
         # "monotonic" is relaxed ordering: only the sum matters, not the order of the additions
-        builder.atomic_rmw("add", place, arguments[2], "monotonic")
+        builder.atomic_rmw("add", pointer, arguments[2], "monotonic")
         return ir.Constant(ir.IntType(8).as_pointer(), None)  # numba's representation of None
 
     return signature, generate
@@ -186,8 +186,8 @@ def put_integer(buffer: Any, at: Any, value: Any) -> Any:
     while rest > 0:
         digits += 1
         rest //= 10
-    for place in range(at + digits - 1, at - 1, -1):
-        buffer[place] = 48 + value % 10
+    for index in range(at + digits - 1, at - 1, -1):
+        buffer[index] = 48 + value % 10
         value //= 10
     return at + digits
 
@@ -263,12 +263,12 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:
     last = max(length, point + 1) - 1
     dots = 1 if 0 <= point < last else 0
     for index in range(last, -1, -1):
-        place = at + index + (dots if index > point else 0)
+        position = at + index + (dots if index > point else 0)
         if index < length:
-            buffer[place] = 48 + digits % 10
+            buffer[position] = 48 + digits % 10
             digits //= 10
         else:
-            buffer[place] = 48
+            buffer[position] = 48
     if dots:
         buffer[at + point + 1] = 46
     at += last + 1 + dots

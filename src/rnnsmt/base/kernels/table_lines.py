@@ -168,14 +168,14 @@ def read_links(buffer: Any, bounds: Any, fields: Any, links: Any) -> Any:
         source, position = _digits(buffer, position, end)
         target, position = _digits(buffer, position + 1, end)
         # insertion sort: a phrase pair has few links, mostly in order
-        place = count
-        while place > 0 and (links[1, place - 1], links[0, place - 1]) > (target, source):
-            place -= 1
-        if place > 0 and links[1, place - 1] == target and links[0, place - 1] == source:
+        index = count
+        while index > 0 and (links[1, index - 1], links[0, index - 1]) > (target, source):
+            index -= 1
+        if index > 0 and links[1, index - 1] == target and links[0, index - 1] == source:
             continue
-        for other in range(count, place, -1):
+        for other in range(count, index, -1):
             links[0, other], links[1, other] = links[0, other - 1], links[1, other - 1]
-        links[0, place], links[1, place] = source, target
+        links[0, index], links[1, index] = source, target
         count += 1
     return count, sources, targets
 

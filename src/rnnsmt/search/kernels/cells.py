@@ -118,11 +118,11 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                 if source < 0 or behind_wall:
                     continue
                 first, last = ranked.first[source], ranked.first[source + 1]
-                place = bits << np.uint64(start - gap)
-                if mask & place != np.uint64(0) or first == last:
+                shifted = bits << np.uint64(start - gap)
+                if mask & shifted != np.uint64(0) or first == last:
                     continue
                 # normalise: shift the mask until bit 0 is the first uncovered word again
-                new_mask, new_gap = mask | place, gap
+                new_mask, new_gap = mask | shifted, gap
                 while new_mask & _ONE != np.uint64(0):
                     new_mask >>= _ONE
                     new_gap += 1

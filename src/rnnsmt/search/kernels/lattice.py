@@ -223,10 +223,21 @@ def _candidate(lattice, node, score, step, origin, option, start, end, derivatio
 @kernel(**INNER, **UNCOUNTED)
 def _open(lattice, hypotheses, arcs, node, path):
     """Add all arcs into a hypothesis to its candidates: its own, which is the best, and the recombined ones."""
-    own = hypotheses[node]
-    back = hypotheses[own.back]
-    _candidate(lattice, node, own.score, own.score - back.score, own.back, own.option, own.start, own.end, _NONE, path)
-    number = own.arc
+    hypothesis = hypotheses[node]
+    back = hypotheses[hypothesis.back]
+    _candidate(
+        lattice,
+        node,
+        hypothesis.score,
+        hypothesis.score - back.score,
+        hypothesis.back,
+        hypothesis.option,
+        hypothesis.start,
+        hypothesis.end,
+        _NONE,
+        path,
+    )
+    number = hypothesis.arc
     while number != _NONE:
         arc = arcs[number]
         step = arc.score - hypotheses[arc.back].score
@@ -382,9 +393,9 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, strings, out):
     lattice.nodes[goal].opened = 1
     for k in range(first_final, count):
         _candidate(lattice, goal, hypotheses[k].score, 0.0, k, _NONE, _NONE, _NONE, _NONE, path)
-    found = 0
+    derivations = 0
     out.offsets[0] = 0
-    while found < n:
+    while derivations < n:
         before = lattice.nodes[goal].last
         _one_more(lattice, hypotheses, arcs, strings, goal, path)
         number = lattice.nodes[goal].last
@@ -397,18 +408,18 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, strings, out):
             if lattice.derivations[at].option >= 0:
                 length += 1
             at = lattice.derivations[at].back
-        if out.offsets[found] + length > out.options.shape[0]:
+        if out.offsets[derivations] + length > out.options.shape[0]:
             break
-        place = out.offsets[found] + length
-        found += 1
-        out.offsets[found] = place
+        index = out.offsets[derivations] + length
+        derivations += 1
+        out.offsets[derivations] = index
         at = number
         while at > 0:
             step = lattice.derivations[at]
             if step.option >= 0:
-                place -= 1
-                out.options[place] = step.option
-                out.starts[place] = step.start
-                out.ends[place] = step.end
+                index -= 1
+                out.options[index] = step.option
+                out.starts[index] = step.start
+                out.ends[index] = step.end
             at = step.back
-    return found
+    return derivations

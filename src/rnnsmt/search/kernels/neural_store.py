@@ -146,16 +146,16 @@ def gather(feature, requests, work, store, bounds, words, end):
     """
     for number in range(requests):
         request = work.phrases[number]
-        place = request.first
+        index = request.first
         context = context_of_feature(work, request.context, feature)
         # word by word: the entry of a word leads to the context of the next one
         for position in range(bounds[request.target], bounds[request.target + 1]):
             entry = _entry(store, context, words[position], False)
-            work.entries[feature, place] = entry
-            place += 1
+            work.entries[feature, index] = entry
+            index += 1
             context = store.entries[entry].next
         if end >= 0:
-            work.entries[feature, place] = _entry(store, context, end, True)
+            work.entries[feature, index] = _entry(store, context, end, True)
         work.end_contexts[feature, number] = context
     store.counts[ASKED] += work.phrases[requests].first
 
@@ -175,8 +175,8 @@ def settle(requests, work, stores, constants):
         weighted = 0.0
         for feature in range(len(stores)):
             store, total = stores[feature], 0.0
-            for place in range(request.first, work.phrases[number + 1].first):
-                total += np.float64(store.entries[work.entries[feature, place]].score)
+            for index in range(request.first, work.phrases[number + 1].first):
+                total += np.float64(store.entries[work.entries[feature, index]].score)
             weighted += constants.neural_weights[feature] * total
         request.total = weighted
         request.end_context = context_after(work, number)
@@ -220,8 +220,8 @@ def derivation_scores(store, places, totals):
     """Sum the scores of the entries found by ``derivation_entries`` into ``totals`` ``float64`` [n]."""
     for d in range(totals.shape[0]):
         totals[d] = 0.0
-        for place in range(places[d], places[d + 1]):
-            totals[d] += np.float64(store.entries[places[place]].score)
+        for index in range(places[d], places[d + 1]):
+            totals[d] += np.float64(store.entries[places[index]].score)
 
 
 NO_WINDOW = 0
@@ -345,9 +345,9 @@ def gather_joint(feature, sentence, requests, work, store, text, row_of, end):
         request = work.phrases[number]
         context = context_of_feature(work, request.context, feature)
         pair, window = row_of[request.option], first + request.start
-        context, place = _phrase(store, context, pair, window, text, values, work.entries[feature], request.first)
+        context, index = _phrase(store, context, pair, window, text, values, work.entries[feature], request.first)
         if end >= 0:
-            work.entries[feature, place] = _joint_entry(store, context, text.windows[last], end, True, values)
+            work.entries[feature, index] = _joint_entry(store, context, text.windows[last], end, True, values)
         work.end_contexts[feature, number] = context
     store.counts[ASKED] += work.phrases[requests].first
 

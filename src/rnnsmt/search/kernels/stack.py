@@ -283,12 +283,12 @@ def store(k, work, constants, fresh, groups, best):
         edge = work.edges[new.edge]
         member = work.members[new.group]
         score = new.total - work.targets[edge.coverage].future
-        place = np.int64(member.count)
-        member.count = place + 1
-        while place > member.first and work.hypotheses[place - 1].score < score:  # insertion sort within the group
-            work.hypotheses[place] = work.hypotheses[place - 1]
-            place -= 1
-        hypothesis = work.hypotheses[place]
+        index = np.int64(member.count)
+        member.count = index + 1
+        while index > member.first and work.hypotheses[index - 1].score < score:  # insertion sort within the group
+            work.hypotheses[index] = work.hypotheses[index - 1]
+            index -= 1
+        hypothesis = work.hypotheses[index]
         hypothesis.score = score
         hypothesis.state = new.state
         hypothesis.context = new.context
@@ -418,18 +418,18 @@ def search_sentences(
         begins, stops = bounds[sentence], bounds[sentence + 1]
         at = np.int64(_NONE)
         if stops > begins:
-            behind = walls[begins + sentence : stops + sentence + 1]
-            at = np.int64(search_sentence(spans[begins:stops], behind, lms, several, ranked, work, constants))
+            end = walls[begins + sentence : stops + sentence + 1]
+            at = np.int64(search_sentence(spans[begins:stops], end, lms, several, ranked, work, constants))
         length = 0
         hypothesis = at
         while hypothesis > 0:
             length += 1
             hypothesis = np.int64(work.hypotheses[hypothesis].back)
-        place = offsets[number] + length
-        offsets[number + 1] = place
+        index = offsets[number] + length
+        offsets[number + 1] = index
         while at > 0:
-            place -= 1
-            options[place] = work.hypotheses[at].option
-            starts[place] = work.hypotheses[at].start
-            ends[place] = work.hypotheses[at].end
+            index -= 1
+            options[index] = work.hypotheses[at].option
+            starts[index] = work.hypotheses[at].start
+            ends[index] = work.hypotheses[at].end
             at = np.int64(work.hypotheses[at].back)
