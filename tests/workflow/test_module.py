@@ -81,17 +81,23 @@ def test_a_module_of_another_workflow(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def hosted(tmp_path_factory) -> str:
-    """The Snakefile in a Git repository without work tree; for Snakemake, what a hosting service has is the same."""
+def repository(tmp_path_factory) -> Path:
+    """A Git repository with the workflow at tag v1 and on branch main, without work tree."""
     directory = tmp_path_factory.mktemp("hosted")
     copy_of_checkout(directory)
     git = ["git", "-C", str(directory), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"]):
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"], ["tag", "v1"]):
         subprocess.run([*git, *words], check=True)
     for path in directory.iterdir():
         if path.name != ".git":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return f"git+file:{directory}/workflow/Snakefile@main"
+    return directory
+
+
+@pytest.fixture(scope="session")
+def hosted(repository) -> str:
+    """The Snakefile in the repository."""
+    return f"git+file:{repository}/workflow/Snakefile@main"
 
 
 def test_a_hosted_module(hosted, plan, tmp_path):
@@ -102,6 +108,26 @@ def test_a_hosted_module(hosted, plan, tmp_path):
     done = workflow.call("--config", "demo={scale: 0.02}", "--until", "smt_train_truecaser")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "results/corpus/truecaser.fr").exists()
+
+
+@pytest.mark.parametrize(
+    ("service", "host", "version"),
+    [("github", "github.com", 'tag="v1"'), ("gitlab", "gitlab.com", 'branch="main"')],
+)
+def test_a_module_of_a_hosting_service(repository, plan, tmp_path, service, host, version):
+    """Snakemake's classes for hosting services; Git reads the local repository instead of the address."""
+    module = f'{service}("owner/rnnsmt", path="workflow/Snakefile", {version})'
+    (tmp_path / "Snakefile").write_text(HOSTED.replace("{snakefile!r}", module))
+    environment = {
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.file://{repository}.insteadOf",
+        "GIT_CONFIG_VALUE_0": f"https://{host}/owner/rnnsmt",
+    }
+    jobs = Workflow(tmp_path, tmp_path / "Snakefile").plan(**environment)
+    assert jobs == {f"smt_{rule}": count for rule, count in plan.items()}
+    (clone,) = (tmp_path / "cache").rglob(f"{host}/owner/rnnsmt/HEAD")
+    assert clone.is_file()
 
 
 def test_one_chapter_alone(hosted, tmp_path):

@@ -12,6 +12,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import yaml
+
 from rnnsmt.base.io import InputError
 from rnnsmt.plan.pipeline import pipeline_directory
 from rnnsmt.project.setup import CONFIG, PROFILE
@@ -26,15 +28,17 @@ def run_workflow(arguments: Sequence[str]) -> None:
         arguments: options and targets for Snakemake.
 
     Raises:
-        InputError: Snakemake is not installed, or there is no configuration.
+        InputError: Snakemake or a package for one of the options is not installed, or there is no configuration.
         SystemExit: with the exit status of Snakemake.
     """
     if find_spec("snakemake") is None:
         raise InputError("Snakemake is not installed; pip install snakemake")
-    directory = _options(arguments).directory
-    table = Path.cwd() / directory / TABLE
+    words = command_line(arguments)
+    options = _options(words)
+    _check_extras(options)
+    table = Path.cwd() / options.directory / TABLE
     before = _changed(table)
-    sys.argv = ["snakemake", *command_line(arguments)]  # the rules and the logger read it
+    sys.argv = ["snakemake", *words]  # the rules and the logger read it
     try:
         import_module("snakemake.cli").main()
     except SystemExit as end:
@@ -68,13 +72,33 @@ def command_line(arguments: Sequence[str]) -> list[str]:
     return [*added, *arguments]
 
 
+def _check_extras(options: argparse.Namespace) -> None:
+    """Check that the packages which optional features of Snakemake need are installed.
+
+    Raises:
+        InputError: one is not.
+    """
+    executor, source = options.executor, "--executor"
+    if executor is None and options.workflow_profile:
+        path = Path(options.workflow_profile, Path(PROFILE).name)
+        with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):  # Snakemake reports it
+            values = yaml.safe_load(path.read_text(encoding="utf-8"))
+            executor, source = values.get("executor") if isinstance(values, dict) else None, f"{path}: executor"
+    if executor == "slurm" and find_spec("snakemake_executor_plugin_slurm") is None:
+        raise InputError(f"{source} slurm: Snakemake's plugin for Slurm is not installed; pip install 'rnnsmt[slurm]'")
+    if options.report is not None and find_spec("pygments") is None:
+        raise InputError("--report: the Python module pygments is not installed; pip install 'rnnsmt[report]'")
+
+
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return those options of Snakemake that name files of the run."""
+    """Return those options of Snakemake that name files of the run, or need optional packages."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--snakefile", "-s")
     parser.add_argument("--configfile", "--configfiles", nargs="+")
     parser.add_argument("--directory", "-d", default=".")
     parser.add_argument("--workflow-profile")
+    parser.add_argument("--executor", "-e")
+    parser.add_argument("--report", nargs="?", const="report.html")
     with suppress(argparse.ArgumentError):  # Snakemake reports it
         return parser.parse_known_args(list(arguments))[0]
     return parser.parse_args([])

@@ -9,6 +9,7 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.project import running
 from rnnsmt.project.running import command_line
 
 SNAKEFILE = ["--snakefile", str(pipeline_directory() / "Snakefile")]
@@ -94,6 +95,40 @@ def test_no_table_if_the_run_has_not_written_it(
     with pytest.raises(SystemExit):
         main(["run", "-n"])
     assert "System" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "module", "sentence"),
+    [
+        (["--executor", "slurm"], "snakemake_executor_plugin_slurm", "--executor slurm: Snakemake's plugin for Slurm"),
+        ([], "snakemake_executor_plugin_slurm", "profiles/default/config.yaml: executor slurm: Snakemake's plugin"),
+        (["--report", "a.zip"], "pygments", "--report: the Python module pygments"),
+    ],
+)
+def test_a_missing_extra_is_a_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    snakemake: Callable,
+    options: list[str],
+    module: str,
+    sentence: str,
+) -> None:
+    """It names what to install, before Snakemake starts; nothing is said where the package is installed."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", ".", "--demo", *([] if options else ["--profile", "slurm"])]) == 0
+    snakemake(lambda: 7)
+    installed = {module}
+    monkeypatch.setattr(running, "find_spec", lambda name: name in installed or name == "snakemake" or None)
+    with pytest.raises(SystemExit) as end:
+        main(["run", *options])
+    assert end.value.code == 7
+    installed.clear()
+    assert main(["run", *options]) == 2
+    error = capsys.readouterr().err
+    extra = "report" if module == "pygments" else "slurm"
+    assert sentence in error
+    assert f"is not installed; pip install 'rnnsmt[{extra}]'" in error
 
 
 def test_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
