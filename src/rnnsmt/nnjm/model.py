@@ -11,7 +11,7 @@ With w = 5 and n = 4 these are 14 inputs. Source and target words have rows of t
 as in the files of NPLM. The equations, the gradient and the scoring are those of the CSLM, whose inputs are target
 words only (``rnnsmt.networks.feed_forward``).
 
-Further below: the model file, and the conversion from and to the files of Moses' feature ``BilingualNPLM``
+Further below: the model file, and the conversion from and to Moses' files' feature ``BilingualNPLM``
 (``rnnsmt.moses.nplm_file``). Moses has ids of its own: its target words begin with ``<unk>`` and ``<null>``, and
 ``<s>`` and ``</s>`` are words. Id 0 of this project, the padding before the beginning, is its ``<s>``. Moses and this
 project affiliate target words by the same rule and order the inputs alike; Moses does not normalise scores, and does
