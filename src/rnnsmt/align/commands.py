@@ -51,32 +51,32 @@ def words_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--threads", type=int, default=1, help="number of threads")
     add("--checkpoint-dir", metavar="DIR",
-        help="checkpoint directory, used to resume an interrupted run; without it no checkpoints are "
+        help="checkpoint directory, used to resume an interrupted run; if not given, no checkpoints are "
         "saved")  # fmt: skip
     add("--save-every", type=float, default=300.0, metavar="SECONDS", help="minimum time between checkpoints")
     add("--time-limit", type=float, metavar="SECONDS",
-        help="save a checkpoint and exit with status 75 before this time limit; needs --checkpoint-dir")  # fmt: skip
+        help="save a checkpoint and exit with status 75 before this time limit; requires --checkpoint-dir")  # fmt: skip
 
 
 def words(args: argparse.Namespace) -> dict[str, object]:
     r"""Align the words of a parallel corpus in one direction.
 
-    The output is in Pharaoh format: ``i-j`` links source word i to target word j, counted from 0. Line n belongs to
-    sentence pair n; a pair with an empty side has an empty line.
+    The output is in Pharaoh format: ``i-j`` links source word i to target word j (0-based). Line n belongs to sentence
+    pair n; a pair with an empty side has an empty line.
 
     Aligners:
 
     * fast_align: IBM Model 2 with a prior that favours the diagonal (Dyer et al. 2013);
     * hmm: HMM with word-class dependent jumps (Vogel et al. 1996; Och and Ney 2003), initialised by Model 1;
     * model4: IBM Model 4 with word classes (Brown et al. 1993), initialised by the HMM and Model 3. The training
-      schedule, smoothing, and collection of counts over neighbouring alignments are those of GIZA++ and MGIZA in the
-      standard recipe of Moses.
+      schedule, smoothing, and collection of counts over neighbouring alignments follow GIZA++ and MGIZA in the
+      standard Moses recipe.
 
     The result is deterministic and does not depend on the number of threads.
 
     With --checkpoint-dir, checkpoints are saved between iterations (passes over the corpus). On SIGTERM, and shortly
     before --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again
-    to resume. The alignment is the same as that of an uninterrupted run.
+    to resume. The alignment is identical to that of an uninterrupted run.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -116,8 +116,8 @@ def cut_options(parser: argparse.ArgumentParser) -> None:
 def cut(args: argparse.Namespace) -> dict[str, object]:
     r"""Split a parallel corpus into shards, so that several machines can align it in one direction.
 
-    The output is the shards (shard.K-of-N.npz), the data that all shards share (corpus.npz), and the initial parameters
-    (parameters.0.npz).
+    The command writes the shards (shard.K-of-N.npz), the data shared by all shards (corpus.npz), and the initial
+    parameters (parameters.0.npz).
 
     An iteration is one pass over the corpus: `align count` collects the counts of each shard, one job per shard, and
     `align estimate` computes the next parameters from the counts of all shards. fast_align has 5 iterations, hmm 11 and
@@ -176,7 +176,7 @@ def count(args: argparse.Namespace) -> dict[str, object]:
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--corpus", required=True, metavar="FILE", help="corpus.npz of `align cut`")
+    add("--corpus", required=True, metavar="FILE", help="corpus.npz written by `align cut`")
     add("--parameters", required=True, metavar="FILE", help="parameters of the previous iteration")
     add("--counts", required=True, nargs="+", metavar="FILE", help="counts of all shards, in any order")
     add("--output", required=True, metavar="FILE", help="output file: parameters of this iteration (.npz)")
@@ -197,7 +197,7 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
 def links_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--corpus", required=True, metavar="FILE", help="corpus.npz of `align cut`")
+    add("--corpus", required=True, metavar="FILE", help="corpus.npz written by `align cut`")
     add("--counts", required=True, nargs="+", metavar="FILE",
         help="output of `align count` for all shards in the last iteration, in any order")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: links in the format of `align words`")
@@ -224,9 +224,9 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
-    r"""Check a word alignment of another program against its text, and write it with sorted links.
+    r"""Check a word alignment from another program against its text, and write it with sorted links.
 
-    Input and output are in Pharaoh format: ``i-j`` links source word i to target word j, counted from 0, one line per
+    Input and output are in Pharaoh format: ``i-j`` links source word i to target word j (0-based), one line per
     sentence pair. Links are sorted and duplicates removed; nothing else is changed. An alignment with a different
     number of lines, or with a link beyond the end of a sentence, is an error.
 
@@ -266,9 +266,9 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
 
 
 def symmetrize(args: argparse.Namespace) -> dict[str, object]:
-    r"""Combine the alignments of both directions (Och and Ney 2003), as symal of Moses and atools of fast_align do.
+    r"""Combine the alignments of both directions (Och and Ney 2003), like symal (Moses) and atools (fast_align).
 
-    All files are in Pharaoh format, with links source-target in both directions. The results of --order atools and
+    All files are in Pharaoh format, with source-target links in both directions. The results of --order atools and
     --order symal differ in about one sentence in eight (on Multi30k).
 
     Example, in the directory of a run of the embedded corpus:

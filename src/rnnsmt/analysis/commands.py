@@ -21,7 +21,7 @@ def learning_curve_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="FILE",
-        help="training history (JSON); one file for each seed",
+        help="training history (JSON); one file per seed",
     )
     parser.add_argument("--title", default="Learning curve", help="figure title")
     add_output(parser)
@@ -63,9 +63,9 @@ def mert_curves_options(parser: argparse.ArgumentParser) -> None:
 
 
 def mert_curves(args: argparse.Namespace) -> dict[str, object]:
-    r"""Plot BLEU of the decoded development set against tuning iterations, one line per run, for all systems.
+    r"""Plot development set BLEU against tuning iterations, one line per run, for all systems.
 
-    Inputs are the histories written by `tuning mert`. A ring marks the best iteration of a run.
+    Inputs are the histories written by `tuning mert`. A ring marks the best iteration of each run.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -109,7 +109,7 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
 
     As in Figure 3 of Sutskever et al. (2014), sentences are sorted and divided into groups of equal size, and corpus
     BLEU is computed for each group and averaged over the runs of a system. The most frequent word of --rank-text has
-    rank 1; all words that do not occur in it have the same rank, one more than the number of its distinct words.
+    rank 1; all words that do not occur in it share the rank one above the number of its distinct words.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -160,8 +160,8 @@ def sentence_vectors_options(parser: argparse.ArgumentParser) -> None:
 def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     r"""Plot sentence vectors of an LSTM encoder-decoder, as in Figure 2 of Sutskever et al. (2014).
 
-    The vector of a sentence is the state of the last encoder layer after the sentence. Each group of sentences is
-    projected on its first two principal components. A warning lists the words that are not in the vocabulary.
+    The vector of a sentence is the state of the last encoder layer after reading the sentence. Each group of sentences
+    is projected onto its first two principal components. A warning lists the words that are not in the vocabulary.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -217,9 +217,8 @@ def score_scatter_options(parser: argparse.ArgumentParser) -> None:
 def score_scatter(args: argparse.Namespace) -> dict[str, object]:
     r"""Plot network scores against phrase table scores of phrase pairs (Figure 3 of the paper).
 
-    The table score is log p(target | source), the direct phrase probability, which is the third score in Moses' format.
-    The pairs are a random sample of the lines of the table. Colours show how often a pair was extracted, if the table
-    has counts.
+    The table score is log p(target | source), the direct phrase probability, which is the third score in Moses format.
+    The pairs are a random sample of the table. Colours show how often a pair was extracted, if the table has counts.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -290,7 +289,7 @@ def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
 
 
 def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
-    r"""List the best targets of long source phrases by phrase table and network (Tables 2 and 3 of the paper).
+    r"""List the best targets of long source phrases by table and network score (Tables 2 and 3 of the paper).
 
     The command also lists the best targets sampled from the network. Source phrases are drawn at random from those with
     more than three words and at least --targets targets: frequent phrases from the 1 % with the highest counts, rare

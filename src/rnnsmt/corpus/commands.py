@@ -72,9 +72,9 @@ def unpack_options(parser: argparse.ArgumentParser) -> None:
 
 
 def unpack(args: argparse.Namespace) -> dict[str, object]:
-    """Extract one file from a tar archive (plain, .gz, .bz2 or .xz) or a zip archive, the formats of WMT and OPUS.
+    """Extract one file from a tar archive (plain, .gz, .bz2 or .xz) or a zip archive, the formats used by WMT and OPUS.
 
-    A tar archive is read sequentially up to the requested file; nothing else is written to disk. A file that is
+    A tar archive is read sequentially up to the requested file; only this file is written to disk. A file that is
     compressed inside the archive is not decompressed.
 
     Example, in the directory of a run of the embedded corpus:
@@ -104,7 +104,7 @@ def _add_bitext(parser: argparse.ArgumentParser, required: bool) -> None:
         type=positive,
         default=[1, 2],
         metavar=("S", "T"),
-        help="column numbers of source and target in a TSV file, from 1",
+        help="1-based column numbers of source and target in a TSV file",
     )
     add(
         "--members",
@@ -190,9 +190,9 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         help="output file: numbers of lines, tokens, rejected lines and repaired lines (JSON)",
     )
     add("--no-normalize", action="store_true", help="do not normalise punctuation")
-    add("--no-tokenize", action="store_true", help="do not tokenise (for text that is already tokenised)")
+    add("--no-tokenize", action="store_true", help="do not tokenise (the text is already tokenised)")
     add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by entities")
-    add("--lowercase", action="store_true", help="convert the text to lower case")
+    add("--lowercase", action="store_true", help="lowercase the text")
     defaults = CleaningOptions()
     add(
         "--min-length",
@@ -209,9 +209,9 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         help="maximum number of tokens per line, on each side",
     )
     add("--max-ratio", type=float, default=defaults.max_ratio, metavar="R",
-        help="maximum ratio of the numbers of tokens of the two sides")  # fmt: skip
+        help="maximum token count ratio of the two sides")  # fmt: skip
     add("--keep-all", action="store_true", help="keep all lines and repair invalid ones (for dev and test sets)")
-    add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines of the output")
+    add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines in the output")
     add("--threads", type=int, default=1, metavar="N", help="number of processes")
 
 
@@ -219,11 +219,11 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Normalise, tokenise and clean a monolingual or parallel corpus.
 
     Input is plain text with one segment per line, or SGM as distributed by WMT; either may be compressed with gzip,
-    bzip2 or xz. --bitext is one file with source and target text, see `rnnsmt corpus separate`. The format is detected
+    bzip2 or xz. --bitext is one file with source and target text; see `rnnsmt corpus separate`. The format is detected
     from the first bytes of the file, not from its name.
 
-    Normalisation and tokenisation are those of Moses (normalize-punctuation.perl, tokenizer.perl); cleaning is that of
-    clean-corpus-n.perl. A line or pair is discarded if a side is empty, shorter than --min-length or longer than
+    Normalisation, tokenisation and cleaning follow Moses (normalize-punctuation.perl, tokenizer.perl,
+    clean-corpus-n.perl). A line or pair is discarded if a side is empty, shorter than --min-length or longer than
     --max-length, or if one side is more than --max-ratio times as long as the other. The report (JSON) contains the
     number of discarded and repaired lines by reason, and the size and SHA-256 of the input files. A file is rejected if
     more than three of its lines, and more than 3 % of them, are not valid UTF-8.
@@ -300,7 +300,7 @@ def split_options(parser: argparse.ArgumentParser) -> None:
     _add_languages(parser)
     add("--dev", type=positive, default=2000, metavar="N", help="number of dev pairs")
     add("--test", type=positive, default=2000, metavar="N", help="number of test pairs")
-    add("--min-words", type=positive, default=3, metavar="N", help="minimum number of words of dev and test sentences")
+    add("--min-words", type=positive, default=3, metavar="N", help="minimum number of words in dev and test sentences")
     add(
         "--similarity",
         type=float,
@@ -310,7 +310,7 @@ def split_options(parser: argparse.ArgumentParser) -> None:
         "identical sentences",
     )
     add("--unique", action="store_true", help="discard duplicate training pairs")
-    add("--seed", type=int, default=1, metavar="N", help="random seed of the selection of dev and test pairs")
+    add("--seed", type=int, default=1, metavar="N", help="random seed for drawing the dev and test pairs")
     add(
         "--output-dir",
         required=True,
@@ -382,7 +382,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
         metavar="YAML",
         help="configuration file of the workflow, from which languages, data_dir and corpora are read",
     )
-    add("--data-dir", metavar="DIR", help="directory of the corpus files; overrides data_dir of the configuration")
+    add("--data-dir", metavar="DIR", help="directory of the corpus files; overrides data_dir in the configuration")
     given.add_argument(
         "--corpus",
         nargs="+",
@@ -395,19 +395,19 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--source-lang",
         metavar="L",
-        help="source language, two-letter code (default: that of the configuration, or en)",
+        help="source language, two-letter code (default: from the configuration, or en)",
     )
     add(
         "--target-lang",
         metavar="L",
-        help="target language, two-letter code (default: that of the configuration, or fr)",
+        help="target language, two-letter code (default: from the configuration, or fr)",
     )
     add(
         "--max-lines",
         type=int,
         default=0,
         metavar="N",
-        help="maximum number of lines of the training text to read; 0: all lines",
+        help="maximum number of training text lines to read; 0: all lines",
     )
     add("--json", action="store_true", help="print the report as JSON")
 
@@ -417,12 +417,12 @@ def check(args: argparse.Namespace) -> None:
 
     For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
     pairs that have very different lengths, have the same text on both sides, or are repeated. The command warns if the
-    function words of a side are those of another language; if source and target are swapped; if the lengths of the
-    sentences show that one side is shifted by a line, and from which line on; if sentences of dev and
-    test are also in the training text (compared without case, punctuation and the values of digits) or have a
-    near-duplicate there (half of the word trigrams of both are common); and if many words of dev and test do not occur
-    in the training text. The n-gram overlap of dev and test is the share of the n-grams of their source sentences, n =
-    1 to 4, that occur in the training text: the mean over n and over the sentences.
+    function words of a side belong to another language; if source and target are swapped; if sentence lengths show that
+    one side is shifted by a line, and from which line on; if sentences of dev and test are also in the training text
+    (compared without case, punctuation and the values of digits) or have a near-duplicate there (half of the word
+    trigrams in both are common); and if many words of dev and test do not occur in the training text. The n-gram
+    overlap of dev and test is the share of the n-grams of their source sentences, n = 1 to 4, that occur in the
+    training text: the mean over n and over the sentences.
 
     The exit status is 0 if there are no warnings, 3 if there are some, 2 for invalid options.
 
@@ -535,13 +535,13 @@ def join(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_truecaser_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text of one language")
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text in one language")
     parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: truecasing model")
     parser.add_argument("--lang", default="fr", metavar="L", help="two-letter language code, used only in the log")
 
 
 def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
-    """Train a truecasing model on tokenised text and write it in the format of Moses.
+    """Train a truecasing model on tokenised text and write it in Moses format.
 
     The model contains the counts of the cased forms of every word, as written by train-truecaser.perl. Words at the
     start of a sentence are not counted.
@@ -569,7 +569,7 @@ def truecase_options(parser: argparse.ArgumentParser) -> None:
 
 
 def truecase(args: argparse.Namespace) -> dict[str, object]:
-    """Truecase a tokenised text with a truecasing model in the format of Moses, as truecase.perl does.
+    """Truecase a tokenised text with a truecasing model in Moses format, like truecase.perl.
 
     The first word of a sentence, and any unseen form of a known word, is replaced by the most frequent form of the
     word. Words that are not in the model are not changed.
@@ -596,9 +596,7 @@ def detokenize_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="FILE", help="output file")
     parser.add_argument("--lang", required=True, metavar="L", help="language of the text, two-letter code (ISO 639-1)")
     parser.add_argument("--no-detruecase", action="store_true", help="do not capitalise the first word of a sentence")
-    parser.add_argument(
-        "--no-detokenize", action="store_true", help="do not detokenise: keep the tokens and the entities"
-    )
+    parser.add_argument("--no-detokenize", action="store_true", help="do not detokenise: keep tokens and entities")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processes")
 
 
@@ -606,7 +604,7 @@ def detokenize(args: argparse.Namespace) -> dict[str, object]:
     """Detruecase and detokenise a text.
 
     The first word of every sentence is capitalised, entities are replaced by their characters, and tokens are joined,
-    as detruecase.perl and detokenizer.perl of Moses do, in the implementation of sacremoses.
+    as in Moses (detruecase.perl, detokenizer.perl) but implemented by sacremoses.
 
     Example, in the directory of a run of the embedded corpus:
 

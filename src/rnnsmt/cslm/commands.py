@@ -36,7 +36,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the layer sizes and the number of parameters of a CSLM, without building it.
 
-    The training settings of the preset are printed as well. torch is not needed.
+    The training settings of the preset are printed as well. torch is not required.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -53,7 +53,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     shortlist.add_argument(
         "--vocabulary",
         metavar="FILE",
-        help="vocabulary file with the words of the shortlist, for example vocab.target.txt of `rnn prepare`",
+        help="vocabulary file with the shortlist, for example vocab.target.txt written by `rnn prepare`",
     )
     shortlist.add_argument(
         "--vocab-size",
@@ -65,7 +65,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--vocabulary-text",
         nargs="+",
         metavar="FILE",
-        help="text whose word counts determine the shortlist of --vocab-size (default: the text of --input)",
+        help="text whose word counts determine the shortlist for --vocab-size (default: --input)",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -106,9 +106,9 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train the continuous-space language model (Schwenk 2007) on text.
 
-    Input is the directory of `cslm prepare`; outputs are the network and its learning curve (JSON). The perplexity of
-    the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
-    has not improved for --patience epochs; the best parameters are saved.
+    Input is the directory written by `cslm prepare`; outputs are the network and its learning curve (JSON). The
+    perplexity of the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the
+    perplexity has not improved for --patience epochs; the best parameters are saved.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -208,7 +208,7 @@ def rescore_options(parser: argparse.ArgumentParser) -> None:
     add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format")
     add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
     add("--lm", metavar="ARPA",
-        help="n-gram language model that scores the words outside the shortlist, instead of --unknown")  # fmt: skip
+        help="n-gram language model that scores words outside the shortlist, instead of --unknown")  # fmt: skip
     add_scoring(parser)
 
 
@@ -219,9 +219,8 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     including ``</s>``. The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with
     the feature, `tuning optimise` determines its weight, and `tuning rerank` selects the best hypotheses with it.
 
-    With --lm, words outside the shortlist are scored by this n-gram model. The total probability of the words of the
-    shortlist under the n-gram model is divided among them in proportion to the exact softmax of the CSLM (Schwenk
-    2007).
+    With --lm, words outside the shortlist are scored by this n-gram model. The total probability of the shortlist words
+    under the n-gram model is divided among them in proportion to the exact softmax of the CSLM (Schwenk 2007).
 
     Example, in the directory of a run of the embedded corpus:
 

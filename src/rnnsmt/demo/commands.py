@@ -15,7 +15,7 @@ def make_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=1.0,
         metavar="X",
-        help="scale factor of the number of training lines, 0.01 to 100",
+        help="scale factor for the number of training lines, 0.01 to 100",
     )
     parser.add_argument(
         "--threads", type=int, default=1, metavar="N", help="number of processes; does not affect the result"
@@ -25,11 +25,12 @@ def make_options(parser: argparse.ArgumentParser) -> None:
 def make(args: argparse.Namespace) -> dict[str, object]:
     """Generate the embedded corpus: English-French text from a synchronous grammar, reproducible from the seed.
 
-    The in-domain text is news of a harbour town. The general text consists of technical manuals and laws, in which many
-    words have a different meaning; it contains the errors of crawled text, and one sixth of it is harbour news. In both
-    parallel corpora, 30 % of the pairs have translation errors (gender, adjective order, verb forms). The phrase table
-    therefore contains rare wrong pairs, which the RNN Encoder-Decoder can distinguish from correct ones. No sentence of
-    the dev and test sets occurs in the training text, and some names of the dev and test sets do not occur there.
+    The in-domain text is news from a harbour town. The general text consists of technical manuals and laws, in which
+    many words have a different meaning; it contains errors typical of crawled text, and one sixth of it is harbour
+    news. In both parallel corpora, 30 % of the pairs have translation errors (gender, adjective order, verb forms). The
+    phrase table therefore contains rare wrong pairs, which the RNN Encoder-Decoder can distinguish from correct ones.
+    No sentence of the dev and test sets occurs in the training text, and some names in the dev and test sets do not
+    occur there.
 
     Numbers of lines at --scale 1: 4,000 in-domain pairs, 16,000 general pairs, 20,000 monolingual lines, 400 for dev,
     500 for test. The sizes of dev and test do not depend on --scale.

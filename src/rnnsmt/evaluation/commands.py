@@ -53,7 +53,7 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="tokenised reference; several files are multiple references",
     )
-    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for sacreBLEU, chrF and TER")
+    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output for sacreBLEU, chrF and TER")
     parser.add_argument(
         "--detok-reference",
         nargs="+",
@@ -65,7 +65,7 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
     parser.add_argument(
-        "--run", type=int, default=1, dest="run_number", metavar="N", help="number of the tuning run, starting at 1"
+        "--run", type=int, default=1, dest="run_number", metavar="N", help="number of the tuning run (1-based)"
     )
     parser.add_argument(
         "--decode-report",
@@ -76,11 +76,11 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bleu(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score one output: tokenised BLEU as in multi-bleu.perl; sacreBLEU, chrF and TER of detokenised text.
+    r"""Score one output: tokenised BLEU as in multi-bleu.perl; sacreBLEU, chrF and TER on detokenised text.
 
     Inputs are the tokenised output and one or more tokenised references, and optionally the detokenised output with
     untokenised references and the report of the decoder. The output (JSON) is a score file for `evaluation table`. With
-    --lowercase, the signature of sacreBLEU contains `case:lc`; tokenised BLEU is always case-sensitive.
+    --lowercase, the sacreBLEU signature contains `case:lc`; tokenised BLEU is always case-sensitive.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -202,7 +202,13 @@ def comet_options(parser: argparse.ArgumentParser) -> None:
     add("--model", required=True, metavar="FILE", help="checkpoint of a COMET model on disk")
     add("--source", required=True, metavar="FILE", help="source text, not tokenised")
     add("--reference", required=True, metavar="FILE", help="reference, not tokenised")
-    add("--hypothesis", required=True, nargs="+", metavar="FILE", help="detokenised outputs of systems or runs")
+    add(
+        "--hypothesis",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="detokenised outputs to score, one file per system or run",
+    )
     add("--download", action="store_true", help="download the model (its name as --model) and its encoder if needed")
     add("--batch-size", type=positive, default=16, metavar="N", help="batch size in segments")
     add("--gpus", type=int, default=0, metavar="N", help="number of GPUs; 0: the CPU")
@@ -246,7 +252,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
     parser.add_argument("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
     parser.add_argument(
-        "--output-contrasts", metavar="FILE", help="output file: gain of each feature in each system (TSV)"
+        "--output-contrasts", metavar="FILE", help="output file: gain from each feature in each system (TSV)"
     )
     parser.add_argument(
         "--output-json", metavar="FILE", help="output file: table, contrasts and descriptions of the columns (JSON)"
@@ -272,29 +278,29 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SYSTEM=A+B",
-        help="features of each system in addition to those of the baseline (default: the features in the name of the "
-        "system; cslm_rnn has cslm and rnn)",
+        help="features of each system in addition to those of the baseline (default: derived from the system name; "
+        "cslm_rnn has cslm and rnn)",
     )
     parser.add_argument(
         "--trainings",
         type=positive,
         default=1,
         metavar="N",
-        help="number of trainings per network; run i uses training (i - 1) mod N + 1",
+        help="number of training runs per network; tuning run i uses training run (i - 1) mod N + 1",
     )
     parser.add_argument("--title", default="Table 1: BLEU", metavar="TEXT", help="title of the pages")
-    parser.add_argument("--paper", action="store_true", help="also show the English-French results of the paper")
+    parser.add_argument("--paper", action="store_true", help="also show the paper's English-French results")
     parser.add_argument(
         "--dev-set",
         nargs="+",
         default=["dev", "val"],
         metavar="NAME",
-        help="names of the dev sets, which are listed first and compared with the dev results of the paper",
+        help="names of the dev sets, which are listed first and compared with the paper's dev results",
     )
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
-    r"""Write Table 1 from the score files of all runs: one row per system and test set, and the gain of each feature.
+    r"""Write Table 1 from the score files of all runs: one row per system and test set, and the gain from each feature.
 
     Systems are listed in the order of their score files. TSV and JSON contain all numbers; Markdown and the
     self-contained HTML page contain the main results. Significance tests compare every system with the baseline and
@@ -340,23 +346,25 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
     add("--baseline", required=True, nargs="+", metavar="FILE",
         help="tokenised output of the first system, one file per run")  # fmt: skip
     add("--system", required=True, nargs="+", metavar="FILE",
-        help="tokenised output of the second system, one file per run, as many as --baseline")  # fmt: skip
+        help="tokenised output of the second system, one file per run, in the same number as --baseline")  # fmt: skip
     add("--names", nargs=2, default=["baseline", "system"], metavar=("BASELINE", "SYSTEM"), help="display names")
     add("--trainings", nargs=2, type=positive, default=[1, 1], metavar=("BASELINE", "SYSTEM"),
-        help="number of trainings of the networks of each system; run i uses training (i - 1) mod N + 1")  # fmt: skip
+        help="number of training runs per network of each system; tuning run i uses training run "
+        "(i - 1) mod N + 1")  # fmt: skip
     add("--shared-networks", action="store_true",
-        help="both systems use the same networks, so that the significance test is paired by training (no effect "
-        "with one training)")  # fmt: skip
+        help="both systems use the same networks: pair the significance test by training run (no effect with one "
+        "training run)")  # fmt: skip
     add("--source", metavar="FILE", help="tokenised source text: the input of the decoder")
     add("--details", nargs=2, metavar=("BASELINE", "SYSTEM"),
-        help="output of `search decode --output-details` for the first run of each system; needs --source")  # fmt: skip
+        help="output of `search decode --output-details` for the first run of each system; requires "
+        "--source")  # fmt: skip
     add("--ini", metavar="FILE",
         help="tuned moses.ini of the first run of --system, for feature contributions; requires --details")  # fmt: skip
     add("--model-dir", metavar="DIR", help="directory searched first for the model files, by base name")
     add("--columns", nargs="*", default=[], metavar="NAME",
         help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--examples", type=positive, default=10, metavar="N",
-        help="number of sentences to show with the largest gains, and with the largest losses")  # fmt: skip
+        help="number of sentences to show for the largest gains and for the largest losses")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
         help="precision of the softmax sum of a CSLM")  # fmt: skip
     add_device(parser)
@@ -439,7 +447,7 @@ def oracle_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--output-text",
         metavar="FILE",
-        help="output file: translations that the corpus oracle selects from the complete lists",
+        help="output file: translations selected by the corpus oracle from the complete lists",
     )
 
 
@@ -447,7 +455,7 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
     r"""Compute the oracle BLEU of n-best lists: the BLEU of the translations that are closest to the reference.
 
     The sentence oracle selects the translation with the highest smoothed sentence BLEU of every list. The corpus oracle
-    replaces single translations as long as corpus BLEU increases; it is a lower bound of the best possible BLEU. The
+    replaces single translations as long as corpus BLEU increases; it is a lower bound on the best possible BLEU. The
     BLEU of the first translation of every list is computed as well.
 
     Example, in the directory of a run of the embedded corpus:
@@ -486,7 +494,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=A+B",
-        help="joint test sets, see `evaluation table`",
+        help="joint test sets; see `evaluation table`",
     )
     add(
         "--network",
@@ -502,7 +510,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="FILE",
-        help="input files of the run: corpora, references and alignments",
+        help="input files of the run (corpora, references and alignments)",
     )
     add(
         "--prepared",
@@ -512,12 +520,12 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         help="reports of `corpus prepare`; the command fails if an input file has changed since its report was written",
     )
     add("--config", type=json.loads, metavar="JSON", help="configuration of the run")
-    add("--moses-home", metavar="DIR", help="installation directory of Moses, if --config uses it")
+    add("--moses-home", metavar="DIR", help="Moses installation directory, if --config uses Moses")
     add(
         "--hash-limit-mb",
         type=int,
         metavar="N",
-        help="do not hash files larger than N MB; without this option all files are hashed",
+        help="do not hash files larger than N MB; if not given, all files are hashed",
     )
     add("--output", required=True, metavar="FILE", help="output file (JSON)")
 
@@ -526,13 +534,13 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     r"""Record the provenance of the scores in Table 1: files with SHA-256, seeds, weights, settings and versions.
 
     The output (JSON) lists for every system, run and test set the score file and the files next to it (output,
-    detokenised output), the tuned moses.ini with its weights and the files that it refers to,
-    and the seed and the best iteration of tuning. It also lists the networks with their seeds and settings, the
-    corpora, the configuration, and the versions of this package, of its stages and of the packages it depends on, the
-    commit of its checkout, if any, and Moses' programs, if used.
+    detokenised output), the tuned moses.ini with its weights and the files that it refers to, and the seed and the best
+    iteration of tuning. It also lists the networks with their seeds and settings, the corpora, the configuration, and
+    the versions of this package, of its stages and of the packages it depends on, the commit of its checkout, if any,
+    and the Moses programs, if used.
 
-    The output contains no times and no host names, so the same files give the same output. Hashing takes about one
-    second per gigabyte; --hash-limit-mb excludes large files.
+    The output contains no times or host names, so the same files give the same output. Hashing takes about one second
+    per gigabyte; --hash-limit-mb excludes large files.
 
     Example, in the directory of a run of the embedded corpus:
 

@@ -18,11 +18,11 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
         help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
     add("--order", type=order_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
     add("--prune", nargs="+", type=int, default=[], metavar="N",
-        help="discard n-grams with a count of at most N; one N per order from 1, the last for all higher "
+        help="discard n-grams with a count of at most N; one N per order, starting at 1, the last for all higher "
         "orders")  # fmt: skip
     add("--estimator", choices=["auto", "lmplz", "builtin"], default="auto",
         help="program that estimates the model; auto: lmplz if it is on PATH, else builtin")  # fmt: skip
-    add("--lmplz", metavar="FILE", help="path of KenLM's lmplz; overrides --estimator")
+    add("--lmplz", metavar="FILE", help="path to KenLM's lmplz; overrides --estimator")
     add("--memory-mb", type=positive, default=2000, help="memory limit in MB")
     add("--threads", type=positive, default=1, help="number of threads of the built-in estimator")
 
@@ -30,16 +30,16 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
 def estimate(args: argparse.Namespace) -> dict[str, object]:
     r"""Estimate an interpolated modified Kneser-Ney language model and write it as an ARPA file.
 
-    The model is that of KenLM's lmplz (Heafield et al. 2013): unigrams are interpolated with the uniform distribution,
-    and n-grams that begin with ``<s>`` keep their raw counts. ``--estimator auto`` uses lmplz if it is on PATH, and the
-    built-in estimator otherwise. ``--prune 0 0 1`` discards the n-grams of three or more words that occur once; their
-    probability mass goes to the shorter contexts.
+    The model is the same as that of KenLM's lmplz (Heafield et al. 2013): unigrams are interpolated with the uniform
+    distribution, and n-grams that begin with ``<s>`` keep their raw counts. ``--estimator auto`` uses lmplz if it is on
+    PATH, and the built-in estimator otherwise. ``--prune 0 0 1`` discards the n-grams of three or more words that occur
+    once; their probability mass goes to the shorter contexts.
 
     Words are separated by spaces and tabs; ``<s>``, ``</s>`` and ``<unk>`` must not occur as words. If a text is too
     small to estimate discounts, the fallback discounts of lmplz (0.5, 1 and 1.5) are used, with a warning.
 
-    The text and its n-grams are kept in memory as long as they fit into --memory-mb, otherwise in temporary files next
-    to the output. The vocabulary is always kept in memory.
+    The text and its n-grams are kept in memory if they fit into --memory-mb, otherwise in temporary files next to the
+    output. The vocabulary is always kept in memory.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -71,8 +71,8 @@ def interpolate(args: argparse.Namespace) -> dict[str, object]:
 
     The weights that minimise the perplexity of --tune are found by EM. The output contains the n-grams of all models
     and recomputed back-off weights, like SRILM's ``-mix-lm`` (Stolcke 2002). A word has probability 0 under a model
-    that does not know it; words unknown to all models are ignored in the estimation of the weights. A model with weight
-    0 contributes no n-grams. All models and the output are held in memory.
+    that does not know it; words unknown to all models are ignored when the weights are estimated. A model with weight 0
+    contributes no n-grams. All models and the output are held in memory.
 
     The last line of the log gives the weights and the perplexities of the models and of the output, including ``<unk>``
     and ``</s>``, as in `lm perplexity`.

@@ -7,9 +7,7 @@ from rnnsmt.base.io import STANDARD_STREAM, write_lines_or_stdout
 
 
 def status_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--directory", default=".", metavar="DIR", help="directory of the run, as in snakemake --directory"
-    )
+    parser.add_argument("--directory", default=".", metavar="DIR", help="run directory, as in snakemake --directory")
 
 
 def status(args: argparse.Namespace) -> None:

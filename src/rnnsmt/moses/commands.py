@@ -16,7 +16,7 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     add("--output", type=Path, required=True, metavar="FILE", help="output file: moses.ini")
     add("--phrase-table", default="phrase-table.gz", metavar="FILE", help="phrase table, relative to --model-dir")
     add("--reordering-table", default="reordering-table.wbe-msd-bidirectional-fe.gz", metavar="FILE",
-        help="lexicalised reordering table, relative to --model-dir; none: distance-based reordering only")  # fmt: skip
+        help="lexicalised reordering table, relative to --model-dir; none: only distance-based reordering")  # fmt: skip
     add("--lm", nargs="+", default=["lm.arpa.gz"], metavar="FILE",
         help="n-gram language models (ARPA), relative to --model-dir, one feature each")  # fmt: skip
     add("--lm-order", type=int, default=5, help="n-gram order of the language models")
@@ -28,7 +28,8 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     add("--nnjm-unknown", choices=CSLM_UNKNOWN, default=CSLM_UNKNOWN[0],
         help="joint model probability of a word outside the shortlist; see --cslm-unknown")  # fmt: skip
     add("--nplm", metavar="FILE",
-        help="model.nplm of `nnjm export-nplm`, relative to --model-dir; adds a feature BilingualNPLM")  # fmt: skip
+        help="model.nplm written by `nnjm export-nplm`, relative to --model-dir; adds a BilingualNPLM "
+        "feature")  # fmt: skip
     add("--num-features", type=int, default=4, help="number of scores per phrase pair in the phrase table")
     add("--further-weights", type=float, nargs="+", metavar="W",
         help="weights of the additional phrase table scores, from the fifth on (default: 0.2 each)")  # fmt: skip
@@ -37,7 +38,7 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
 
 
 def ini(args: argparse.Namespace) -> dict[str, object]:
-    """Write the moses.ini of a trained model directory with the default weights of Moses before tuning.
+    """Write the moses.ini of a trained model directory with Moses' default weights before tuning.
 
     Paths in the ini are relative to its directory. Moses itself reads the file if it is started in that directory.
 
@@ -136,8 +137,8 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     phrase pair as an additional score. Inputs are the model (a moses.ini, or a plain-text phrase table and, optionally,
     a reordering table and language models) and the tokenised text that the phrase table was trained on. DIR/moses.ini
     refers to the new table. With dev text, its weights are tuned by MERT; DIR/untuned.ini has the weights before
-    tuning. Without dev text, the weight of the new score is 0.2, and the other weights are those of --ini or the
-    defaults of Moses.
+    tuning. Without dev text, the weight of the new score is 0.2, and the other weights are those in --ini or Moses'
+    defaults.
 
     The command runs `rnn prepare`, `rnn train`, `rnn score`, `phrases augment` and `tuning mert`, whose logs are in
     DIR/logs. The same command resumes after an interruption. Binary and compact phrase tables are not supported: use
@@ -236,9 +237,9 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
 
 def add_feature_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--ini", required=True, nargs="+", metavar="FILE", help="moses.ini of the n-best lists")
+    add("--ini", required=True, nargs="+", metavar="FILE", help="moses.ini used to create the n-best lists")
     add("--output", required=True, nargs="+", metavar="FILE",
-        help="output files: moses.ini with the feature, one for each --ini")  # fmt: skip
+        help="output files: moses.ini with the features, one for each --ini")  # fmt: skip
     add("--name", nargs="+", default=["LSTM0"], metavar="NAME", help="names of the features in the n-best lists")
     add("--weight", type=float, required=True, metavar="W",
         help="weight of each feature; 1: unweighted mean of system score and feature")  # fmt: skip
@@ -247,8 +248,8 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
     r"""Add features of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    The features have the type Rescored, which decoders cannot compute: they reject the ini. The other weights are not
-    changed. With weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
+    The features have the type Rescored, which decoders cannot compute, so they reject the ini. The other weights are
+    not changed. With weight 1, the score of a hypothesis is the sum of the system score and the feature value.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -273,7 +274,7 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
 
 
 def add_installation(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that runs programs of Moses."""
+    """Add the options of every command that runs Moses programs."""
     parser.add_argument("--moses-home", required=True, metavar="DIR",
         help="Moses installation, with bin, scripts and tools")  # fmt: skip
     parser.add_argument("--program-log", type=Path, required=True, metavar="FILE",
@@ -299,11 +300,11 @@ def align_options(parser: argparse.ArgumentParser) -> None:
     add("--source", required=True, metavar="FILE", help="source side of the parallel corpus, tokenised")
     add("--target", required=True, metavar="FILE", help="target side of the parallel corpus, tokenised")
     add("--aligner", choices=("model4", "fast_align"), default="model4",
-        help="word aligner; model4: IBM Model 4 of MGIZA or GIZA++")  # fmt: skip
+        help="word aligner; model4: IBM Model 4 by MGIZA or GIZA++")  # fmt: skip
     add("--heuristic", default="grow-diag-final-and", metavar="NAME", help="symmetrisation heuristic")
     add("--output", required=True, metavar="FILE",
         help="output file: one line of alignment links i-j per sentence pair")  # fmt: skip
-    add("--threads", type=positive, default=1, metavar="N", help="number of threads of MGIZA")
+    add("--threads", type=positive, default=1, metavar="N", help="number of MGIZA threads")
     add_installation(parser)
 
 
@@ -336,15 +337,15 @@ def train_options(parser: argparse.ArgumentParser) -> None:
     add("--smoothing", choices=SCORE_OPTIONS, default="none", help="smoothing of the phrase translation probabilities")
     add("--output-dir", type=Path, required=True, metavar="DIR", help="output directory of the model")
     add("--threads", type=positive, default=1, metavar="N", help="number of threads for extraction and sorting")
-    add("--memory-mb", type=positive, default=2000, metavar="N", help="approximate memory for sorting, in megabytes")
+    add("--memory-mb", type=positive, default=2000, metavar="N", help="approximate memory for sorting in MB")
     add_installation(parser)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train lexical, phrase and reordering tables on an aligned corpus with train-model.perl.
 
-    Several files are concatenated, texts and alignments in the same order. To use two alignments of the same text,
-    specify the text twice.
+    Multiple files are concatenated, with texts and alignments in the same order. To use two alignments of the same
+    text, specify the text twice.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -367,7 +368,7 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
         help="moses.ini with weights; paths in it are relative to its directory")  # fmt: skip
     add("--input", nargs="+", required=True, metavar="FILE", help="input files: tokenised text, one segment per line")
     add("--output", nargs="+", required=True, metavar="FILE",
-        help="output files: one translation per line; first those of all --input with the first --ini, then those with "
+        help="output files: one translation per line; translations of all --input with the first --ini, then with "
         "the second, and so on")  # fmt: skip
     add("--output-details", nargs="+", required=True, metavar="FILE",
         help="output files: phrases and features of every translation, as 1-best lists in Moses format")  # fmt: skip
@@ -379,7 +380,7 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
 
 
 def decode(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate tokenised texts with the decoder of Moses; inputs and outputs are those of `search decode`.
+    r"""Translate tokenised texts with the Moses decoder; inputs and outputs are the same as in `search decode`.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -418,7 +419,7 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("--ini", nargs="+", required=True, metavar="FILE",
-        help="moses.ini with the initial weights; one, or one for each run")  # fmt: skip
+        help="moses.ini with the initial weights; one file, or one per run")  # fmt: skip
     add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
     add("--reference", nargs="+", required=True, metavar="FILE",
         help="one or more references of the development set, tokenised")  # fmt: skip
@@ -438,7 +439,7 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
 
 
 def tune(args: argparse.Namespace) -> dict[str, object]:
-    r"""Tune weights with mert-moses.pl and the decoder of Moses; inputs and outputs are those of `tuning mert`.
+    r"""Tune weights with mert-moses.pl and the Moses decoder; inputs and outputs are the same as in `tuning mert`.
 
     The weights of the iteration with the highest BLEU on the development set are kept. A run that was interrupted
     resumes from its --checkpoint-dir after the last complete iteration.
@@ -479,12 +480,12 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
 def check_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--moses-home", required=True, metavar="DIR", help="Moses installation, with bin, scripts and tools")
-    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="steps that Moses will run")
+    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="steps for which Moses is used")
     add("--aligners", nargs="+", choices=("model4", "fast_align"), default=["model4"],
-        help="word aligners to be used")  # fmt: skip
-    add("--optimiser", choices=("mert", "mira", "pro"), default="mert", help="optimiser to be used for tuning")
+        help="word aligners to use")  # fmt: skip
+    add("--optimiser", choices=("mert", "mira", "pro"), default="mert", help="optimiser to use for tuning")
     add("--lm-order", type=positive, default=5, metavar="N",
-        help="n-gram order of the language models to be used")  # fmt: skip
+        help="n-gram order of the language models to use")  # fmt: skip
     add(
         "--joint-model",
         action="store_true",

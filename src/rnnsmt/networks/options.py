@@ -68,7 +68,7 @@ def _help_with_presets(text: str, presets: Mapping[str, TrainingSettings], name:
 
 
 def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings]) -> SomeSettings:
-    """Return the settings of ``--preset``, overridden by the options of the command line.
+    """Return the settings of ``--preset``, overridden by the command-line options.
 
     Raises:
         InputError: a value is out of range, or values are incompatible.

@@ -46,7 +46,7 @@ and --sampled-classes)."""
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a training besides its data and settings: seed, files, time limit, processes, device."""
+    """Add the training options other than data and settings: seed, files, time limit, processes, device."""
     parser.add_argument("--seed", type=int, default=1, help="random seed")
     parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the trained network")
     parser.add_argument(
@@ -67,7 +67,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         "--processes",
         type=not_negative,
         default=1,
-        help="number of data-parallel processes, one per GPU; 0 is the same as 1",
+        help="number of data-parallel processes, one per GPU; 0 means 1",
     )
     add_device(parser)
 

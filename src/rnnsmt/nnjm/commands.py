@@ -36,7 +36,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the layer sizes and the number of parameters of a joint model, without building it.
 
-    The training settings of the preset are printed as well. torch is not needed.
+    The training settings of the preset are printed as well. torch is not required.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -56,7 +56,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{side}-vocabulary",
             metavar="FILE",
-            help=f"{side} shortlist: vocabulary file, for example vocab.{side}.txt of `rnn prepare`",
+            help=f"{side} shortlist: vocabulary file, for example vocab.{side}.txt written by `rnn prepare`",
         )
     parser.add_argument(
         "--vocab-size",
@@ -69,10 +69,10 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--direction",
         choices=DIRECTIONS,
         default=DIRECTIONS[0],
-        help="word that the network predicts. direct: the next target word, given the preceding target words and the "
-        "source words around the affiliated one; inverse: the same with source and target swapped; direct-rl, "
-        "inverse-rl: the same from right to left, given the following words. The decoder requires direct; "
-        "`nnjm rescore` uses all four",
+        help="word that the network predicts; direct: the next target word, given the preceding target words and the "
+        "source words around the affiliated one; inverse: the same with the sides exchanged; -rl: from right to "
+        "left, given the words that follow. The search requires a direct network; `nnjm rescore` uses all four "
+        "directions",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -81,7 +81,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert a bitext with its word alignment into memory-mapped arrays of word ids and affiliations.
 
     Every target word is affiliated with one source word (Devlin et al. 2014): the middle one of the source words to
-    which it is linked. A target word without links has the affiliation of the nearest linked target word. Sentence
+    which it is linked. A target word without links takes the affiliation of the nearest linked target word. Sentence
     pairs without a link are skipped and counted.
 
     Example, in the directory of a run of the embedded corpus:
@@ -120,9 +120,9 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train the neural network joint model (Devlin et al. 2014) on a word-aligned bitext.
 
-    Input is the directory of `nnjm prepare`; outputs are the network and its learning curve (JSON). The perplexity of
-    held-out sentence pairs is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
-    has not improved for --patience epochs; the best parameters are saved.
+    Input is the directory written by `nnjm prepare`; outputs are the network and its learning curve (JSON). The
+    perplexity of held-out sentence pairs is computed after every epoch. Training ends after --epochs epochs, or when
+    the perplexity has not improved for --patience epochs; the best parameters are saved.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -187,7 +187,7 @@ def rescore_options(parser: argparse.ArgumentParser) -> None:
     add("--source", required=True, nargs="+", metavar="FILE",
         help="tokenised source text: one file for all n-best lists, or one file for each")  # fmt: skip
     add("--phrase-table", required=True, metavar="FILE",
-        help="phrase table with the word alignment of the phrase pairs, the fourth field")  # fmt: skip
+        help="phrase table with word alignments in the fourth field")  # fmt: skip
     add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
     add_scoring(parser)
 
@@ -247,10 +247,10 @@ def export_nplm_options(parser: argparse.ArgumentParser) -> None:
 
 
 def export_nplm(args: argparse.Namespace) -> dict[str, object]:
-    r"""Convert a joint model to the file format of Moses' feature BilingualNPLM.
+    r"""Convert a joint model to the file format of Moses' BilingualNPLM feature.
 
-    The direction of the network must be direct. The network must be self-normalised, because Moses does not normalise.
-    `moses ini --nplm` writes the moses.ini. Moses needs to be built with --with-nplm (NPLM 0.3).
+    The network must be direct, and self-normalised because Moses does not normalise. `moses ini --nplm` writes the
+    moses.ini. Moses must be built with --with-nplm (NPLM 0.3).
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -270,18 +270,17 @@ def import_nplm_options(parser: argparse.ArgumentParser) -> None:
         "--nplm",
         required=True,
         metavar="FILE",
-        help="network in the text format of NPLM; the files info, vocab.source and vocab.target must be in the same "
-        "directory",
+        help="network in NPLM text format; the files info, vocab.source and vocab.target must be in the same directory",
     )
     parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the model")
 
 
 def import_nplm(args: argparse.Namespace) -> dict[str, object]:
-    r"""Convert a joint model from the file format of Moses' feature BilingualNPLM to a model file of `nnjm train`.
+    r"""Convert a joint model from the file format of Moses' BilingualNPLM feature to the `nnjm train` format.
 
-    The directory is that of `nnjm export-nplm`, or the output directory of the training scripts of Moses
-    (scripts/training/bilingual-lm). Networks with two hidden layers, tanh or rectifier, are supported. All words
-    outside the vocabulary have the probability of <unk>.
+    The directory is the output of `nnjm export-nplm`, or of the Moses training scripts (scripts/training/bilingual-lm).
+    Networks with two hidden layers, tanh or rectifier, are supported. All words outside the vocabulary have the
+    probability of <unk>.
 
     Example, in the directory of a run of the embedded corpus:
 

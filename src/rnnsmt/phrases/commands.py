@@ -39,7 +39,7 @@ def lexical_options(parser: argparse.ArgumentParser) -> None:
 
 
 def lexical(args: argparse.Namespace) -> dict[str, object]:
-    r"""Compute lexical translation probabilities from a word alignment: ``lex.e2f`` and ``lex.f2e`` of Moses.
+    r"""Compute lexical translation probabilities from a word alignment: Moses' ``lex.e2f`` and ``lex.f2e``.
 
     The probabilities are relative frequencies of links (Koehn, Och and Marcu 2003, section 4.4). A word without a link
     is counted as linked to NULL, as in step 4 of ``train-model.perl``.
@@ -95,18 +95,8 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
 def score_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
-    add(
-        "--lex-e2f",
-        required=True,
-        metavar="FILE",
-        help="lexical table p(source word | target word), written by `phrases lexical`",
-    )
-    add(
-        "--lex-f2e",
-        required=True,
-        metavar="FILE",
-        help="lexical table p(target word | source word), written by `phrases lexical`",
-    )
+    add("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word) written by `phrases lexical`")
+    add("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) written by `phrases lexical`")
     add("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
     add("--output-origins", metavar="FILE",
         help="output file: for each phrase pair, the folds of the sentences that it was extracted from, and its "
@@ -119,10 +109,10 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 def score(args: argparse.Namespace) -> dict[str, object]:
     r"""Compute the phrase table: p(f|e), lex(f|e), p(e|f) and lex(e|f) of every distinct phrase pair.
 
-    f is the source, e the target side; format and sort order are those of Moses. Phrase probabilities are relative
-    frequencies, or smoothed by modified Kneser-Ney (Foster et al. 2006) with --smoothing kneser-ney. Lexical weights
-    are those of Koehn, Och and Marcu (2003, section 4.4). The alignment written for a pair is its most frequent one,
-    with ties broken as in Moses.
+    f is the source and e the target side; format and sort order are the same as in Moses. Phrase probabilities are
+    relative frequencies, or smoothed by modified Kneser-Ney (Foster et al. 2006) with --smoothing kneser-ney. Lexical
+    weights are those of Koehn, Och and Marcu (2003, section 4.4). The alignment written for a pair is its most frequent
+    one, with ties broken as in Moses.
 
     --output-origins writes the cross-validation folds of the phrase pairs: every sentence pair belongs to one of 100
     folds, determined by a hash of its words. The output is an int32 array [lines, 3]: for every line of the table, the
@@ -159,10 +149,10 @@ def reordering_options(parser: argparse.ArgumentParser) -> None:
 def reordering(args: argparse.Namespace) -> dict[str, object]:
     """Compute the lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005).
 
-    Format and sort order are those of Moses. A phrase pair has six probabilities: monotone, swap and discontinuous with
-    respect to the previous phrase, and the same with respect to the next phrase, from counts with additive smoothing.
-    If `phrases extract` has read the same text with n alignments, each alignment contributes 1/n to the counts, so that
-    a duplicate alignment does not change the result.
+    Format and sort order are the same as in Moses. A phrase pair has six probabilities: monotone, swap and
+    discontinuous with respect to the previous phrase, and the same with respect to the next phrase, from counts with
+    additive smoothing. If `phrases extract` has read the same text with n alignments, each alignment contributes 1/n to
+    the counts, so a duplicate alignment does not change the result.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -183,15 +173,16 @@ def prune_options(parser: argparse.ArgumentParser) -> None:
     add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     _add_text(parser, "corpus that the table was extracted from")
     add("--threshold", type=threshold, default="a+e", metavar="a+e|a-e|N",
-        help="minimum significance (-ln p) of a pair that is kept; a+e, a-e: just above or below ln(sentence "
+        help="minimum significance (-ln p) of the pairs to keep; a+e, a-e: just above or below ln(sentence "
         "pairs)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
     add("--origins", metavar="FILE",
-        help="folds of the phrase pairs, file of `phrases score --output-origins`; needs --output-origins")  # fmt: skip
+        help="folds of the phrase pairs, written by `phrases score --output-origins`; requires "
+        "--output-origins")  # fmt: skip
     add(
         "--output-origins",
         metavar="FILE",
-        help="output file: folds of the phrase pairs that are kept (.npy)",
+        help="output file: folds of the remaining phrase pairs (.npy)",
     )
     add_resources(parser)
 
@@ -201,12 +192,11 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
     For every phrase pair, the sentence pairs of the corpus that contain the source phrase, the target phrase, and both
     are counted, whether or not the phrases are aligned to each other. The significance of the phrase pair is -ln p of
-    Fisher's exact test, one-sided. If both phrases occur only in one and the same sentence pair, the significance is
+    Fisher's exact test, one-sided. If both phrases occur only in the same single sentence pair, the significance is
     alpha = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs;
-    ``a+e`` is slightly above alpha and removes them. Any number can be given as the threshold as well.
+    ``a+e`` is slightly above alpha and removes them. The threshold can also be any number.
 
-    The remaining lines are not changed: probabilities are not re-estimated. The reordering table does not have to be
-    pruned.
+    The remaining lines are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -231,16 +221,16 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
 def filter_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to be translated")
+    add("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to translate")
     add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     add("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
     add("--output-dir", required=True, metavar="DIR", help="output directory: both filtered tables")
-    add("--output-lines", metavar="FILE", help="output file: line numbers of the phrase pairs that were kept (.npy)")
+    add("--output-lines", metavar="FILE", help="output file: line numbers of the remaining phrase pairs (.npy)")
     add("--max-length", type=positive, default=7, help="maximum number of words of a source phrase in the tables")
 
 
 def filter(args: argparse.Namespace) -> dict[str, object]:
-    r"""Filter a phrase table and a reordering table for given input texts.
+    r"""Filter a phrase table and a reordering table for the given input texts.
 
     A line is kept if its source phrase occurs in the input. Both tables are streamed; the output files have the names
     of the input files. With the line numbers of --output-lines, `phrases augment` can add scores of the unfiltered
@@ -273,9 +263,9 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
     r"""Add phrase pairs of another table that are missing from a phrase table (fill-up, Bisazza et al. 2011).
 
     Both phrase tables must have the same number of scores. The output has an additional last score: e^1 for added pairs
-    and e^0 for pairs of --phrase-table. The other scores of the latter are unchanged to six digits. The reordering
-    probabilities of an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses sorts them;
-    the output files have the names of the input files.
+    and e^0 for pairs of --phrase-table. The other scores of pairs in --phrase-table are unchanged to six digits. The
+    reordering probabilities of an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses
+    sorts them; the output files have the names of the input files.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -295,7 +285,7 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
     add("--column", nargs="+", action="append", required=True, metavar="FILE",
         help="scores of the lines of the table (.npy), in consecutive shards; may be repeated")  # fmt: skip
     add("--kept-lines", metavar="FILE",
-        help="output of `phrases filter --output-lines`, if the scores are those of the unfiltered table")  # fmt: skip
+        help="output of `phrases filter --output-lines`, if the scores belong to the unfiltered table")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
     add("--threads", type=positive, default=1, help="number of compression threads")
 

@@ -5,9 +5,7 @@ from pathlib import Path
 
 
 def init_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", type=Path, metavar="DIR", help="directory of the run, created if it does not exist"
-    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="run directory, created if it does not exist")
     parser.add_argument("--demo", action="store_true", help="use the embedded English-French corpus")
     parser.add_argument(
         "--moses-table",
@@ -41,7 +39,7 @@ def init_options(parser: argparse.ArgumentParser) -> None:
         "--profile",
         choices=["default", "slurm", "slurm-small"],
         default="default",
-        help="Snakemake profile that is copied to DIR/profiles/default",
+        help="Snakemake profile to copy to DIR/profiles/default",
     )
 
 
@@ -49,7 +47,7 @@ def init(args: argparse.Namespace) -> None:
     """Create a run directory with config.yaml and a Snakemake profile.
 
     Without --demo and without files, config.yaml contains placeholders for the file names. Text files have one segment
-    per line. A file with both languages is a zip archive of OPUS, a TMX file, a TSV file, or the common prefix of two
+    per line. A file with both languages is an OPUS zip archive, a TMX file, a TSV file, or the common prefix of two
     files. Existing files are not overwritten.
 
     The workflow trains its own phrase tables. For an existing Moses model (--moses-table), the command writes the
@@ -75,8 +73,8 @@ def run_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Run the workflow in the current directory, or in that of --directory, and print Table 1.
 
-    All options are those of Snakemake (`snakemake --help`); --cores is required. Unless they are given, --snakefile is
-    the workflow of this package, --configfile is config.yaml of the directory, and --workflow-profile is its
+    Options are passed on to Snakemake (see `snakemake --help`); --cores is required. By default, --snakefile is the
+    workflow of this package, --configfile is config.yaml in the directory, and --workflow-profile is its
     profiles/default.
 
     Example, in a directory that `rnnsmt init` has set up:

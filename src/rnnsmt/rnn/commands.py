@@ -28,7 +28,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the layer sizes and the number of parameters of a network, without building it.
 
-    The training settings of the preset are printed as well. torch is not needed.
+    The training settings of the preset are printed as well. torch is not required.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -57,8 +57,8 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--origins",
         metavar="FILE",
-        help="file of `phrases score --output-origins`: the folds of the sentences that each phrase pair was "
-        "extracted from; without it, no phrase pairs are held out by sentence",
+        help="output of `phrases score --output-origins`: the folds of the sentences that each phrase pair was "
+        "extracted from; if not given, no phrase pairs are held out by sentence",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -66,7 +66,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert a phrase table into memory-mapped arrays of word ids, with the vocabularies of the training corpus.
 
-    The pairs have the order of the phrase table. A duplicate pair is an error; the counts of the table are ignored. The
+    The pairs are in phrase table order. A duplicate pair is an error; the counts of the table are ignored. The
     vocabulary of a side consists of the most frequent words of that side of the corpus; all other words are mapped to
     UNK.
 
@@ -101,8 +101,8 @@ def train_options(parser: argparse.ArgumentParser) -> None:
         "--leave-out",
         type=part,
         metavar="K/N",
-        help="cross-validation: exclude phrase pairs that were extracted only from sentences of the K-th of N parts, "
-        "so that `rnn score` scores them with a network that was not trained on them; requires `rnn prepare --origins`",
+        help="cross-validation: exclude phrase pairs extracted only from sentences in the K-th of N parts, so that "
+        "`rnn score` scores them with a network that was not trained on them; requires `rnn prepare --origins`",
     )
     add_training(parser)
 
@@ -110,7 +110,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train the RNN Encoder-Decoder (Cho et al. 2014) on phrase pairs.
 
-    Input is the directory of `rnn prepare`; outputs are the network and its learning curve (JSON).
+    Input is the directory written by `rnn prepare`; outputs are the network and its learning curve (JSON).
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -153,8 +153,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     the sharding: each differs by less than 1e-4 from the score of the pair computed alone. Matrix products are computed
     in full float32 precision.
 
-    The score of an ensemble is the logarithm of the mean probability of its networks. A pair that was excluded from the
-    training of some of the networks (`rnn train --leave-out`) is scored by these networks only.
+    The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
+    were not trained on (`rnn train --leave-out`) is scored by these networks only.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -212,8 +212,8 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
 
     This is not the WordPenalty of Moses, which counts all words. The output is an array (.npy) with one count n per
     line of the phrase table, in the order of the table. `phrases augment` adds the score e^n to the table. The decoder
-    takes the logarithm, so the feature value of a translation is its number of words outside the shortlist. No
-    trained network is needed, only the directory of `rnn prepare`.
+    takes the logarithm, so the feature value of a translation is its number of words outside the shortlist. No trained
+    network is required, only the directory written by `rnn prepare`.
 
     Source words that are not in the phrase table are copied to the output by the decoder and are not counted. Their
     number is the same in every translation of a sentence, so counting them would not change any ranking.
@@ -276,7 +276,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
 
     --draws targets are sampled for every source phrase; samples that exceed --max-length are discarded. The distinct
     targets of a phrase are counted and sorted by log p(target | source). The --top best targets are written, one per
-    line: ``line number from 0 ||| target ||| log p ||| number of samples``.
+    line: ``0-based line number ||| target ||| log p ||| number of samples``.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -328,8 +328,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
 def translate(args: argparse.Namespace) -> dict[str, object]:
     r"""Translate phrases with the network, by beam search for the target with the highest log p(target | source).
 
-    The output has one target per line. With --nbest N it has the N best targets of every phrase instead, one per line:
-    ``line number from 0 ||| target ||| log p``.
+    The output has one target per line. With --nbest N, it has the N best targets of every phrase instead, one per line:
+    ``0-based line number ||| target ||| log p``.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -372,7 +372,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
 def propose_options(parser: argparse.ArgumentParser) -> None:
     _add_network(parser)
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to be translated")
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to translate")
     parser.add_argument(
         "--phrase-table", required=True, metavar="FILE", help="phrase table, unfiltered or filtered for the input"
     )
@@ -429,11 +429,11 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     finds the targets with the highest p(target | source). Pairs that are already in the table, and targets that contain
     UNK, are discarded.
 
-    The output is a phrase table, sorted like those of Moses, with five scores: the four of Moses and the score of the
-    network. p(f|e) and lex(f|e) are both the lexical weight of the source phrase given the target phrase, for the best
-    word alignment; lex(e|f) is the lexical weight in the other direction; p(e|f) and the fifth score are both the
-    probability under the network. `phrases fill-up` adds these phrase pairs to a phrase table with the same five
-    scores. A network trained with --direction inverse generates targets for the opposite translation direction.
+    The output is a phrase table, sorted as in Moses, with five scores: the four Moses scores and the network score.
+    p(f|e) and lex(f|e) are both the lexical weight of the source phrase given the target phrase, for the best word
+    alignment; lex(e|f) is the lexical weight in the other direction; p(e|f) and the fifth score are both the network
+    probability. `phrases fill-up` adds these phrase pairs to a phrase table with the same five scores. A network
+    trained with --direction inverse generates targets for the opposite translation direction.
 
     Example, in the directory of a run of the embedded corpus:
 

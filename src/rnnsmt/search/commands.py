@@ -25,11 +25,11 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
     add("--input", type=Path, required=True, nargs="+", metavar="FILE",
         help="input files: tokenised text, one segment per line; - is standard input")  # fmt: skip
     add("--output", type=Path, required=True, nargs="+", metavar="FILE",
-        help="output files: one translation per line; - is standard output; first those of all --input with the first "
-        "--ini, then those with the second, and so on")  # fmt: skip
+        help="output files: one translation per line; - is standard output; translations of all --input with the "
+        "first --ini, then with the second, and so on")  # fmt: skip
     add("--nbest", type=int, default=0,
-        help="number of distinct translations per n-best list; 0: no lists. With n-best lists, the search has a "
-            "wider beam, so that the best translations may differ")  # fmt: skip
+        help="number of distinct translations per n-best list; 0: no lists. With n-best lists, the beam is wider, so "
+        "the best translations may differ")  # fmt: skip
     add("--nbest-file", type=Path, nargs="+", metavar="FILE",
         help="output files: n-best lists in Moses format, one file for each --output")  # fmt: skip
     add("--output-details", type=Path, nargs="+", metavar="FILE",
@@ -53,8 +53,8 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     otherwise, the models are loaded one after another.
 
     N-best files are in Moses format with the phrase segmentation as the last field (2-5=2-8: source words 2 to 5 are
-    translated as target words 2 to 8, counted from 0). Files of --output-details have the same format, with the best
-    translation of every sentence only.
+    translated as target words 2 to 8; 0-based). --output-details files have the same format, but contain only the best
+    translation of every sentence.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -177,9 +177,9 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
     --model-dir of the decoder.
 
     `search decode`, `translate` and `tuning mert` then memory-map model.binary instead of reading the text files that
-    the ini names. All processes on a machine share its memory pages. Translations and scores are identical, and the
-    moses.ini does not have to be changed. The text files are still needed, because the binary file is checked against
-    them and because Moses reads them.
+    the ini names. All processes on a machine share its memory pages. Translations and scores are identical, and
+    moses.ini need not be changed. The text files are still needed, because the binary file is checked against them and
+    because Moses reads them.
 
     If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
 

@@ -52,16 +52,16 @@ def models_options(parser: argparse.ArgumentParser) -> None:
         "--in-domain", nargs="+", required=True, metavar="FILE", help="tokenised in-domain text, such as the dev set"
     )
     parser.add_argument(
-        "--pool", nargs="+", required=True, metavar="FILE", help="tokenised text from which lines are selected"
+        "--pool", nargs="+", required=True, metavar="FILE", help="tokenised text from which to select lines"
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
-    parser.add_argument("--seed", type=int, required=True, help="random seed of the samples from the pool")
+    parser.add_argument("--seed", type=int, required=True, help="random seed for sampling from the pool")
     parser.add_argument("--order", type=order_between(*KENLM_ORDERS), default=5, help="n-gram order of all models")
     parser.add_argument(
         "--min-count",
         type=positive,
         default=2,
-        help="vocabulary: words that occur at least N times in the in-domain training text",
+        help="minimum count of vocabulary words in the in-domain training text",
     )
     parser.add_argument(
         "--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines, K at least 2"
@@ -79,14 +79,13 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     The in-domain text is divided into blocks of up to 50 consecutive lines, and every K-th block (--hold-out) is held
     out. Whole blocks are held out because neighbouring lines come from the same document. The in-domain model is
     trained on the rest. `selection select` measures perplexity on the held-out lines. The split depends only on the
-    number of lines: the two sides of a parallel corpus are split at the same lines.
+    number of lines, so the two sides of a parallel corpus are split at the same lines.
 
     The general model is trained on lines drawn at random from the pool until they have as many words as the in-domain
-    training text. A model assigns high probability to its own training lines, so these would never be selected.
-    Therefore, these lines are scored with a second general model, which is trained on another sample of the same size
-    without the lines of the first sample. The vocabulary of all models is the same: the words with a count of at least
-    --min-count in the in-domain training text. All other words are mapped to ``<unk>``, so rare words do not
-    favour any model.
+    training text. A model assigns high probability to its own training lines, so these would never be selected. They
+    are therefore scored with a second general model, which is trained on another sample of the same size without the
+    lines of the first sample. The vocabulary of all models is the same: the words with a count of at least --min-count
+    in the in-domain training text. All other words are mapped to ``<unk>``, so that rare words do not favour any model.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -176,7 +175,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_keep,
         metavar="NAME=all|FRACTION",
-        help="keep all lines of corpus NAME, or a fraction of them; this corpus is then not ranked together with the "
+        help="keep all lines of corpus NAME, or a fraction of them, and do not rank this corpus together with the "
         "others",
     )
     amount = parser.add_mutually_exclusive_group(required=True)
@@ -199,7 +198,9 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         help="held-out in-domain text in the language of the last text of each corpus; required with --fraction auto",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
-    parser.add_argument("--curve", required=True, metavar="TSV", help="output file: held-out perplexity by fraction")
+    parser.add_argument(
+        "--curve", required=True, metavar="TSV", help="output file: held-out perplexity for each fraction"
+    )
     parser.add_argument(
         "--fractions",
         nargs="+",
@@ -221,7 +222,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         metavar="SEED",
         help="select the same number of lines at random with this seed, as a control experiment",
     )
-    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit of a language model in MB")
+    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit per language model in MB")
     parser.add_argument("--threads", type=positive, default=1, help="number of threads")
 
 

@@ -54,7 +54,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the layer sizes and the number of parameters of a network, without building it.
 
-    The training settings of the preset are printed as well. torch is not needed.
+    The training settings of the preset are printed as well. torch is not required.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -89,7 +89,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--alignment",
         nargs="+",
         metavar="FILE",
-        help="word alignment of every --source file in Pharaoh format; unknown target words get position tokens",
+        help="word alignment of each --source file in Pharaoh format; unknown target words get position tokens",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -106,9 +106,9 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     and write tokenised text.
 
     With --alignment an unknown target word that is aligned with a source word at most 7 positions away is mapped to a
-    token of this distance (PosUnk of Luong et al. 2015) instead of UNK. The target vocabulary has these 15 tokens in
-    addition. A network that is trained on such sentences says in its translations which source word an unknown word
-    stands for, see `seq2seq translate --unknown position`.
+    token of this distance (PosUnk of Luong et al. 2015) instead of UNK. These 15 tokens are added to the target
+    vocabulary. The translations of a network trained on such sentences indicate which source word an unknown word
+    stands for; see `seq2seq translate --unknown position`.
 
     Examples, in the directory of a run of the embedded corpus:
 
@@ -137,7 +137,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train an LSTM encoder-decoder (Sutskever, Vinyals and Le 2014) on sentence pairs.
 
-    Input is the directory of `seq2seq prepare`; outputs are the network and its learning curve (JSON).
+    Input is the directory written by `seq2seq prepare`; outputs are the network and its learning curve (JSON).
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -164,7 +164,7 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         nargs="+",
         metavar="FILE",
-        help="output files: the translations of all --input by the first --model, then those by the second, and so on",
+        help="output files: translations of all --input by the first --model, then by the second, and so on",
     )
     parser.add_argument(
         "--report", nargs="+", metavar="FILE", help="output files: statistics, one file for each --output (JSON)"
@@ -176,14 +176,14 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         "--unknown",
         choices=REPLACEMENTS,
         default="keep",
-        help="replacement of unknown words of the translation; keep: <unk>; copy: unknown words of the source; "
+        help="replacement of unknown words in the translation; keep: <unk>; copy: unknown words in the source; "
         "lexicon: translations from --lexicon; position: the same, for the source words whose positions the network "
         "predicts",
     )
     parser.add_argument(
         "--lexicon",
         metavar="FILE",
-        help="lexical table p(target word | source word) for --unknown lexicon and position, lex.f2e of "
+        help="lexical table p(target word | source word) for --unknown lexicon and position, lex.f2e written by "
         "`phrases lexical`",
     )
     parser.add_argument("--batch", type=positive, default=64, metavar="N", help="batch size in sentences")
@@ -315,7 +315,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     hypotheses with it. `moses add-feature` writes the moses.ini for both commands.
 
     One --model is used for all n-best lists, or one for each list. Every source sentence and every common prefix of its
-    translations is computed once, also across n-best lists.
+    translations is computed once, even across n-best lists.
 
     Example, in the directory of a run of the embedded corpus:
 

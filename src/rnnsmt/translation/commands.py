@@ -36,7 +36,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--no-normalize", action="store_true", help="do not normalise punctuation")
     add("--no-tokenize", action="store_true", help="do not tokenise (the input is already tokenised)")
     add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by Moses entities")
-    add("--lowercase", action="store_true", help="lower-case the input")
+    add("--lowercase", action="store_true", help="lowercase the input")
     add("--truecaser", metavar="FILE", help="truecasing model of the source language; if not given, keep the case")
     add("--rnn", nargs="+", default=[], metavar="FILE",
         help="model file of the RNN Encoder-Decoder that scored the phrase table; one, or one for each "
@@ -45,7 +45,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--columns", nargs="*", default=[], metavar="NAME",
         help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--filtered", action="store_true",
-        help="the phrase tables are filtered for the dev and test sets; `translate` logs a warning")  # fmt: skip
+        help="mark the phrase tables as filtered for the dev and test sets; `translate` logs a warning")  # fmt: skip
     add("--pop-limit", type=positive, default=1000, metavar="N", help="maximum number of hypotheses scored per stack")
     add("--stack", type=positive, default=1000, metavar="N", help="maximum number of hypotheses kept per stack")
     add("--cslm-cells", type=positive, default=100, metavar="N",
@@ -54,10 +54,10 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
         help="precision of the softmax sum of the CSLM and the joint model; reduced: bfloat16 for small terms on CPUs "
         "that support it")  # fmt: skip
     add("--examples", metavar="FILE",
-        help=f"raw text of the source language; {EXAMPLES} of its segments become the examples on the page of "
-        "`rnnsmt translate --serve`")  # fmt: skip
+        help=f"raw source text; {EXAMPLES} of its segments become the examples on the page of `rnnsmt translate "
+        "--serve`")  # fmt: skip
     add("--output-dir", nargs="+", required=True, metavar="DIR",
-        help="directories of the tuned runs, which contain their moses.ini")  # fmt: skip
+        help="directories of the tuned runs, each containing a moses.ini")  # fmt: skip
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
@@ -107,40 +107,41 @@ def choose_examples(texts: Sequence[str]) -> list[str]:
 def translate_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--system", required=True, metavar="DIR",
-        help="directory of a tuned system; an archive of one; or the address of an archive with its SHA-256, "
+        help="directory or archive of a tuned system, or the URL of an archive with its SHA-256, "
         "https://HOST/FILE#sha256=DIGEST")  # fmt: skip
     add("--input", default=STANDARD_STREAM, metavar="FILE",
         help="input file: raw text, one segment per line, or SGM; - is standard input")  # fmt: skip
     add("--output", default=STANDARD_STREAM, metavar="FILE", help="output file; - is standard output")
     add("--nbest", type=positive, metavar="N",
-        help="write n-best lists of this size: line number from 0 ||| translation ||| score")  # fmt: skip
+        help="write n-best lists of this size: 0-based line number ||| translation ||| score")  # fmt: skip
     add("--explain", action="store_true",
         help="also write the phrases used, their scores, alternative targets, and feature contributions")  # fmt: skip
     add("--serve", type=int, metavar="PORT",
         help="start a web page and HTTP API on this port instead of reading --input; 0: any free port")  # fmt: skip
     add("--host", metavar="ADDRESS",
-        help="address that --serve listens on, 0.0.0.0 for all interfaces; if not given, 127.0.0.1")  # fmt: skip
+        help="address that --serve listens on; 0.0.0.0: all interfaces; if not given, 127.0.0.1")  # fmt: skip
     add("--public-name", nargs="+", default=[], metavar="NAME",
-        help="host names that clients use to reach --serve, for example those of a reverse proxy (default: local names "
-        "only if the server listens on 127.0.0.1, otherwise any name)")  # fmt: skip
+        help="host names by which clients reach --serve, for example those of a reverse proxy; if not given, a "
+        "server on 127.0.0.1 accepts only requests for local names, and any other server accepts requests for all "
+        "names")  # fmt: skip
     add("--trusted-proxy", nargs="+", default=[], metavar="ADDRESS",
         help="addresses or networks of reverse proxies; for requests from these addresses, the client address is "
         "taken from the header X-Forwarded-For, which is ignored otherwise")  # fmt: skip
     add("--rate", type=positive, metavar="N",
-        help="maximum number of requests per minute and client address with --serve; if not given, 120")  # fmt: skip
+        help="maximum number of requests per minute per client address with --serve; if not given, 120")  # fmt: skip
     add_device(parser)
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
     """Translate raw text with a tuned system: preprocess, decode and postprocess.
 
-    The preprocessing (normalisation, tokenisation, truecasing) is that of the corpora of the system; translations are
-    detruecased and detokenised. A file is read completely before translation, and only the table entries for its
+    The preprocessing (normalisation, tokenisation, truecasing) is the same as for the system's corpora; translations
+    are detruecased and detokenised. A file is read completely before translation, and only the table entries for its
     phrases are loaded. Lines from a pipe are translated as soon as they arrive. On a terminal, the program shows a
     prompt; Ctrl-D exits.
 
     --serve PORT keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST /translate
-    with {"text": "..."} as application/json, or requests of clients of LibreTranslate. SIGTERM and Ctrl-C stop the
+    with {"text": "..."} as application/json, or requests from LibreTranslate clients. SIGTERM and Ctrl-C stop the
     server after the requests in progress, at most 30 seconds later; a second signal stops it immediately.
 
     Examples, in the directory of a run of the embedded corpus:
@@ -256,8 +257,8 @@ def pack_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--system", required=True, metavar="DIR", help="directory of a tuned system")
     add("--results", metavar="DIR",
-        help="directory `results` of its run; writes MODEL_CARD.md into the archive, from table1.json and "
-        "provenance.json; if not given, MODEL_CARD.md of --system is packed, if there is one")  # fmt: skip
+        help="`results` directory of the system's run; MODEL_CARD.md in the archive is written from its table1.json "
+        "and provenance.json; if not given, MODEL_CARD.md in --system is packed, if it exists")  # fmt: skip
     add("--licence", metavar="TEXT", help="licence of the system, for MODEL_CARD.md; required with --results")
     add("--output", required=True, metavar="FILE", help="output file: archive (.tar.gz, .tgz or .tar)")
 
@@ -266,10 +267,10 @@ def pack(args: argparse.Namespace) -> dict[str, object]:
     r"""Pack a tuned system with all its files into one archive, for use on another machine.
 
     NAME.tar.gz contains a directory NAME. `rnnsmt translate --system` takes the archive, or the directory after `tar xf
-    NAME.tar.gz`. With --results, the archive has a model card: data, licence, figures, limits. Moses itself can use the
-    moses.ini in it, unless the system has a CSLM or a joint model. A system with the feature `proposals` (phrase pairs
-    generated by the RNN) contains only the table entries for its dev and test sets, so it translates few words of
-    other text.
+    NAME.tar.gz`. With --results, the archive contains a model card: data, licence, figures, limits. Moses itself can
+    use the moses.ini in it, unless the system has a CSLM or a joint model. A system with the feature `proposals`
+    (phrase pairs generated by the RNN) contains only the table entries for its dev and test sets, so it translates few
+    words of other text.
 
     Example, in the directory of a run of the embedded corpus:
 

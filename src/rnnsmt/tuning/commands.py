@@ -16,7 +16,7 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("--ini", required=True, nargs="+", metavar="FILE",
-        help="moses.ini with the initial weights; one, or one for each run")  # fmt: skip
+        help="moses.ini with the initial weights; one file, or one per run")  # fmt: skip
     add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
     add("--reference", required=True, nargs="+", metavar="FILE",
         help="one or more references of the development set, tokenised")  # fmt: skip
@@ -31,12 +31,12 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
         help="tuned moses.ini of a model with a subset of the features of --ini, one file per run; the development "
         "set is also decoded with its weights; may be repeated")  # fmt: skip
     add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
-        help="indices, from 0, of the phrase table scores that the model of --nested-ini has; once for each "
-        "--nested-ini (default: the first scores)")  # fmt: skip
+        help="0-based indices of the phrase table scores in the model of --nested-ini; once for each --nested-ini "
+        "(default: the first scores)")  # fmt: skip
     add("--model-dir", nargs="+", metavar="DIR",
         help="directory searched first for the model files, by base name, e.g. filtered tables; one, or one for "
         "each run")  # fmt: skip
-    add("--nbest", type=int, default=100, metavar="N", help="n-best list size, in distinct translations")
+    add("--nbest", type=int, default=100, metavar="N", help="n-best list size in distinct translations")
     add_optimiser(parser)
     add("--max-iterations", type=positive, default=LoopOptions.max_iterations, metavar="N",
         help="maximum number of iterations; a larger number extends a finished run")  # fmt: skip
@@ -45,7 +45,8 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=LoopOptions.patience,
         metavar="N",
-        help=f"stop if development set BLEU has not risen by {LoopOptions.least_rise} in this number of iterations",
+        help=f"stop if BLEU on the development set has not risen by {LoopOptions.least_rise} in this number of "
+        "iterations",
     )
     add("--time-limit", type=float, metavar="SECONDS",
         help="save a checkpoint and exit with status 75 before this time limit")  # fmt: skip
@@ -144,7 +145,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
 
     Inputs are n-best lists of a development set in Moses format, possibly with additional features (`cslm rescore`),
     and an ini with the same features and the initial weights. The command corresponds to one iteration of `tuning mert`
-    without decoding. The new weights are for the selection of hypotheses from n-best lists (`tuning rerank`), not for
+    without decoding. The new weights are for selecting hypotheses from n-best lists (`tuning rerank`), not for
     decoding. If the initial weights have a higher BLEU on the lists, they are kept.
 
     Example, in the directory of a run of the embedded corpus:
@@ -184,8 +185,7 @@ def rerank_options(parser: argparse.ArgumentParser) -> None:
     add("--ini", required=True, nargs="+", metavar="FILE",
         help="moses.ini with the features of the n-best lists and their weights")  # fmt: skip
     add("--nbest", required=True, nargs="+", metavar="FILE",
-        help="n-best lists of each --input; first those for the first --ini, then those for the second, and so "
-        "on")  # fmt: skip
+        help="n-best lists of all --input for the first --ini, then for the second, and so on")  # fmt: skip
     add("--input", required=True, nargs="+", metavar="FILE", help="source texts of the n-best lists, tokenised")
     add("--output", required=True, nargs="+", metavar="FILE",
         help="output files: one translation per line, one file for each --nbest")  # fmt: skip
@@ -195,8 +195,8 @@ def rerank_options(parser: argparse.ArgumentParser) -> None:
 def rerank(args: argparse.Namespace) -> dict[str, object]:
     r"""Select the best hypothesis of every n-best list with the weights of an ini.
 
-    The command is used for n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights
-    (`tuning optimise`). Among hypotheses of equal score, the first in the list is selected.
+    Use this command for n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights
+    (`tuning optimise`). Among hypotheses with equal scores, the first in the list is selected.
 
     Example, in the directory of a run of the embedded corpus:
 
