@@ -135,4 +135,4 @@ def test_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["run", "--help"])
     assert end.value.code == 0
-    assert "All options are those of Snakemake" in capsys.readouterr().out
+    assert "Options are passed on to Snakemake" in capsys.readouterr().out
