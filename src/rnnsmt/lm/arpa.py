@@ -21,8 +21,8 @@ from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.lm.counts import Counts, SmoothedOrder, slices
 
-BLOCK_BYTES = 1 << 24
-"""Size of the blocks that are read, in bytes."""
+BLOCK_BYTES = 1 << 21
+"""Size of the blocks that are read, in bytes; while one is read, there are three copies of it."""
 
 NGRAMS_PER_BLOCK = 1 << 17
 """Number of n-grams that are formatted at a time."""

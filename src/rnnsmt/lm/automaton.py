@@ -18,6 +18,8 @@ from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 from rnnsmt.base.kernels.strings import LONGEST_RUN, Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
 
+_S32 = np.uint64(32)
+
 LN10 = float(np.log(10.0))
 
 MISSING_UNK_LOG10 = -100.0
@@ -46,7 +48,7 @@ class LmArrays(NamedTuple):
     """Arrays of the automaton for kernels. State 0 is the empty context.
 
     Attributes:
-        rows: ``ROW`` [slots, a power of two], hash table with open addressing; free slots have key -1.
+        rows: ``ROW`` [slots], hash table with open addressing; free slots have key -1.
         states: ``STATE`` [states].
         unigrams: ``UNIGRAM`` [words], entries of the empty context, indexed directly.
         followers: ``uint64`` [n], one bit per word that follows a state in ``rows``; the first element is 0, for states
@@ -128,8 +130,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Au
     counts = [len(p) for p in probs]
     if sum(counts) + 1 >= 1 << 31:
         raise InputError(f"{where}: more than 2^31 n-grams")
-    # hash table with at most two thirds of the slots in use
-    rows = np.zeros(1 << max(int(sum(counts[1:]) * 1.5), 8).bit_length(), ROW)
+    rows = np.zeros(sum(counts[1:]) * 2 + 1, ROW)  # hash table with at most half of the slots in use
     rows["key"] = -1
     # Nodes are n-grams: 0 is the empty one, then those of each order. node_links: node of the longest proper suffix;
     # extends: 1 if the n-gram is the context of another one.
@@ -168,10 +169,18 @@ def load_automaton(path: str | Path) -> Automaton:
 
 
 @kernel(inline="always")
-def lm_slot(state, word, mask):
-    """Return the key of (state, word), and the slot of the hash table where its search begins."""
+def lm_slot(state, word, size):
+    """Return the key of (state, word), and the slot of the hash table of this size where its search begins."""
     key = (np.int64(state) << np.int64(32)) | np.int64(word)
-    return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
+    # the hash as a fraction of 2^32, times the size: the size need not be a power of two (Lemire 2019)
+    return key, np.int64(((mix(np.uint64(key)) >> _S32) * np.uint64(size)) >> _S32)
+
+
+@kernel(inline="always")
+def following_slot(slot, size):
+    """Return the slot where a search goes on."""
+    slot += 1
+    return slot if slot < size else slot - size
 
 
 @kernel(inline="always")
@@ -204,18 +213,18 @@ def query(lm, state, word):
     """Return the natural-log probability (float32) of a word in a state, and the next state (int32)."""
     # single precision, as in KenLM
     total = np.float32(0.0)
-    mask = lm.rows.shape[0] - 1
+    size = lm.rows.shape[0]
     hashed = word_hash(word)
     while state != 0:
         if may_follow(lm, state, hashed):
-            key, slot = lm_slot(state, word, mask)
+            key, slot = lm_slot(state, word, size)
             while True:
                 row = lm.rows[slot]
                 if row.key == key:
                     return total + row.prob, row.next
                 if row.key == -1:
                     break
-                slot = (slot + 1) & mask
+                slot = following_slot(slot, size)
         context = lm.states[state]
         total += context.backoff
         state = context.link
@@ -304,15 +313,15 @@ def _child(rows, state, word):
     """
     if state == 0:
         return np.int64(word) + 1
-    mask = rows.shape[0] - 1
-    key, slot = lm_slot(state, word, mask)
+    size = rows.shape[0]
+    key, slot = lm_slot(state, word, size)
     while True:
         row = rows[slot]
         if row.key == key:
             return np.int64(row.next)
         if row.key == -1:
             return np.int64(-1)
-        slot = (slot + 1) & mask
+        slot = following_slot(slot, size)
 
 
 @kernel()
@@ -334,18 +343,18 @@ def insert(rows, ngrams, values, first, extends, node_links):
         -1, or the index of an n-gram whose context is missing, or -2 - index of one that occurs twice.
     """
     order = ngrams.shape[1]
-    mask = rows.shape[0] - 1
+    size = rows.shape[0]
     for i in range(ngrams.shape[0]):
         context = np.int64(0)
         for k in range(order - 1):
             context = _child(rows, context, ngrams[i, k])
             if context < 0:
                 return np.int64(i)
-        key, slot = lm_slot(context, ngrams[i, order - 1], mask)
+        key, slot = lm_slot(context, ngrams[i, order - 1], size)
         while rows[slot].key != -1:
             if rows[slot].key == key:
                 return np.int64(-2 - i)
-            slot = (slot + 1) & mask
+            slot = following_slot(slot, size)
         rows[slot].key = key
         rows[slot].prob = values[i]
         rows[slot].next = first + i

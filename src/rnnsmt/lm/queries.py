@@ -21,7 +21,7 @@ from rnnsmt.base.io import DAMAGED, InputError, open_binary, read_byte_lines, re
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import find, hash_bytes
 from rnnsmt.lm.arpa import read_arpa
-from rnnsmt.lm.automaton import Automaton, build_automaton, lm_slot
+from rnnsmt.lm.automaton import Automaton, build_automaton, following_slot, lm_slot
 
 _COUNT = re.compile(rb"ngram +\d{1,3} *= *\d{1,15}")
 
@@ -117,11 +117,11 @@ def log10_query(lm, state, word, backoffs):
         state, word: ids.
         backoffs: float32 [order], work space.
     """
-    mask = lm.rows.shape[0] - 1
+    size = lm.rows.shape[0]
     count = 0
     total, after = np.float32(0.0), np.int32(-1)
     while state != 0:
-        key, slot = lm_slot(state, word, mask)
+        key, slot = lm_slot(state, word, size)
         while True:
             row = lm.rows[slot]
             if row.key == key:
@@ -129,7 +129,7 @@ def log10_query(lm, state, word, backoffs):
                 break
             if row.key == -1:
                 break
-            slot = (slot + 1) & mask
+            slot = following_slot(slot, size)
         if after >= 0:
             break
         context = lm.states[state]

@@ -49,7 +49,7 @@ glibc serves an allocation from its heap if it is at most as large as the larges
 threshold of mallopt(3)), otherwise with new pages of the system. Reading text frees such blocks, mapping a file does
 not; without this block every array of a sentence would be a new mapping."""
 
-FORMAT = 4
+FORMAT = 5
 """Version of the format, to be increased if old files become unreadable: other arrays, other hash functions, or another
 meaning of the values."""
 
@@ -59,6 +59,9 @@ ALIGNMENT = 64
 _START = b"rnnsmt binary model "
 
 _FIRST_LINE = re.compile(_START + rb"(\d{1,9}) (\d{1,12}) ([0-9a-f]{64})\n")
+
+_CHECKED = 1 << 21
+"""Number of words of 8 bytes that are added to the checksum before their pages are unmapped."""
 
 _LONGEST_FIRST_LINE = 128
 
@@ -87,11 +90,15 @@ class ModelText(NamedTuple):
 
 
 class ModelTables(NamedTuple):
-    """Content of the text files of a model: pairs of all phrase tables, reordering table and n-gram LMs."""
+    """Content of the text files of a model: pairs of all phrase tables, reordering table and n-gram LMs.
+
+    release: unmaps the pages of a binary file that were read so far; they are mapped again when they are read.
+    """
 
     phrases: PhraseTable
     reordering: ReorderingTable
     lms: list[Automaton]
+    release: Callable[[], None] = lambda: None
 
 
 def make_binary(
@@ -342,7 +349,7 @@ class _Binary:
                 raise ValueError
             lms = [self._lm(number, lm) for number, lm in numbered]
         self._check_values(phrases, reordering, lms, sum(text.kind in PHRASE_TABLES for text in texts))
-        return ModelTables(phrases, reordering, lms)
+        return ModelTables(phrases, reordering, lms, self.release)
 
     def _phrases(self, texts: Sequence[ModelText]) -> PhraseTable:
         sources, targets = self._strings("sources"), self._strings("targets")
@@ -381,11 +388,10 @@ class _Binary:
             self._array(f"lm{number}.unigrams", UNIGRAM, None),
             self._array(f"lm{number}.followers", np.uint64, None),
         )
-        self._check_slots(arrays.rows)
         known = len(arrays.unigrams)  # one more than there are words if <unk> was missing
         if known - len(words) not in (0, 1) or max(about["unk"], about["end"]) >= known:
             raise ValueError
-        if about["start"] >= len(arrays.states) or about["order"] == 0:
+        if about["start"] >= len(arrays.states) or about["order"] == 0 or not len(arrays.rows):
             raise ValueError
         return Automaton(arrays, words, about["order"], about["start"], about["unk"], about["end"])
 
@@ -412,22 +418,36 @@ class _Binary:
             tuple(lm.arrays for lm in lms),
             tuple(lm.words.table for lm in lms),
         )
-        data = np.frombuffer(self._map, np.uint64, offset=self._begin)
-        expected = np.uint64(int(self.header["checksum"], 16))
-        part, fault, number = kernels.model_fault(data, expected, new_checksum(), model)
-        if part == kernels.DATA:
+        data, checksum = np.frombuffer(self._map, np.uint64, offset=self._begin), new_checksum()
+        for begin in range(0, len(data), _CHECKED):
+            add_to_checksum(checksum, data[begin : begin + _CHECKED])
+            self.release()
+        if checksum_value(checksum) != np.uint64(int(self.header["checksum"], 16)):
             raise self._unusable("is damaged: its checksum is wrong")
-        if part >= 0:
-            found = {
-                kernels.SOURCES: f"source phrases with {STRING_FAULTS[fault]}",
-                kernels.TARGETS: f"target phrases with {STRING_FAULTS[fault]}",
-                kernels.PAIRS: f"phrase pairs with {kernels.PAIR_FAULTS[fault]}",
-                kernels.AFFILIATIONS: "word alignments that do not fit the phrases",
-                kernels.REORDERING: "missing reordering scores, or reordering scores that are not logarithms",
-                kernels.LM_WORDS: f"words of LM {number + 1} with {STRING_FAULTS[fault]}",
-                kernels.LMS: f"LM {number + 1} with {AUTOMATON_FAULTS[fault]}",
-            }
-            raise self._unusable(f"was not written by rnnsmt: it has {found[part]}")
+        parts = [(part, 0) for part in range(kernels.LM_WORDS)]
+        parts += [(part, number) for number in range(len(lms)) for part in (kernels.LM_WORDS, kernels.LMS)]
+        for part, number in parts:
+            fault = kernels.model_fault(model, part, number)
+            if fault:
+                found = {
+                    kernels.SOURCES: f"source phrases with {STRING_FAULTS[fault]}",
+                    kernels.TARGETS: f"target phrases with {STRING_FAULTS[fault]}",
+                    kernels.PAIRS: f"phrase pairs with {kernels.PAIR_FAULTS[fault]}",
+                    kernels.AFFILIATIONS: "word alignments that do not fit the phrases",
+                    kernels.REORDERING: "missing reordering scores, or reordering scores that are not logarithms",
+                    kernels.LM_WORDS: f"words of LM {number + 1} with {STRING_FAULTS[fault]}",
+                    kernels.LMS: f"LM {number + 1} with {AUTOMATON_FAULTS[fault]}",
+                }
+                raise self._unusable(f"was not written by rnnsmt: it has {found[part]}")
+            self.release()
+
+    def release(self) -> None:
+        """Unmap the pages that have been read: most of them are not needed again, and the system keeps them in memory.
+
+        The pages count as memory of this process only while they are mapped.
+        """
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
 
     def _array(self, name: str, dtype: DTypeLike, *sizes: int | None) -> NDArray[Any]:
         """Return an array of the file.

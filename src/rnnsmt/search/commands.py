@@ -3,6 +3,7 @@
 import argparse
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rnnsmt.search.model import SearchModel
+    from rnnsmt.search.nbest import Translation
     from rnnsmt.search.options import SearchOptions
 
 
@@ -117,9 +119,9 @@ def _translate(
 ) -> dict[str, int | float]:
     """Translate one text with ``weights`` [F], write the outputs, and return the statistics of the search.
 
-    warn: whether to log a warning if the text does not look tokenised.
+    warn: whether to log a warning if the text, to judge from its beginning, does not look tokenised.
     """
-    from rnnsmt.search.decoder import SentenceSearch, translations
+    from rnnsmt.search.decoder import PART, SentenceSearch, translations
     from rnnsmt.search.nbest import detail_lines, write_lists
     from rnnsmt.search.neural import total_counts
     from rnnsmt.search.source_text import raw_text_warning
@@ -127,29 +129,44 @@ def _translate(
 
     before = total_counts(model.neural)
     began = time.process_time()
-    search = SentenceSearch(model, look_up(model, sentences), weights, options)
-    warning = (
-        raw_text_warning([one.text for one in model.without_marks(sentences)], search.looked_up.unknown)
-        if warn
-        else None
-    )
-    if warning is not None:
-        say(warning)
-    stream = track(translations(search), "translating", len(sentences), "sentences")
+    words = 0
+
+    def every() -> "Iterator[Translation]":
+        nonlocal words
+        for begin in range(0, len(sentences), PART):
+            part = sentences[begin : begin + PART]
+            search = SentenceSearch(model, look_up(model, part), weights, options)
+            words += sum(map(len, search.looked_up.spans))
+            if warn and begin == 0:
+                texts = [one.text for one in model.without_marks(part)]
+                warning = raw_text_warning(texts, search.looked_up.unknown)
+                if warning is not None:
+                    say(warning)
+            yield from translations(search)
+            del search  # before the next one is made
+
+    stream = track(every(), "translating", len(sentences), "sentences")
     if nbest_file is not None:
         stream = write_lists(nbest_file, stream, model.feature_names, model.listed)
-    translated = list(stream)
+    texts, scores, unknown = [], [], 0
+    detailed = []
+    for translation in stream:
+        texts.append(translation.text)
+        scores.append(translation.score)
+        unknown += translation.unknown
+        if details is not None:
+            detailed.append(translation)
     seconds = time.process_time() - began
 
     if details is not None:
-        write_lines_or_stdout(details, detail_lines(translated, model.feature_names, model.listed))
-    write_lines_or_stdout(output, (translation.text for translation in translated))
+        write_lines_or_stdout(details, detail_lines(detailed, model.feature_names, model.listed))
+    write_lines_or_stdout(output, texts)
 
-    score = sum(translation.score for translation in translated)
+    score = sum(scores)
     stats: dict[str, int | float] = {
         "sentences": len(sentences),
-        "words": sum(map(len, search.looked_up.spans)),
-        "unknown_words": sum(translation.unknown for translation in translated),
+        "words": words,
+        "unknown_words": unknown,
         "search_cpu_seconds": round(seconds, 3),
         "score_sum": round(score, 6) if math.isfinite(score) else 0.0,
     }

@@ -36,6 +36,10 @@ from rnnsmt.search.translation_options import look_up, rank
 LEAST_ROOM = 40
 """Minimum capacity of a workspace, in source words."""
 
+PART = 1000
+"""Number of sentences that a command looks up and searches before the next ones, so that its memory does not grow with
+the text. Phrases that occur in several parts are looked up again: 0.05 CPU s for each part."""
+
 BATCH = 32
 """Number of sentences that one call of a kernel searches if no n-best lists are requested: passing dozens of arrays
 from Python to numba and converting the result would take a tenth of the time of a sentence."""
@@ -76,7 +80,7 @@ class SentenceSearch:
             stack_size=options.stack_size,
             beam=options.log_beam() * scale,
             margin=min(options.margin * scale, 1e12),
-            forward_bound=max(0.0, float(self.ranked.forward.max(initial=0.0))),
+            forward_bound=max(0.0, float(self.ranked.forward.max(axis=1)[self.ranked.forward_class].max(initial=0.0))),
             hierarchical=int(model.hierarchical),
             keep_arcs=int(options.nbest > 0),
             cslm_cells=options.cslm_cells,
@@ -92,6 +96,7 @@ class SentenceSearch:
             looked_up.target_of,
             looked_up.static,
             looked_up.reordering,
+            looked_up.reordering_of,
             np.concatenate([model.reordering_places, *alone]).astype(np.int64),
             model.hierarchical,
         )

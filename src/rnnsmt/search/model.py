@@ -4,7 +4,7 @@ The second half of the file is the layout of a feature vector: the scores of the
 types of reordering models.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,7 @@ class SearchModel:
         monotone_at_punctuation: whether phrases must not be reordered across punctuation.
         neural: the neural features.
         looked_up: sentences of the last look-up and their ``TranslationOptions``.
+        release: as that of ``ModelTables``.
     """
 
     ini: MosesIni
@@ -93,6 +94,7 @@ class SearchModel:
     monotone_at_punctuation: bool = False
     neural: list[NeuralFeature] = field(default_factory=list)
     looked_up: tuple[list[str], Any] | None = None
+    release: Callable[[], None] = lambda: None
 
     def weights(self, ini: MosesIni) -> np.ndarray:
         """Return the weights ``float64`` [F] of an ini that has the features of this model."""
@@ -173,12 +175,15 @@ def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) 
         InputError: a file is missing or malformed.
     """
     tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
+    lms = [
+        load_automaton(text.path) for text in texts if text.kind == "LM"
+    ]  # first: while they are read, they are large
     table = load_phrase_tables(tables, sentences, any(text.links for text in texts))
     reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
     for text in texts:
         if text.kind == "LexicalReordering":
             reordering = load_reordering_table(text.path, table, text.columns)
-    return ModelTables(table, reordering, [load_automaton(text.path) for text in texts if text.kind == "LM"])
+    return ModelTables(table, reordering, lms)
 
 
 def load_model(
@@ -226,6 +231,7 @@ def load_model(
         reordering_places=np.where(scores >= 0, columns.get("LexicalReordering", np.array([-1]))[scores], -1),
         hierarchical=hierarchical,
         lms=tables.lms,
+        release=tables.release,
         columns=columns,
         distortion_limit=max(min(limit, MAX_WINDOW), 0),
         table_limits=[ini.table_limit_of(feature) for feature in some(ini, PHRASE_TABLES)],

@@ -305,13 +305,15 @@ class TranslationOptions(NamedTuple):
     """Phrase pairs for sentences, independent of weights: from the model, for unknown words, and from XML.
 
     Attributes:
-        spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1; -1 for none.
+        spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1; -1 for none. The
+            numbers are those of ``source_of``, not those of the table.
         words: target vocabulary, including the unknown words.
         targets: target phrases of the pairs, including the unknown words.
         source_of, target_of: ``int32`` [rows], phrases of the pairs; pairs are sorted by source phrase.
         static: ``float64`` [rows, F], features that depend on the pair alone.
-        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward scores.
-        forward_class: ``int32`` [rows], equal for pairs with equal forward scores.
+        reordering: ``float64`` [n, 8], backward scores by orientation, then forward scores; many pairs have the same.
+        forward_class: ``int32`` [n], numbers of distinct forward scores; the last one is the largest.
+        reordering_of: ``int32`` [rows], row of each pair in these two.
         table_of: ``int8`` [rows], phrase table of a pair; -1 for pairs from no table.
         walls: per sentence, as returned by ``source_text.walls_before``.
         longest: number of words of the longest source phrase.
@@ -331,6 +333,7 @@ class TranslationOptions(NamedTuple):
     static: np.ndarray
     reordering: np.ndarray
     forward_class: np.ndarray
+    reordering_of: np.ndarray
     table_of: np.ndarray
     walls: list[np.ndarray]
     longest: int

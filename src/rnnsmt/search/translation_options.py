@@ -27,26 +27,32 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     """
     if model.looked_up is not None and model.looked_up[0] == sentences:
         return model.looked_up[1]
+    model.looked_up = None  # freed before the next one is made
     check_lengths(sentences)
     marked = model.without_marks(sentences)
     longest = max([model.longest, *(one.last - one.first + 1 for mark in marked for one in mark.translations)])
-    known = len(model.table.sources)
     words = [words_of(mark.text) for mark in marked]
     bounds = np.cumsum([0, *map(len, words)])
     every = np.empty((bounds[-1], longest), np.int32)
     flat = list(chain.from_iterable(words))
     table_kernels.find_spans(model.table.sources.table, *sentence_bytes(flat), bounds, every)
+    model.release()
     spans = [every[begin:end] for begin, end in pairwise(bounds.tolist())]
     if model.xml_input == "exclusive":
         for table, mark in zip(spans, marked, strict=True):
             for one in mark.translations:
                 _forget(table, one.first, one.last)
+    # number the source phrases of the text: tables have many more
+    ids = np.unique(every)
+    ids = ids[ids >= 0]
+    every[every >= 0] = np.searchsorted(ids, every[every >= 0])
+    known = len(ids)
     unknown: dict[str, int] = {}
     for index in np.flatnonzero(every[:, 0] < 0).tolist():
         every[index, 0] = known + unknown.setdefault(flat[index], len(unknown))
     walls = [walls_before(mark.walls, len(table)) for mark, table in zip(marked, spans, strict=True)]
     given = _give(spans, [mark.translations for mark in marked], known, known + len(unknown))
-    options = _with_further_pairs(model, spans, walls, list(unknown), given)
+    options = _with_further_pairs(model, ids, spans, walls, list(unknown), given)
     texts = [mark.text for mark in marked]
     options = options._replace(prepared=[feature.prepare(options, texts) for feature in model.neural])
     model.looked_up = (list(sentences), options)
@@ -101,30 +107,42 @@ def _give(
 
 
 def _with_further_pairs(
-    model: SearchModel, spans: list[np.ndarray], walls: list[np.ndarray], unknown: list[str], given: list[_Given]
+    model: SearchModel,
+    ids: np.ndarray,
+    spans: list[np.ndarray],
+    walls: list[np.ndarray],
+    unknown: list[str],
+    given: list[_Given],
 ) -> TranslationOptions:
     """Return the pairs of the table, of unknown words, and of XML.
 
     The source phrases of XML also get the pairs that the table has for the same span.
+
+    Args:
+        model: the model.
+        ids: ``int32``, source phrases of the table that occur in the text, ascending; the first ones in ``spans``.
+        spans, walls, unknown: as in ``TranslationOptions``.
+        given: translations from XML.
     """
     interner = Interner()
     # unknown words are dropped or passed through; those with digits always passed through, as in Moses
     words = ["" if model.drop_unknown and not re.search("[0-9]", word) else word for word in unknown]
     phrase_of = interner.add([text.encode("utf-8") for text in [*words, *(one.target for one in given)]])
     table = model.table
-    used, first = _rows_of(table.source_of, spans), table.first
-    known, end = len(table.sources), len(used) + len(unknown)
+    first, counts = table.first[ids], table.first[ids + 1] - table.first[ids]
+    used = concatenated_ranges(first, counts)
+    known, end = len(ids), len(used) + len(unknown)
     # rows (source phrase, row of the table or -1, new target phrase or -1, score): translations from XML, and copies of
     # the table's pairs for the same spans
     phrases_of = phrase_of[len(unknown) :].tolist()
     further = [(one.source, -1, phrase, one.score) for one, phrase in zip(given, phrases_of, strict=True)]
     for source, before in dict.fromkeys((one.source, one.beside) for one in given if one.beside >= 0):
-        further += [(source, row, -1, 0.0) for row in range(int(first[before]), int(first[before + 1]))]
+        further += [(source, row, -1, 0.0) for row in range(int(first[before]), int(first[before] + counts[before]))]
     further.sort(key=lambda pair: pair[0])
     sources, pairs, phrases, scores = np.array(further).reshape(-1, 4).T
     row_of = np.concatenate([used, np.full(len(unknown), -1), pairs.astype(np.int64)])
-    ids = np.arange(known, known + len(unknown))
-    source_of = np.concatenate([table.source_of[used], ids, sources]).astype(np.int32)
+    numbers = np.arange(known + len(unknown), dtype=np.int32)
+    source_of = np.concatenate([np.repeat(numbers[:known], counts), numbers[known:], sources.astype(np.int32)])
     target_of = np.concatenate([np.full(len(used), -1), phrase_of[: len(unknown)], phrases]).astype(np.int32)
     # number the target phrases: first those of the table that are used, then the new ones
     of_table = row_of >= 0
@@ -132,10 +150,12 @@ def _with_further_pairs(
     target_of[~of_table] += np.int32(len(kept))
     target_of[of_table] = number_of
     targets, strings = _target_phrases(model, kept, interner)
+    model.release()
     lengths = np.diff(targets.bounds)[target_of]
     static = np.zeros((len(row_of), len(model.feature_names)))
     columns = model.columns["PhraseDictionaryMemory"]
     static[:, columns] = _taken(table.log_scores, row_of, 0.0)
+    model.release()
     # as in Moses, the log probability of a translation from XML is divided equally among the scores of the first table
     names = [model.feature_names[column].rpartition(":")[0] for column in columns]
     shares = columns[: names.count(names[0])]
@@ -146,7 +166,6 @@ def _with_further_pairs(
         static[:, model.columns["PhrasePenalty"][0]] = 1.0
     if "UnknownWordPenalty" in model.columns:
         static[len(used) : end, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
-    reordering, forward_class = _reordering(model, row_of)
     return TranslationOptions(
         spans,
         strings,
@@ -154,8 +173,7 @@ def _with_further_pairs(
         source_of,
         target_of,
         static,
-        reordering,
-        forward_class,
+        *_reordering(model, row_of),
         _taken(table.table_of, row_of, -1),
         walls,
         max((span.shape[1] for span in spans), default=1),
@@ -177,6 +195,7 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
         further: new target phrases, which come after them.
     """
     (arena, offsets), targets = model.table.targets.bytes_of(ids), further.table
+    model.release()
     offsets = np.concatenate([offsets, offsets[-1] + targets.offsets[1 : len(further) + 1]])
     arena = np.concatenate([arena, targets.arena[: further.arena_used]])
     # a phrase of n words has at least 2 n - 1 bytes: bound on the total number of words
@@ -197,18 +216,25 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
     return TargetPhrases(bounds, words, lm_words, states, rest, totals), strings
 
 
-def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return reordering scores ``float64`` [rows, 8] of rows of the table, 0 for row -1, and their forward classes."""
+def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``reordering``, ``forward_class`` and ``reordering_of`` of ``TranslationOptions``.
+
+    Row -1 has the scores 0, and a class of its own.
+
+    Args:
+        model: the model.
+        row_of: ``int64`` [rows], rows of the table.
+    """
     scores, of_table = model.reordering_scores, row_of >= 0
-    reordering = np.zeros((len(row_of), len(scores)))
     # many pairs share their scores: sort the rows of these, not of all pairs
     shared, inverse = np.unique(model.reordering.row_of[row_of[of_table]], return_inverse=True)
-    columns = np.where(scores >= 0, model.reordering.log_scores[shared][:, scores], 0.0)
-    reordering[of_table] = columns[inverse]
+    distinct, numbers = np.unique(model.reordering.log_scores[shared], axis=0, return_inverse=True)
+    columns = np.where(scores >= 0, distinct[:, scores], 0.0)
     classes = np.unique(columns[:, 4:], axis=0, return_inverse=True)[1].reshape(-1)
-    forward_class = np.full(len(row_of), classes.max(initial=-1) + 1, np.int32)
-    forward_class[of_table] = classes[inverse]
-    return reordering, forward_class
+    reordering_of = np.full(len(row_of), len(columns), np.int32)
+    reordering_of[of_table] = numbers.reshape(-1)[inverse]
+    forward_class = np.append(classes, classes.max(initial=-1) + 1).astype(np.int32)
+    return np.concatenate([columns, np.zeros((1, len(scores)))]), forward_class, reordering_of
 
 
 def _affiliations(table: Affiliations, row_of: np.ndarray, lengths: np.ndarray) -> Affiliations:
@@ -230,17 +256,6 @@ def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:
     taken = np.full((len(rows), *values.shape[1:]), other, values.dtype)
     taken[rows >= 0] = values[rows[rows >= 0]]
     return taken
-
-
-def _rows_of(source_of: np.ndarray, spans: list[np.ndarray]) -> np.ndarray:
-    """Return the rows of the source phrases that occur in ``spans``, ascending.
-
-    ``source_of`` is sorted, so only the ranges of these phrases are touched: few rows of a large table.
-    """
-    rows = np.unique(np.concatenate([np.zeros(0, np.int32), *(table.ravel() for table in spans)]))
-    rows = rows[rows >= 0]
-    begins, ends = np.searchsorted(source_of, rows), np.searchsorted(source_of, rows, "right")
-    return concatenated_ranges(begins, ends - begins)
 
 
 def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.ndarray) -> np.ndarray:
@@ -280,8 +295,11 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
         starts = np.concatenate([[0], np.cumsum(counts)])
     places = model.reordering_places
     # index -1 of a missing score reads the last weight; np.where discards it
-    reordering = looked_up.reordering[order] * np.where(places >= 0, weights[places], 0.0)
-    backward, forward = reordering[:, :4], reordering[:, 4:]
+    reordering = looked_up.reordering * np.where(places >= 0, weights[places], 0.0)
+    forward = np.empty((looked_up.forward_class[-1] + 1, 4))
+    forward[looked_up.forward_class] = reordering[:, 4:]
+    scores = looked_up.reordering_of[order]
+    backward = reordering[scores, :4]
     guess = np.ascontiguousarray((estimate[order][:, None] + backward).T)
     reach = guess.copy()
     suffix_maxima(starts.astype(np.int64), reach)
@@ -294,8 +312,8 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
         np.ascontiguousarray((static[order][:, None] + backward).T),
         guess,
         reach,
-        np.ascontiguousarray(forward),
-        looked_up.forward_class[order],
+        forward,
+        looked_up.forward_class[scores],
         targets.bounds,
         targets.lm_words,
         targets.alone_state,

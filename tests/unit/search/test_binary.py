@@ -232,8 +232,8 @@ def _changed_header(data: bytes, **changes: object) -> bytes:
         (lambda data: data[:-1], r"is not complete: [\d,]+ of [\d,]+ bytes"),
         (lambda data: data[: len(data) // 2], r"is not complete: [\d,]+ of [\d,]+ bytes"),
         (lambda data: data + b"x", r"is not complete: [\d,]+ of [\d,]+ bytes"),
-        (lambda data: data.replace(b"model 4 ", b"model 0 ", 1), "has the format 0, but this version of rnnsmt reads"),
-        (lambda data: data.replace(b"model 4 ", b"model 12 ", 1), "has the format 12, but this version of rnnsmt"),
+        (lambda data: data.replace(b"model 5 ", b"model 0 ", 1), "has the format 0, but this version of rnnsmt reads"),
+        (lambda data: data.replace(b"model 5 ", b"model 12 ", 1), "has the format 12, but this version of rnnsmt"),
         (lambda data: _changed_header(data, byte_order="none"), "was made on a machine with another byte order"),
     ],
 )  # fmt: skip
@@ -336,4 +336,4 @@ def test_the_format_is_what_its_number_says(directory: Path) -> None:
     assert is_mapped(path)
     places = {int(row["key"]): slot for slot, row in enumerate(lm.arrays.rows) if row["key"] >= 0}
     slots = [name for name in lm.words.table.slots.tolist() if name]
-    assert (binary.FORMAT, places, slots) == (4, {4 << 32 | 4: 0, 2 << 32 | 3: 2, 5 << 32 | 2: 8}, [3, 5, 4, 1, 2])
+    assert (binary.FORMAT, places, slots) == (5, {4 << 32 | 4: 4, 2 << 32 | 3: 5, 5 << 32 | 2: 6}, [3, 5, 4, 1, 2])

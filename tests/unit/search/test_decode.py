@@ -16,6 +16,7 @@ from rnnsmt.base.io import InputError, read_lines, write_lines
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import same_models
 from rnnsmt.moses.nbest import segmentation
+from rnnsmt.search import decoder
 from rnnsmt.search.phrase_pairs import load_phrase_tables, load_reordering_table
 
 from .twin import parse_segmentation, tiny_model
@@ -69,6 +70,27 @@ def test_translations_nbest_and_report(directory: Path) -> None:
     first = (directory / "out.txt").read_bytes(), (directory / "nbest.gz").read_bytes()
     assert main(_command(directory, *more, "--threads", "2")) == 0
     assert first == ((directory / "out.txt").read_bytes(), (directory / "nbest.gz").read_bytes())
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_parts_of_a_text_are_translated_as_the_whole(
+    directory: Path, binary: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pages of a binary model are unmapped between the parts."""
+    (directory / "in.txt").write_text("a b c\n\nc d a\nb x a e\n\n")
+    if binary:
+        assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini")]) == 0
+    names = ("out.txt", "nbest", "details")
+    more = ["--nbest", "5", "--nbest-file", str(directory / "nbest"), "--output-details", str(directory / "details")]
+    found = []
+    for part in (decoder.PART, 2, 1):
+        monkeypatch.setattr(decoder, "PART", part)
+        assert main(_command(directory, *more, "--report", str(directory / "r.json"))) == 0
+        report = json.loads((directory / "r.json").read_text())
+        found.append(([(directory / name).read_bytes() for name in names], report))
+    assert found[0] == found[1] == found[2]
+    assert found[0][1]["words"] == 10
+    assert found[0][0][1].count(b"\n") > 5
 
 
 def test_several_texts_are_translated_as_each_alone(directory: Path) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
-from rnnsmt.lm.automaton import lm_slot, may_follow, query, word_hash
+from rnnsmt.lm.automaton import following_slot, lm_slot, may_follow, query, word_hash
 from rnnsmt.search.kernels.features import LEFT, MONOTONE, RIGHT, SWAP, coverage_future, orientation_of
 from rnnsmt.search.kernels.records import BINS, JOINT_CONTEXTS, JOINT_STATES, QUERIES
 
@@ -137,7 +137,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                     best = work.groups[group].first
                     estimate = work.hypotheses[best].score + base + ranked.guess[backward, first]
                     if work.hypotheses[best].option >= 0:
-                        estimate += ranked.forward[work.hypotheses[best].option, forward]
+                        estimate += ranked.forward[ranked.forward_class[work.hypotheses[best].option], forward]
                     edge = work.edges[edges]
                     edge.group = group
                     edge.coverage = target
@@ -274,7 +274,7 @@ def _floor(ranked, work, constants, waiting):
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
-                base += ranked.forward[hypothesis.option, forward]
+                base += ranked.forward[ranked.forward_class[hypothesis.option], forward]
             for option in range(first, last):
                 # options are sorted by estimate, without reordering scores: ``reach`` bounds all following ones
                 if base + reach[option] < floor:
@@ -355,7 +355,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
-                base += ranked.forward[hypothesis.option, forward]
+                base += ranked.forward[ranked.forward_class[hypothesis.option], forward]
             for option in range(first, last):
                 if base + reach[option] < floor:
                     break
@@ -407,7 +407,7 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
         if request.position < request.end:
             active[waiting] = number
             waiting += 1
-    mask = lm.rows.shape[0] - 1
+    size = lm.rows.shape[0]
     words, alone_state, alone_rest = ranked.target_words[0], ranked.alone_state[0], ranked.alone_rest[0]
     while waiting > 0:
         work.counts[QUERIES] += waiting
@@ -421,7 +421,7 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
                 state = lm.states[state].link
             request.state = state
             if state != 0:
-                key, slot = lm_slot(state, word, mask)
+                key, slot = lm_slot(state, word, size)
                 request.slot = slot
                 request.hit = np.int32(lm.rows[slot].key == key)
         # as ``query`` of the LM, but one step per round; unfinished requests are moved to the front of ``active``
@@ -439,7 +439,7 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
                 if request.hit == 0:
                     key = (np.int64(request.state) << np.int64(32)) | np.int64(word)
                     while lm.rows[slot].key != -1 and lm.rows[slot].key != key:
-                        slot = (slot + 1) & mask
+                        slot = following_slot(slot, size)
                 row = lm.rows[slot]
                 if row.key == -1:  # back off; the same word is looked up in the shorter context in the next round
                     context = lm.states[request.state]

@@ -41,7 +41,8 @@ class FeatureTables(NamedTuple):
         words: ``int32`` [LMs, words], LM word ids.
         target_of: ``int32`` [rows], target phrase of each pair.
         static: ``float64`` [rows, F], features that depend on the pair alone.
-        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward scores.
+        reordering: ``float64`` [n, 8], backward scores by orientation, then forward scores.
+        reordering_of: ``int32`` [rows], row of each pair in ``reordering``.
         places: ``int64`` [9 + LMs], columns of the feature vector for these eight, distortion, and each LM; -1 for
             none.
         hierarchical: whether the reordering model is hierarchical.
@@ -53,6 +54,7 @@ class FeatureTables(NamedTuple):
     target_of: np.ndarray
     static: np.ndarray
     reordering: np.ndarray
+    reordering_of: np.ndarray
     places: np.ndarray
     hierarchical: bool
 
@@ -150,11 +152,11 @@ def derivation_features(rows, starts, ends, tables, out):
             forward[k] = backward[k]
         turn = backward[k]
         if places[turn] >= 0:
-            out[places[turn]] += tables.reordering[row, turn]
+            out[places[turn]] += tables.reordering[tables.reordering_of[row], turn]
         # the forward score belongs to the previous pair: its orientation is known only now
         turn = 4 + forward[k]
         if last_row >= 0 and places[turn] >= 0:
-            out[places[turn]] += tables.reordering[last_row, turn]
+            out[places[turn]] += tables.reordering[tables.reordering_of[last_row], turn]
         last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
     if places[8] >= 0:
         out[places[8]] -= jumps

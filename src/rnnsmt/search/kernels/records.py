@@ -34,8 +34,8 @@ class RankedOptions(NamedTuple):
         known: ``float64`` [4, options], weighted scores of the pair plus its backward reordering score by orientation.
         guess: ``float64`` [4, options], ``known`` plus the LM score of the phrase in the empty context.
         reach: ``float64`` [4, options], maximum of ``guess`` over this and all following options of the source phrase.
-        forward: ``float64`` [options, 4], weighted forward reordering score by orientation of the following phrase.
-        forward_class: ``int32`` [options], equal for options with equal forward scores.
+        forward: ``float64`` [classes, 4], weighted forward reordering score by orientation of the following phrase.
+        forward_class: ``int32`` [options], row in ``forward``, equal for options with equal forward scores.
         target_bounds: ``int64`` [targets + 1]; the words of target phrase t are
             target_bounds[t]..target_bounds[t + 1] - 1 in the next three arrays.
         target_words: ``int32`` [LMs, words], LM word ids.

@@ -1,7 +1,7 @@
 """Parsers of phrase tables and reordering tables, look-up of source phrases, and checks of a binary model.
 
 The kernels of the search have no bounds checks. A model from text is sound by construction; a binary file may come from
-anybody. ``model_fault`` checks its arrays in one pass when the file is mapped, so the search can trust them. Wrong
+anybody. ``model_fault`` checks its arrays when the file is mapped, so the search can trust them. Wrong
 values that only change translations are not looked for.
 """
 
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.numbers import add_to_checksum, checksum_value
 from rnnsmt.base.kernels.strings import InternTable, find, hash_bytes, intern, strings_fault
 from rnnsmt.base.kernels.table_lines import (
     FIELDS,
@@ -289,8 +288,8 @@ class MappedModel(NamedTuple):
     words: tuple[InternTable, ...]
 
 
-DATA, SOURCES, TARGETS, PAIRS, AFFILIATIONS, REORDERING, LMS, LM_WORDS = range(8)
-"""Parts of a binary model. ``DATA``: all bytes, compared with their checksum."""
+SOURCES, TARGETS, PAIRS, AFFILIATIONS, REORDERING, LM_WORDS, LMS = range(7)
+"""Parts of a binary model."""
 
 PAIR_FAULTS = (
     "",
@@ -376,39 +375,27 @@ def _affiliations_fault(model):
 
 
 @kernel()
-def model_fault(data, checksum, state, model):  # noqa: PLR0911
-    """Check a binary model.
+def model_fault(model, part, number):  # noqa: PLR0911
+    """Check a part of a binary model.
 
     Args:
-        data: ``uint64``, all bytes of the arrays.
-        checksum: their checksum, ``uint64``.
-        state: of ``new_checksum``.
         model: ``MappedModel``.
+        part: the part.
+        number: index of an LM, for ``LM_WORDS`` and ``LMS``.
 
     Returns:
-        The part that is damaged, -1 for none; the index of the fault among those of the part; the number of the LM.
+        0, or the index of the fault among those of the part.
     """
-    add_to_checksum(state, data)
-    if checksum_value(state) != checksum:
-        return DATA, 0, 0
-    fault = strings_fault(model.sources)
-    if fault:
-        return SOURCES, fault, 0
-    fault = strings_fault(model.targets)
-    if fault:
-        return TARGETS, fault, 0
-    fault = _pairs_fault(model)
-    if fault:
-        return PAIRS, fault, 0
-    if model.bounds.shape[0] > 0 and _affiliations_fault(model):
-        return AFFILIATIONS, 0, 0
-    if _outside(model.row_of, model.reordering.shape[0]) or _not_scores(model.reordering):
-        return REORDERING, 0, 0
-    for number in range(len(model.lms)):
-        fault = strings_fault(model.words[number])
-        if fault:
-            return LM_WORDS, fault, number
-        fault = automaton_fault(model.lms[number])
-        if fault:
-            return LMS, fault, number
-    return -1, 0, 0
+    if part == SOURCES:
+        return strings_fault(model.sources)
+    if part == TARGETS:
+        return strings_fault(model.targets)
+    if part == PAIRS:
+        return _pairs_fault(model)
+    if part == AFFILIATIONS:
+        return np.int64(model.bounds.shape[0] > 0 and _affiliations_fault(model))
+    if part == REORDERING:
+        return np.int64(_outside(model.row_of, model.reordering.shape[0]) or _not_scores(model.reordering) > 0)
+    if part == LM_WORDS:
+        return strings_fault(model.words[number])
+    return automaton_fault(model.lms[number])
