@@ -85,7 +85,7 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     training text. A model assigns high probability to its own training lines, so these would never be selected. They
     are therefore scored with a second general model, which is trained on another sample of the same size without the
     lines of the first sample. The vocabulary of all models is the same: the words with a count of at least --min-count
-    in the in-domain training text. All other words are mapped to ``<unk>``, so that rare words do not favour any model.
+    in the in-domain training text. All other words are mapped to ``<unk>``, so rare words do not favour any model.
 
     Example, in the directory of a run of the embedded corpus:
 
