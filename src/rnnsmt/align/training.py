@@ -228,7 +228,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
         raise InputError(f"{path}: no such file") from None
     except KeyError:
         raise InputError(
-            f"{path}: was written by a different alignment step; use the file of this step, or {remedy}"
+            f"{path}: was written by a different alignment step; use the file from this step, or {remedy}"
         ) from None
     except (OSError, *DAMAGED_ARRAY):
         raise InputError(f"{path}: damaged; {remedy}") from None
@@ -335,7 +335,7 @@ def count_shard(path: str | Path, parameters: str | Path, output: str | Path, th
     done, learnt = _parameters(parameters, job)
     passes = ALIGNERS[job["--aligner"]].passes
     if done == len(passes):
-        raise InputError(f"{parameters}: contains the parameters of the last iteration; run rnnsmt align links next")
+        raise InputError(f"{parameters}: contains the parameters of the last iteration; run `rnnsmt align links` next")
     text = (shard["given_ids"], shard["given_offsets"], shard["generated_ids"], shard["generated_offsets"])
     sentences = Sentences(Lexicon(shard["starts"], shard["words"]), text, shard["bounds"], threads, room=0)
     # restrict t and best to the shard; the last element of t is the value of pairs that are not in the lexicon

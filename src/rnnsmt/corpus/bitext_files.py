@@ -153,7 +153,7 @@ def _member_lines(name: str, stream: BufferedReader) -> Iterator[bytes]:
     """Yield the lines of a text file in an archive."""
     start = _start(name, stream)
     if start.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")):
-        raise InputError(f"{name}: is compressed inside the archive; extract it with rnnsmt corpus unpack first")
+        raise InputError(f"{name}: is compressed inside the archive; extract it with `rnnsmt corpus unpack` first")
     refuse_foreign(name, start)
     for number, line in enumerate(bounded_lines(stream, name, MAX_LINE_BYTES), 1):
         if line is None:

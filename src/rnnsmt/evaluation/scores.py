@@ -335,7 +335,7 @@ def _check_runs(grouped: Scores) -> None:
         if sorted(runs) != numbers:
             raise InputError(
                 f"{system} has the runs {_numbers(numbers)} on {other}, but {_numbers(runs)} on {test_set}; "
-                "every test set needs score files of the same runs"
+                "every test set needs score files from the same runs"
             )
 
 

@@ -167,7 +167,7 @@ def read_network(path: str | Path) -> NplmNetwork:
     else:
         raise InputError(f"{path}: ends before \\end; {REMEDY}")
     if missing := [section for section, name in _SECTIONS.items() if name not in found]:
-        raise InputError(f"{path}: has no {', '.join(missing)}; not a network of NPLM 0.3")
+        raise InputError(f"{path}: has no {', '.join(missing)}; not an NPLM 0.3 network")
     return NplmNetwork(sizes["ngram_size"], activation, **found)
 
 
@@ -241,7 +241,9 @@ def read_words(path: str | Path) -> list[str]:
     """
     words = [line.strip(" \t\r") for line in read_lines(path)]
     if not words or words[0] != UNKNOWN:
-        raise InputError(f"{path}: does not begin with {UNKNOWN}, as a vocabulary of a joint model of Moses; {REMEDY}")
+        raise InputError(
+            f"{path}: does not begin with {UNKNOWN}, as the vocabulary of a Moses joint model must; {REMEDY}"
+        )
     seen: set[str] = set()
     for number, word in enumerate(words, 1):
         if word in seen or len(word.encode().split()) != 1:

@@ -339,7 +339,7 @@ def open_sequences(directory: Path, prefix: str, number: object, classes: object
     offsets = read_array(directory / f"{prefix}offsets.npy", np.int64, 1, remedy, mapped=True)
     if len(offsets) - 1 != number or offsets[-1] != len(words) or not _sound(words, offsets, classes):
         files = f"{prefix}words.npy and {prefix}offsets.npy"
-        raise InputError(f"{directory}: {files} are inconsistent with the directory's .json; {remedy}")
+        raise InputError(f"{directory}: {files} are inconsistent with the JSON file in the directory; {remedy}")
     return Sequences(words, offsets)
 
 

@@ -125,8 +125,8 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
                 )
         if sentence >= len(sources):
             raise InputError(
-                f"{path}, line {number}: sentence number {sentence}, but the source text has "
-                f"{len(sources)} lines (numbers start at 0); use the source text of this list"
+                f"{path}, line {number}: sentence {sentence} (0-based), but the source text has {len(sources)} "
+                "lines; use the source text of this list"
             )
         if sentence < last:
             raise InputError(
@@ -136,13 +136,13 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}; create the list with search decode") from None
+            raise InputError(f"{path}, line {number}: {error}; create the list with `search decode`") from None
         words = len(words_of(sources[sentence]))
         covered = sorted(place for begin, end, _ in phrases for place in range(begin, min(end, words) + 1))
         if covered != list(range(words)) or sum(size for *_, size in phrases) != len(words_of(fields[1])):
             raise InputError(
                 f"{path}, line {number}: its phrases do not cover the sentence and its translation; use the source "
-                "text of this list, and a list with segmentations, as written by search decode"
+                "text of this list, and a list with segmentations, as written by `search decode`"
             )
         yield _Entry(sentence, fields, text, tuple(phrases))
 

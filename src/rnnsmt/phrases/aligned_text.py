@@ -140,7 +140,7 @@ def check_file_lists(sources: Sequence[str], targets: Sequence[str], alignments:
     if not len(sources) == len(targets) == len(alignments):
         raise InputError(
             f"--source names {len(sources)} files, --target {len(targets)} and --alignment {len(alignments)}; "
-            "give the same number to each, in the same order"
+            "specify the same number of each, in the same order"
         )
 
 
@@ -250,10 +250,10 @@ def _check_line(line: bytes, path: str, number: int) -> None:
     """
     if b"|||" in line:
         raise InputError(
-            f"{path}, line {number}: contains |||, the separator of phrase tables; run corpus prepare first"
+            f"{path}, line {number}: contains |||, the separator of phrase tables; run `corpus prepare` first"
         )
     if b"\0" in line:
-        raise InputError(f"{path}, line {number}: contains a NUL byte; run corpus prepare first")
+        raise InputError(f"{path}, line {number}: contains a NUL byte; run `corpus prepare` first")
     if not line.isascii():
         try:
             line.decode("utf-8")

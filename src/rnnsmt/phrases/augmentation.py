@@ -95,9 +95,9 @@ def _read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
     Raises:
         InputError: the file is missing, or is not such a file.
     """
-    kept = read_array(path, np.int64, 1, "run phrases filter again", mapped=True)
+    kept = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
     if not len(kept) or kept[0] < 0 or np.any(kept[1:] <= kept[:-1]):
-        raise InputError(f"{path}: line numbers are not increasing; run phrases filter again")
+        raise InputError(f"{path}: line numbers are not increasing; run `phrases filter` again")
     return kept[:-1], int(kept[-1])
 
 
@@ -146,7 +146,7 @@ def augment_table(
         if kept is None:
             scored, whole, remedy = lines, table, "score this table or, if it is a filtered table, add --kept-lines"
         elif len(kept) != lines:
-            raise InputError(f"{kept_lines}: {len(kept)} lines, but {table} has {lines}; run phrases filter again")
+            raise InputError(f"{kept_lines}: {len(kept)} lines, but {table} has {lines}; run `phrases filter` again")
         for column in opened:
             if len(column) != scored:
                 raise InputError(

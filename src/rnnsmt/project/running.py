@@ -30,7 +30,7 @@ def run_workflow(arguments: Sequence[str]) -> None:
         SystemExit: with the exit status of Snakemake.
     """
     if find_spec("snakemake") is None:
-        raise InputError("Snakemake is not installed; pip install snakemake")
+        raise InputError("Snakemake is not installed; run `pip install snakemake`")
     directory = _options(arguments).directory
     table = Path.cwd() / directory / TABLE
     before = _changed(table)

@@ -150,7 +150,7 @@ class Pairs:
         """
         if "held-out pairs" not in self.stats:
             raise InputError(
-                f"{self.directory}: the folds of the phrase pairs are missing; run rnn prepare with --origins"
+                f"{self.directory}: the folds of the phrase pairs are missing; run `rnn prepare` with --origins"
             )
         found = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
         if len(found) != len(self):

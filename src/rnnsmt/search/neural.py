@@ -477,7 +477,7 @@ def _load_nnjm(name: str, path: Path, options: Mapping[str, str], network: Netwo
     if scorer.direction != "direct":
         raise InputError(
             f"{path}: has the direction {scorer.direction}, but the search requires direct; rescore n-best lists "
-            "with nnjm rescore"
+            "with `nnjm rescore`"
         )
     return JointFeature(name, scorer)
 

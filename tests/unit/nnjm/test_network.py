@@ -323,7 +323,7 @@ def test_four_directions_on_lists(toy, system, tmp_path, capsys):
     line = ["search", "decode", "--ini", system / "inverse.ini", "--input", system / "in", "--output", tmp_path / "o"]
     assert main([str(part) for part in line]) == 2
     assert (
-        "has the direction inverse, but the search requires direct; rescore n-best lists with nnjm rescore"
+        "has the direction inverse, but the search requires direct; rescore n-best lists with `nnjm rescore`"
         in capsys.readouterr().err
     )
 

@@ -126,7 +126,7 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
         (
             [0.0, 2.0, 3.0, 6.0],
             [-1.0] * 6,
-            "has float64 in 1 dimension(s), expected: int64 in 1; run phrases filter again",
+            "has float64 in 1 dimension(s), expected: int64 in 1; run `phrases filter` again",
         ),
         (np.zeros(0, np.int64), [-1.0] * 6, "line numbers are not increasing"),
         (None, [-1.0] * 6, "no such file"),

@@ -253,7 +253,7 @@ def test_words_are_as_frequent_as_their_pairs(with_origins):
 
 
 def test_counts_must_be_known(pairs):
-    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run rnn prepare with --origins"):
+    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run `rnn prepare` with --origins"):
         RnnTrainer(pairs, replace(TINY, weighting="counts"), 1, CPU)
 
 
@@ -400,7 +400,7 @@ def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys
 
 
 def test_leaving_out_needs_origins_and_leaves_something(pairs, in_halves):
-    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run rnn prepare with --origins"):
+    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run `rnn prepare` with --origins"):
         RnnTrainer(pairs, TINY, 1, CPU, leave_out=(1, 2))
     for part in ((1, 1), (1, 101)):
         with pytest.raises(InputError, match="the number of parts must be from 2 to 100"):
