@@ -84,7 +84,7 @@ def _read_side(path: str | Path) -> BitextSide:
             line = int(np.argmax(sizes > MAX_POSITION))
             raise InputError(
                 f"{path}, line {lines + line + 1}: {sizes[line]:,} words in one sentence; clean the corpus first "
-                "(rnnsmt corpus prepare)"
+                "(`rnnsmt corpus prepare`)"
             )
         ids.append(numbers[: sizes.sum()].copy())
         lengths.append(sizes)

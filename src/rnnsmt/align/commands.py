@@ -90,7 +90,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.base.resuming import CheckpointDirectory
 
     if args.time_limit is not None and not args.checkpoint_dir:
-        raise InputError("--time-limit needs --checkpoint-dir, the directory for checkpoints")
+        raise InputError("--time-limit requires --checkpoint-dir")
     bitext = read_bitext(args.source, args.target)
     with Stop(args.time_limit) if args.checkpoint_dir else nullcontext() as stop:
         checkpoint = None

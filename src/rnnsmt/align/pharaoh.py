@@ -148,7 +148,7 @@ def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64]
             link = f"{links.source[wrong[0]]}-{links.target[wrong[0]]}"
             raise InputError(
                 f"{path}, line {before + line}: the link {link} points beyond the end of the {side} sentence, which "
-                f"has {words[line - 1]} words (positions count from 0); check that the alignment belongs to this text"
+                f"has {words[line - 1]} words (positions are 0-based); check that the alignment belongs to this text"
             )
 
 
@@ -194,7 +194,7 @@ def _complain(path: str | Path, first: int, block: list[bytes]) -> None:
             if not _TOKEN.fullmatch(token):
                 raise InputError(
                     f"{path}, line {number}: {shown!r} is not a link; a line of an alignment looks like '0-0 1-2 2-1' "
-                    "(source-target word positions from 0, one space between links)"
+                    "(0-based source-target word positions, one space between links)"
                 )
             if max(map(int, token.split(b"-"))) > MAX_POSITION:
                 raise InputError(

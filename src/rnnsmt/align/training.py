@@ -228,7 +228,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
         raise InputError(f"{path}: no such file") from None
     except KeyError:
         raise InputError(
-            f"{path}: was written by a different alignment step; use the file of this step, or {remedy}"
+            f"{path}: was written by a different alignment step; use the file from this step, or {remedy}"
         ) from None
     except (OSError, *DAMAGED_ARRAY):
         raise InputError(f"{path}: damaged; {remedy}") from None

@@ -162,7 +162,7 @@ def open_text(path: str | Path) -> io.BufferedReader:
         stream.close()
         raise InputError(
             f"{path}: is a zip archive; extract the text file, or, if it contains source and target text, use the "
-            "key file in the configuration (--bitext of `rnnsmt corpus prepare`)"
+            "key `file` in the configuration (`rnnsmt corpus prepare --bitext`)"
         )
     return stream
 

@@ -165,7 +165,7 @@ def refuse_columns(path: str) -> None:
         return
     raise InputError(
         f"{path}: {tabs} of the first {len(first)} lines contain a tab; if this is a TSV file with source and "
-        "target, use the key file in the configuration (--bitext of `rnnsmt corpus prepare`), or write each column to "
+        "target, use the key `file` in the configuration (`rnnsmt corpus prepare --bitext`), or write each column to "
         "a separate file"
     )
 

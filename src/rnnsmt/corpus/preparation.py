@@ -297,7 +297,7 @@ def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
         if count > max(MAX_BAD_UTF8 * total.lines, 3):
             raise InputError(
                 f"{path}: {count:,} of {total.lines:,} lines ({100 * count / total.lines:.0f} %) are not valid UTF-8 "
-                f"(first: line {first}); convert the file, for example from Latin-1 with iconv -f ISO-8859-1 -t UTF-8"
+                f"(first: line {first}); convert the file, for example from Latin-1 with `iconv -f ISO-8859-1 -t UTF-8`"
             )
     if total.kept == 0:
         raise InputError(
@@ -346,7 +346,7 @@ class InputFile:
         status = Path(self.path).stat()
         if (status.st_size, status.st_mtime_ns) != (self.size, self.changed_ns):
             raise InputError(
-                f"{self.path}: was modified while it was read; run the same command again when the file is complete"
+                f"{self.path}: was modified while being read; run the same command again when the file is complete"
             )
 
 

@@ -113,15 +113,15 @@ def refuse_foreign(path: str | Path, start: bytes) -> None:
     """
     if start[257:262] == b"ustar":  # magic number in the first header of a tar archive
         raise InputError(
-            f"{path}: is a tar archive; extract the text file (rnnsmt corpus unpack), or set download.member in the "
+            f"{path}: is a tar archive; extract the text file (`rnnsmt corpus unpack`), or set download.member in the "
             "configuration"
         )
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
-        raise InputError(f"{path}: is UTF-16 or UTF-32, not UTF-8; convert it first, e.g. with iconv -t UTF-8")
+        raise InputError(f"{path}: is UTF-16 or UTF-32, not UTF-8; convert it first, e.g. with `iconv -t UTF-8`")
     if start.count(0) > max(len(start) // 4, 100):
         raise InputError(
             f"{path}: contains many NUL bytes: UTF-16 without a byte order mark, or not a text file; convert it "
-            "first, e.g. with iconv -f UTF-16LE -t UTF-8"
+            "first, e.g. with `iconv -f UTF-16LE -t UTF-8`"
         )
     if b"\n" not in start and start.rstrip(b"\r").count(b"\r") > 1:
         raise InputError(f"{path}: its lines end with CR instead of LF; convert it first, e.g. with tr '\\r' '\\n'")

@@ -90,8 +90,7 @@ def _nbest_fields(line: str, path: str, number: int) -> list[str]:
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
         raise InputError(
-            f"{path}, line {number}: already has the feature {FEATURE}; use the n-best list that the decoder has "
-            "written"
+            f"{path}, line {number}: already has the feature {FEATURE}; use the n-best list written by the decoder"
         )
     return fields
 

@@ -279,8 +279,7 @@ class Comparison:
         if np.isnan(system).any():
             number = int(np.flatnonzero(np.isnan(system).any(1))[0])
             raise InputError(
-                f"the model cannot translate sentence {number} (numbers start at 0); use the ini with which --system "
-                "was decoded"
+                f"the model cannot translate sentence {number} (0-based); use the ini with which --system was decoded"
             )
         self.contributions = (system - other) * weights
         self.kinds = kinds_of_features(model, columns)

@@ -69,7 +69,7 @@ class Files:
             name = self.add(str(entry.get("path")))
             if self._found[name]["sha256"] not in (None, entry.get("sha256")):
                 raise InputError(
-                    f"{name}: was replaced after {report} was written, so that the results do not correspond to this "
+                    f"{name}: was replaced after {report} was written, so the results do not correspond to this "
                     "file; restore the old file, or touch the new one and run the workflow again"
                 )
         return self.add(report)

@@ -139,7 +139,7 @@ def _header(lines: _Lines) -> list[int]:
     """
     path = lines.path
     if lines.more() and lines.data.startswith(_BINARY_MAGIC):
-        raise InputError(f"{path}: is a binary KenLM file; give the ARPA text file it was built from")
+        raise InputError(f"{path}: is a binary KenLM file; use the ARPA text file it was built from")
     if lines.line() != "\\data\\":
         raise InputError(f"{path}, line 1: \\data\\ expected; is this an ARPA file?")
     counts: list[int] = []

@@ -140,7 +140,7 @@ def model_of_ini(path: Path) -> Model:
     for feature in ini.features:
         if feature.kind in BINARY_TABLES:
             raise InputError(
-                f"{path}, line {feature.number}: {feature.kind} is a binary phrase table, made by "
+                f"{path}, line {feature.number}: {feature.kind} is a binary phrase table, created by "
                 f"{BINARY_TABLES[feature.kind]}, to which no score can be added; replace it by "
                 "PhraseDictionaryMemory with the text file (phrase-table.gz) from which it was built"
             )

@@ -466,7 +466,9 @@ def _weights(line: str, where: str) -> tuple[str, list[float]]:
     if not all(math.isfinite(number) for number in numbers):
         raise InputError(f"{where}: a weight of {name.strip()} is not finite")
     if any(abs(number) > MAX_WEIGHT for number in numbers):
-        raise InputError(f"{where}: a weight of {name.strip()} is beyond {MAX_WEIGHT:g}; Moses' are about 1 or less")
+        raise InputError(
+            f"{where}: a weight of {name.strip()} is beyond {MAX_WEIGHT:g}; weights in Moses are about 1 or less"
+        )
     return name.strip(), numbers
 
 

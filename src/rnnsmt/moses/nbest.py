@@ -198,9 +198,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         fields = fields_of(line, path, number)
         sentence, text = int(fields[0]), " ".join(words_of(fields[1]))
         if sentence >= len(source):
-            raise InputError(
-                f"{path}: has a sentence number {sentence}, but the text has {len(source)} lines (numbers start at 0)"
-            )
+            raise InputError(f"{path}: contains sentence {sentence} (0-based), but the text has {len(source)} lines")
         if sentence in details:
             continue
         try:
@@ -220,8 +218,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         details[sentence] = text, phrases
     if lacking := [number for number, text in enumerate(source) if words_of(text) and number not in details]:
         raise InputError(
-            f"{path}: has no translation of sentence number {lacking[0]} (numbers start at 0); create "
-            "the file for the whole text"
+            f"{path}: has no translation of sentence {lacking[0]} (0-based); create the file for the whole text"
         )
     return [details.get(number, ("", [])) for number in range(len(source))]
 
@@ -250,8 +247,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     for one in candidates:
         if one.sentence >= len(source):
             raise InputError(
-                f"{path}: has a sentence number {one.sentence}, but the text has {len(source)} lines "
-                "(numbers start at 0)"
+                f"{path}: contains sentence {one.sentence} (0-based), but the text has {len(source)} lines"
             )
         texts[one.sentence].append(one.text)
         rows[one.sentence].append(one.features)
@@ -262,7 +258,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     ]
     if lacking:
         raise InputError(
-            f"{path}: has no translation of sentence number {lacking[0]} (numbers start at 0) and of "
+            f"{path}: has no translation of sentence {lacking[0]} (0-based) and of "
             f"{len(lacking) - 1} more; create the list for the whole text"
         )
     features = [np.array(values or [(0.0,) * len(names)])[:, order] for values in rows]

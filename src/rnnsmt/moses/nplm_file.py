@@ -241,7 +241,9 @@ def read_words(path: str | Path) -> list[str]:
     """
     words = [line.strip(" \t\r") for line in read_lines(path)]
     if not words or words[0] != UNKNOWN:
-        raise InputError(f"{path}: does not begin with {UNKNOWN}, as a vocabulary of a joint model of Moses; {REMEDY}")
+        raise InputError(
+            f"{path}: does not begin with {UNKNOWN}, as the vocabulary of a Moses joint model must; {REMEDY}"
+        )
     seen: set[str] = set()
     for number, word in enumerate(words, 1):
         if word in seen or len(word.encode().split()) != 1:

@@ -21,7 +21,7 @@ def need_torch() -> None:
         InputError: torch is not installed.
     """
     if find_spec("torch") is None:
-        raise InputError("neural networks need torch, which is not installed: pip install 'rnnsmt[networks]'")
+        raise InputError("neural networks require torch, which is not installed; run `pip install 'rnnsmt[networks]'`")
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

@@ -144,7 +144,7 @@ def write_nplm(trained: TrainedNnjm, directory: str | Path, where: str | Path) -
     target, source = trained.vocabulary.words[2:-1], trained.source_vocabulary.words[2:-1]
     for word in (*target, *source):
         if word in (UNKNOWN, NONE, BEGIN, END):
-            raise InputError(f"{where}: contains the word {word}, which is reserved in vocabularies of Moses")
+            raise InputError(f"{where}: contains the word {word}, which is reserved in Moses vocabularies")
     classes = np.array([UNK, NULL, *range(2, len(target) + 2), NULL, trained.vocabulary.eos])
     ids = np.array([UNK, *range(2, len(source) + 2), NULL, trained.source_vocabulary.eos])
     value = {name: tensor.detach().cpu().numpy() for name, tensor in trained.model.named_parameters()}

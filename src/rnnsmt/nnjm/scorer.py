@@ -187,7 +187,7 @@ def perplexity_report(
         other = NGramScorer(cslm, device, threads, normalize=True)
         if other.vocabulary.hash() != scorer.vocabulary.hash():
             raise InputError(
-                f"{cslm}: its vocabulary differs from that of {model}, so that their perplexities cannot be compared"
+                f"{cslm}: its vocabulary differs from that of {model}, so their perplexities cannot be compared"
             )
         scores = [word_scores(other, examples.history(at, other.order), words[at]) for at in _blocks(examples)]
         report["cslm"] = perplexities(np.concatenate(scores).astype(np.float64), known)

@@ -125,8 +125,8 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
                 )
         if sentence >= len(sources):
             raise InputError(
-                f"{path}, line {number}: sentence number {sentence}, but the source text has "
-                f"{len(sources)} lines (numbers start at 0); use the source text of this list"
+                f"{path}, line {number}: sentence {sentence} (0-based), but the source text has {len(sources)} "
+                "lines; use the source text of this list"
             )
         if sentence < last:
             raise InputError(

@@ -140,7 +140,7 @@ def check_file_lists(sources: Sequence[str], targets: Sequence[str], alignments:
     if not len(sources) == len(targets) == len(alignments):
         raise InputError(
             f"--source names {len(sources)} files, --target {len(targets)} and --alignment {len(alignments)}; "
-            "give the same number to each, in the same order"
+            "specify the same number of each, in the same order"
         )
 
 

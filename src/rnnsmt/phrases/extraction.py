@@ -145,10 +145,10 @@ class ExtractFile:
                 pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
                 row = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchone()
             except duckdb.Error:
-                raise InputError(f"{path}: not a complete Parquet file; run 'rnnsmt phrases extract' again") from None
+                raise InputError(f"{path}: not a complete Parquet file; run `rnnsmt phrases extract` again") from None
         metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
         if metadata.get("format", b"").decode() != FORMAT:
-            raise InputError(f"{path}: not written by this version of 'rnnsmt phrases extract'; run it again")
+            raise InputError(f"{path}: not written by this version of `rnnsmt phrases extract`; run it again")
         self.rows = int(row[0]) if row else 0
         self.packings = _packing(metadata, "source"), _packing(metadata, "target")
         self.smoothing = Smoothing(*json.loads(metadata["smoothing"]))

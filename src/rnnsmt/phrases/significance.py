@@ -345,7 +345,7 @@ def prune_table(
             significant.
     """
     if (origins is None) != (output_origins is None):
-        raise InputError("--origins and --output-origins: must be given together: both or neither")
+        raise InputError("--origins and --output-origins: must be used together")
     sides = PhraseSide(), PhraseSide()
     _read_pairs(table, sides)
     sources, targets = (np.concatenate(side.parts) for side in sides)
@@ -416,7 +416,7 @@ def _slices(
         InputError: the numbers of files or lines of both sides differ, or text is not UTF-8.
     """
     if len(source) != len(target):
-        raise InputError(f"--source names {len(source)} files, --target {len(target)}; give the same number to each")
+        raise InputError(f"--source names {len(source)} files, --target {len(target)}; specify the same number of each")
     # 32 bytes per phrase occurrence, for the temporary arrays of ``sentence_lists``
     most = max((memory_mb << 20) // (32 * int(max(side.trie.size[1] for side in sides))), LEAST_TOKENS)
     meter = Meter("counting sentence pairs")

@@ -32,7 +32,7 @@ def run_workflow(arguments: Sequence[str]) -> None:
         SystemExit: with the exit status of Snakemake.
     """
     if find_spec("snakemake") is None:
-        raise InputError("Snakemake is not installed; pip install snakemake")
+        raise InputError("Snakemake is not installed; run `pip install snakemake`")
     words = command_line(arguments)
     options = _options(words)
     _check_extras(options)

@@ -126,7 +126,7 @@ def make_binary(
         time.sleep((_TICK - age) / 1e9)
     for text, state in zip(texts, before, strict=True):
         if _state(text) != state:
-            raise InputError(f"{text.path}: was changed while it was read; run the same command again")
+            raise InputError(f"{text.path}: was changed while being read; run the same command again")
     described = [
         {"kind": text.kind, "columns": text.columns, "name": text.path.name, "bytes": size, "mtime_ns": changed,
          "sha256": digest}

@@ -406,8 +406,9 @@ def reordering_columns(ini: MosesIni, feature: Feature | None) -> tuple[np.ndarr
     others = set(parts) - {*kinds, *directions, "wbe", "phrase", "hier", "fe", "allff"}
     if len(kinds) != 1 or len(directions) > 1 or others:
         raise InputError(
-            f"{ini.path}: reordering type {name}: {', '.join(sorted(others)) or 'its parts'}: not supported; there are "
-            f"wbe, phrase and hier, {', '.join(ORIENTATIONS)}, backward, forward and bidirectional, fe, allff"
+            f"{ini.path}: reordering type {name}: {', '.join(sorted(others)) or 'its parts'}: not supported; "
+            f"supported are wbe, phrase and hier, {', '.join(ORIENTATIONS)}, backward, forward and bidirectional, "
+            "fe, allff"
         )
     one = np.array(ORIENTATIONS[kinds[0]], np.int64)
     none = np.full(4, -1, np.int64)

@@ -41,7 +41,7 @@ def read_sentences(path: str | Path) -> list[str]:
             if character < " " or "\x7f" <= character <= "\x9f":
                 raise InputError(
                     f"{path}, line {number}: control character U+{ord(character):04X}; "
-                    "clean the text with 'rnnsmt corpus prepare --keep-all' first"
+                    "clean the text with `rnnsmt corpus prepare --keep-all` first"
                 )
         sentences.append(line)
     check_lengths(sentences, path)
@@ -155,7 +155,7 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
         if not one.first <= one.last < min(len(words), one.first + MAX_WINDOW):
             raise InputError(
                 f"{where}: the span {one.first}-{one.last} of a translation is invalid: it must lie within the "
-                f"{len(words)} words of the sentence (positions start at 0), from left to right, and cover at most "
+                f"{len(words)} words of the sentence (positions are 0-based), from left to right, and cover at most "
                 f"{MAX_WINDOW} words"
             )
     return MarkedSentence(" ".join(words), translations, walls)

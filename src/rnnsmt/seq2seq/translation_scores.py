@@ -245,8 +245,8 @@ def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_E
             raise InputError(f"{path}, line {number}: already has the feature {feature}; choose another --feature")
         if sentence >= sentences:
             raise InputError(
-                f"{path}, line {number}: sentence number {sentence}, but the source text has "
-                f"{sentences} lines (numbers start at 0); use the source text of this list"
+                f"{path}, line {number}: sentence {sentence} (0-based), but the source text has {sentences} lines; "
+                "use the source text of this list"
             )
         if sentence < last:
             raise InputError(

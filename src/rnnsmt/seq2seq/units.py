@@ -327,7 +327,7 @@ def _need_sentencepiece() -> None:
         InputError: it is not; the message says how to install it.
     """
     if find_spec("sentencepiece") is None:
-        raise InputError("subwords need sentencepiece, which is not installed here: pip install sentencepiece")
+        raise InputError("subwords require sentencepiece, which is not installed; run `pip install sentencepiece`")
 
 
 def write_units(directory: Path, side: str, units: Units) -> None:

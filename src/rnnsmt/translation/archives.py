@@ -102,11 +102,14 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
     except (tarfile.TarError, *DAMAGED) as error:
         if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
             raise InputError(
-                f"{directory.parent}: cannot unpack {name} into it ({error.strerror}); free space, or set {CACHE} to "
+                f"{directory.parent}: cannot unpack {name} into it ({error.strerror}); free disk space, or set "
+                f"{CACHE} to "
                 "another directory"
             ) from None
         reason = error.__cause__ if isinstance(error, DamagedError) else error
-        raise InputError(f"{name}: damaged, or not an archive of `rnnsmt pack` ({reason}); fetch it again") from None
+        raise InputError(
+            f"{name}: damaged, or not an archive written by `rnnsmt pack` ({reason}); fetch it again"
+        ) from None
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -130,7 +133,8 @@ def _extract(archive: Path, name: str, directory: Path) -> None:
                 or len(seen) == MOST_FILES
             ):
                 raise InputError(
-                    f"{name}: {member.name!r} is not a file of an archive of `rnnsmt pack`, which has one directory "
+                    f"{name}: {member.name!r} is not part of an archive written by `rnnsmt pack`, which has one "
+                    "directory "
                     f"with at most {MOST_FILES} files; unpack it yourself if you trust it, and give the directory"
                 )
             seen.add(parts)

@@ -49,7 +49,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         name = f"{description.name}/{directory.resolve().name}"
         scores = {cell["test_set"]: run["bleu"] for cell in cells for run in cell["runs"] if run["run"] == name}
         if not rows or not scores:
-            raise InputError(f"{results}: the run has no system {name}; give --system and --results of the same run")
+            raise InputError(f"{results}: the run has no system {name}; use --system and --results from the same run")
         lines = [
             *_introduction(description, directory, content["software"]),
             *_data(content["config"], content["files"]),

@@ -202,9 +202,9 @@ def _nested_of_runs(
     """
     for paths in files:
         if len(paths) != runs:
-            raise InputError(f"--nested-ini {' '.join(paths)}: give one file of every run; there are {runs}")
+            raise InputError(f"--nested-ini {' '.join(paths)}: specify one file per run (runs: {runs})")
     if columns and len(columns) != len(files):
-        raise InputError("--nested-columns: give it once for every --nested-ini, or omit it")
+        raise InputError("--nested-columns: specify it once for every --nested-ini, or omit it")
     return [
         [
             nested_weights(ini, MosesIni.read(paths[run]), columns[number] if columns else None)
@@ -234,7 +234,7 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
             continue
         weights = nested.weights[feature.name]
         if kinds.get(feature.name) != feature.kind:
-            raise InputError(f"{nested.path}: has the feature {feature.name}, which is missing in {ini.path}")
+            raise InputError(f"{nested.path}: has the feature {feature.name}, which is missing from {ini.path}")
         chosen = columns if columns is not None and feature.kind in PHRASE_TABLES else range(len(weights))
         if len(set(chosen)) != len(weights) or len(chosen) != len(weights):
             raise InputError(

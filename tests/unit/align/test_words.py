@@ -173,7 +173,7 @@ def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
 
 def test_a_time_limit_needs_a_place_for_the_state(tmp_path, capsys):
     assert words(tmp_path, b"a\n", b"x\n", "--time-limit", "10") == 2
-    assert "--time-limit needs --checkpoint-dir" in capsys.readouterr().err
+    assert "--time-limit requires --checkpoint-dir" in capsys.readouterr().err
 
 
 def test_truncated_gzip(tmp_path, capsys):

@@ -401,7 +401,7 @@ def test_a_missing_module_is_a_sentence(tmp_path, capsys, monkeypatch, module, e
             main(command)
         return
     assert main(command) == 2
-    assert f"is not installed; pip install 'rnnsmt[{extra}]'" in capsys.readouterr().err
+    assert f"is not installed; run `pip install 'rnnsmt[{extra}]'`" in capsys.readouterr().err
 
 
 def stage(*words: object, **streams: object) -> "subprocess.Popen[str]":

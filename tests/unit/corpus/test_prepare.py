@@ -474,7 +474,7 @@ def test_a_file_that_is_replaced_meanwhile_is_refused(
 
     monkeypatch.setattr(InputFile, "check_unchanged", replaced)
     assert work.run(source, None) == 2
-    assert "s: was modified while it was read" in capsys.readouterr().err
+    assert "s: was modified while being read" in capsys.readouterr().err
     assert work.nothing_written("s")
 
 

@@ -79,7 +79,7 @@ def test_a_table_is_refused(tmp_path, name, opener):
     path = tmp_path / name
     with opener(path, "wt") as out:
         out.write("".join(f"line {i}\tligne {i}\n" for i in range(30)))
-    with pytest.raises(InputError, match=r"30 of the first 30 lines contain a tab.*use the key file in"):
+    with pytest.raises(InputError, match=r"30 of the first 30 lines contain a tab.*use the key `file` in"):
         refuse_columns(str(path))
 
 

@@ -119,4 +119,4 @@ def test_the_command_without_kenlm(
     assert (tmp_path / "own.json").read_bytes() == (tmp_path / "kenlm.json").read_bytes()
     (tmp_path / "lm.arpa").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\x00")
     assert main([*command, str(tmp_path / "own.json")]) == 2
-    assert "is a binary KenLM file; give the ARPA text file it was built from" in capsys.readouterr().err
+    assert "is a binary KenLM file; use the ARPA text file it was built from" in capsys.readouterr().err

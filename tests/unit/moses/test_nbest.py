@@ -94,7 +94,7 @@ def test_lists_in_the_order_of_the_ini(tmp_path):
 @pytest.mark.parametrize(
     ("ini", "sentences", "nbest", "said"),
     [
-        (INI, 2, NBEST, r"has a sentence number 2, but the text has 2 lines \(numbers start at 0\)"),
+        (INI, 2, NBEST, r"contains sentence 2 \(0-based\), but the text has 2 lines"),
         (INI.replace("LM0", "LM1"), 4, NBEST, r"lacks LM1:0 of .*ini and has LM0:0, which .*ini lacks; use the ini"),
         (INI.replace("num-features=2", "num-features=3").replace("0.25", "0.25 1"), 4, NBEST, "lacks TM0:2 of"),
         (INI, 4, NBEST.replace(" ||| -", " CSLM0= -3 ||| -"), "has CSLM0:0, which .*ini lacks"),
@@ -135,7 +135,7 @@ def test_lists_that_lack_a_sentence(tmp_path):
     nbest = "".join(line for line in NBEST.splitlines(keepends=True) if not line.startswith("2"))
     with pytest.raises(
         InputError,
-        match=r"has no translation of sentence number 2 \(numbers start at 0\) and of 0 more; create the list",
+        match=r"has no translation of sentence 2 \(0-based\) and of 0 more; create the list",
     ):
         lists(tmp_path, nbest=nbest)
 
@@ -179,5 +179,5 @@ def test_details_are_of_every_sentence(tmp_path):
     path = tmp_path / "details"
     path.write_text("1 ||| x  y z ||| LM0= -1 ||| -1 ||| 1=0-1 0=2\n1 ||| x ||| LM0= -2 ||| -2 ||| 0-1=0\n")
     assert read_details(path, ["", "a b"]) == [("", []), ("x y z", [(1, 1, 2), (0, 0, 1)])]
-    with pytest.raises(InputError, match=r"no translation of sentence number 0"):
+    with pytest.raises(InputError, match=r"no translation of sentence 0"):
         read_details(path, ["a", "a b"])

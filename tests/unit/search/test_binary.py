@@ -280,7 +280,7 @@ def test_a_text_file_that_changes_meanwhile(directory: Path) -> None:
         os.utime(texts[1].path)
         return tables
 
-    with pytest.raises(InputError, match="reordering: was changed while it was read; run the same command again"):
+    with pytest.raises(InputError, match="reordering: was changed while being read; run the same command again"):
         binary.make_binary(directory / "out", texts, read)
     assert not (directory / "out").exists()
 

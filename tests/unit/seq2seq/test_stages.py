@@ -328,7 +328,7 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("2 ||| u ||| LM0= -3 ||| -1", "line 1: sentence number 2, but the source text has 2 lines"),
+        ("2 ||| u ||| LM0= -3 ||| -1", "line 1: sentence 2 (0-based), but the source text has 2 lines"),
         ("x ||| u ||| LM0= -3 ||| -1", "line 1: expected `number ||| text"),
         ("0 ||| u ||| LSTM0= -3 ||| -1", "already has the feature LSTM0"),
         ("0 ||| u", "line 1"),

@@ -572,7 +572,7 @@ def test_only_what_pack_writes_is_unpacked(archive, tmp_path):
     file, link = tarfile.REGTYPE, tarfile.SYMTYPE
     wrong = [("a/x", link), ("a/../x", file), ("/a/x", file), ("../x", file), ("x", file), ("a/b/x", file)]
     for members in (*([one] for one in wrong), [("a/x", file), ("b/y", file)], [("a/x", file)] * 2, []):
-        with pytest.raises(InputError, match=r"not a file of an archive of `rnnsmt pack`|empty archive"):
+        with pytest.raises(InputError, match=r"not part of an archive written by `rnnsmt pack`|empty archive"):
             System(forged(*members))
     content = archive.read_bytes()
     for damaged in (content[: len(content) // 2], b"text\n", content[:-9] + b"x" + content[-8:]):

@@ -94,7 +94,7 @@ def test_rerank_refuses_lists_that_lack_sentences(model, tmp_path, capsys):
     (model / "lacking").write_text("".join(lines))
     files = f"--ini {model}/moses.ini --nbest {model}/lacking --input {model}/dev.en --output {tmp_path}/out"
     assert main(f"tuning rerank {files}".split()) == 2
-    assert "has no translation of sentence number 29 (numbers start at 0)" in capsys.readouterr().err
+    assert "has no translation of sentence 29 (0-based)" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -145,7 +145,7 @@ def test_a_feature_that_knows_better(model, tmp_path):
         ("one translation each", "no feature differs"),
         ("weights 0", "all weights are 0"),
         ("too many", "but the text has 31 lines"),
-        ("lacks sentences", "has no translation of sentence number 3 (numbers start at 0) and of 1 more"),
+        ("lacks sentences", "has no translation of sentence 3 (0-based) and of 1 more"),
         ("nothing matches", "shares a 1-gram with its reference"),
     ],
 )

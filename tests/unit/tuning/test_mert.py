@@ -247,7 +247,7 @@ def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("weights", "more", "said"),
     [
-        ("0.1 0.3 0.2", ["--nested-ini", "nested.ini", "nested.ini"], "one file of every run; there are 1"),
+        ("0.1 0.3 0.2", ["--nested-ini", "nested.ini", "nested.ini"], "specify one file per run (runs: 1)"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 columns; give a different column"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 columns; give a different column"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "TranslationModel0 has no score 4 (0-based) in"),
@@ -267,7 +267,7 @@ def test_a_model_with_another_feature_is_not_nested(model, tmp_path, capsys):
     cslm = INI.replace("Distortion\n", "Distortion\nCSLM name=CSLM0 path=none\n") + "CSLM0= 0.1\n"
     (tmp_path / "other.ini").write_text(cslm)
     more = ["--nested-ini", str(tmp_path / "other.ini")]
-    refused([*command(model, tmp_path), *more], tmp_path, capsys, "has the feature CSLM0, which", "is missing in")
+    refused([*command(model, tmp_path), *more], tmp_path, capsys, "has the feature CSLM0, which", "is missing from")
 
 
 def test_a_nested_ini_is_not_overwritten(model, tmp_path, capsys):
