@@ -81,7 +81,7 @@ def test_an_action_has_one_version():
 def test_pythons_of_the_tests_are_those_of_the_classifiers():
     stated = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)]
     matrix = jobs(ROOT / ".github/workflows/tests.yml")["tests"]["strategy"]["matrix"]
-    assert matrix["python"] == stated
+    assert matrix["python"] == [*stated, "3.14"]  # not yet stated: only these workflows would have tried it
     assert PROJECT["requires-python"] == f">={stated[0]}"
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos"}
 
