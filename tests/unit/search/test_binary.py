@@ -201,7 +201,7 @@ def test_other_files_than_the_ini_names(directory: Path, capsys: pytest.CaptureF
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
     capsys.readouterr()
     found = outputs(directory)
-    assert "model.binary: was made from other files than those of this moses.ini; the text files are" in (
+    assert "model.binary: was made from other files than those of this moses.ini; using the text files" in (
         capsys.readouterr().err
     )
     (directory / "model" / binary.NAME).unlink()
