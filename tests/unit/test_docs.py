@@ -3,6 +3,7 @@
 import argparse
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -128,8 +129,31 @@ def test_settings_in_commands_are_those_of_the_configuration(page):
 def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
     for address in re.findall(r"\]\(([^)\s]+)\)", text):
-        if not re.match(r"https?:|mailto:|#", address):
-            assert (page.parent / address.split("#")[0]).exists(), address
+        if re.match(r"https?:|mailto:", address):
+            continue
+        path, _, anchor = address.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), address
+        if anchor:
+            assert anchor in anchors(target.read_text()), address
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page's headings, as Python-Markdown's toc creates them; repeated ones get _1, _2 ..."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M):
+        plain = unicodedata.normalize("NFKD", re.sub(r"[`*]", "", heading)).encode("ascii", "ignore").decode()
+        slug = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+        number = 0
+        while (unique := f"{slug}_{number}" if number else slug) in found:
+            number += 1
+        found.add(unique)
+    return found
+
+
+def test_anchors():
+    text = "# A `b` – c\n\n```\n# no heading\n```\n## Same\n## Same\n### What's *this*?\n"
+    assert anchors(text) == {"a-b-c", "same", "same_1", "whats-this"}
 
 
 def test_every_page_is_in_the_navigation():
