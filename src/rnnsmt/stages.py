@@ -153,7 +153,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "report": Stage(4, "write an HTML page with all results of a run"),
     },
     "translation": {
-        "describe": Stage(1, "write the preprocessing and decoder settings that `translate` reads"),
+        "describe": Stage(2, "write the preprocessing and decoder settings that `translate` reads"),
         "translate": Stage(1, "translate raw text with a tuned system, or serve it over HTTP"),
         "pack": Stage(1, "pack a tuned system into one archive"),
     },

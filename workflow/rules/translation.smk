@@ -1,4 +1,4 @@
-# What `rnnsmt translate` has to know of a tuned system beside its moses.ini.
+# What `rnnsmt translate` needs to know about a tuned system besides its moses.ini, and example sentences for its web page.
 PAIR_VOCABULARIES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
 SYSTEM_FILES = expand(f"{RUN}/system.json", system=systems.compared, run=RUNS)
 
@@ -8,6 +8,7 @@ rule describe_system:
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if config["text"]["truecase"] else [],
         rnn=lambda w: systems.rnn_models(w.system),
         vocabularies=lambda w: PAIR_VOCABULARIES if systems.rnn_models(w.system) else [],
+        examples=texts.corpora[texts.dev[0]].source,
     output:
         expand(f"{RUN}/system.json", run=RUNS, allow_missing=True),
     log:
@@ -32,4 +33,4 @@ rule describe_system:
         "rnnsmt translation describe --name {wildcards.system} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "
         "{params.text} {params.truecaser:q} {params.rnn:q} --columns {params.columns} {params.limits} {params.filtered} "
-        "--output-dir {params.directories:q} &> {log:q}"
+        "--examples {input.examples:q} --output-dir {params.directories:q} &> {log:q}"

@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, standard_input, write_lines_or_stdout
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
-from rnnsmt.corpus.raw_text import read_texts
+from rnnsmt.corpus.raw_text import read_segments, read_texts
 from rnnsmt.networks.options import add_device
 from rnnsmt.networks.settings import PRECISIONS
 
@@ -74,7 +75,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     if len(args.rnn) not in (0, 1, len(args.output_dir)) or bool(args.rnn) != bool(args.vocabulary):
         raise InputError("--rnn: specify one network, or one for each --output-dir, together with --vocabulary")
-    examples = [] if args.examples is None else choose_examples(read_texts(args.examples))
+    examples = [] if args.examples is None else choose_examples(_valid_segments(args.examples))
     for number, directory in enumerate(args.output_dir):
         network = [args.rnn[number % len(args.rnn)], *args.vocabulary] if args.rnn else []
         Description(
@@ -98,7 +99,14 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
     return {"directories": len(args.output_dir)}
 
 
-def choose_examples(texts: Sequence[str]) -> list[str]:
+def _valid_segments(path: str) -> Iterator[str]:
+    """Yield the segments of a raw text that are UTF-8; corpus preparation reports the others."""
+    for segment in read_segments(path, None):
+        with suppress(UnicodeDecodeError):
+            yield (segment or b"").decode("utf-8").strip()
+
+
+def choose_examples(texts: Iterable[str]) -> list[str]:
     """Return some segments of usual length, evenly spread over a text."""
     usual = [text for text in dict.fromkeys(texts) if 5 <= text.count(" ") + 1 <= 15 and len(text) <= MAX_EXAMPLE]
     return [usual[index * len(usual) // EXAMPLES] for index in range(min(EXAMPLES, len(usual)))]

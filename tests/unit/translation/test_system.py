@@ -1,5 +1,6 @@
 """A tuned system at work, on tiny models: from raw text to raw text, what it explains, one archive of it."""
 
+import gzip
 import json
 import os
 import shlex
@@ -81,6 +82,15 @@ def by_hand(directory: Path, texts: list[str]) -> list[str]:
     ):
         assert main(command) == 0
     return (directory / "fr").read_text().split("\n")[:-1]
+
+
+def test_examples_of_the_page_are_segments_of_a_raw_text(system, tmp_path):
+    """Of 5 to 15 words, each once, evenly spread; what is not UTF-8 is left out."""
+    lines = [f"a sentence of the number {number} ." for number in range(40)]
+    text = [lines[0].encode(), b"too short", *(line.encode() for line in lines), b"not utf-8 \xe9 at all here ."]
+    (tmp_path / "dev.gz").write_bytes(gzip.compress(b"\n".join(text) + b"\n"))
+    assert main([*described(system), "--examples", f"{tmp_path}/dev.gz"]) == 0
+    assert rnnsmt.load(system).description.examples == [lines[0], lines[10], lines[20], lines[30]]
 
 
 def test_as_the_stages_one_after_the_other(system):
