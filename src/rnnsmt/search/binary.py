@@ -429,16 +429,7 @@ class _Binary:
         for part, number in parts:
             fault = kernels.model_fault(model, part, number)
             if fault:
-                found = {
-                    kernels.SOURCES: f"source phrases with {STRING_FAULTS[fault]}",
-                    kernels.TARGETS: f"target phrases with {STRING_FAULTS[fault]}",
-                    kernels.PAIRS: f"phrase pairs with {kernels.PAIR_FAULTS[fault]}",
-                    kernels.AFFILIATIONS: "word alignments that do not fit the phrases",
-                    kernels.REORDERING: "missing reordering scores, or reordering scores that are not logarithms",
-                    kernels.LM_WORDS: f"words of LM {number + 1} with {STRING_FAULTS[fault]}",
-                    kernels.LMS: f"LM {number + 1} with {AUTOMATON_FAULTS[fault]}",
-                }
-                raise self._unusable(f"was not written by rnnsmt: it has {found[part]}")
+                raise self._unusable(f"was not written by rnnsmt: it has {_described(part, number, fault)}")
             self.release()
 
     def release(self) -> None:
@@ -493,3 +484,19 @@ class _Binary:
         """Raise ValueError if the number of slots of a hash table is no power of two."""
         if not len(slots) or len(slots) & (len(slots) - 1):
             raise ValueError
+
+
+def _described(part: int, number: int, fault: int) -> str:
+    """Return what is wrong with a part of a model; number: of the LM; fault: index among the faults of the part."""
+    if part == kernels.AFFILIATIONS:
+        return "word alignments that do not fit the phrases"
+    if part == kernels.REORDERING:
+        return "missing reordering scores, or reordering scores that are not logarithms"
+    name, faults = {
+        kernels.SOURCES: ("source phrases", STRING_FAULTS),
+        kernels.TARGETS: ("target phrases", STRING_FAULTS),
+        kernels.PAIRS: ("phrase pairs", kernels.PAIR_FAULTS),
+        kernels.LM_WORDS: (f"words of LM {number + 1}", STRING_FAULTS),
+        kernels.LMS: (f"LM {number + 1}", AUTOMATON_FAULTS),
+    }[part]
+    return f"{name} with {faults[fault]}"

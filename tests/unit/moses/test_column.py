@@ -148,7 +148,7 @@ MEMORY = "PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=phra
             MEMORY.replace("Memory", "Compact"),
             "arpa",
             [],
-            "line 2: PhraseDictionaryCompact is a binary phrase table, made "
+            "line 2: PhraseDictionaryCompact is a binary phrase table, created "
             "by processPhraseTableMin, to which no score can be added; replace it by PhraseDictionaryMemory",
         ),
         ("ProbingPT name=TranslationModel0 num-features=4 path=x", "arpa", [], "ProbingPT is a binary phrase table"),

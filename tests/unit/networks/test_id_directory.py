@@ -66,8 +66,8 @@ def test_an_interrupted_directory_is_refused(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"format": "test-0"}, "written by a different version; prepare it again"),
-        ({"pairs": 4}, "source.words.npy and source.offsets.npy are inconsistent"),
-        ({"target classes": EOS}, "target.words.npy and target.offsets.npy are inconsistent"),
+        ({"pairs": 4}, "source.words.npy and source.offsets.npy do not match"),
+        ({"target classes": EOS}, "target.words.npy and target.offsets.npy do not match"),
     ],
 )
 def test_other_numbers_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:

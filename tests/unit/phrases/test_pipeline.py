@@ -413,7 +413,7 @@ def test_bad_files_are_named(tmp_path, capsys, stage):
     short = write_corpus(tmp_path, good[:1], "short")
     run_bad(tmp_path, capsys, stage, [source, target, short[2]], "c.f has more lines than 1, where short.a ended")
     run_bad(tmp_path, capsys, stage, [short[0], target, alignment], "c.e has more lines than 1, where short.f ended")
-    run_bad(tmp_path, capsys, stage, [source, target, alignment, alignment], "--alignment 2; give the same number")
+    run_bad(tmp_path, capsys, stage, [source, target, alignment, alignment], "--alignment 2; specify the same number")
     run_bad(tmp_path, capsys, stage, [str(tmp_path / "none"), target, alignment], "none: no such file")
     run_bad(tmp_path, capsys, stage, [str(tmp_path), target, alignment], "is a directory")
     empty = tmp_path / "empty"

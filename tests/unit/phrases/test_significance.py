@@ -232,7 +232,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*given, "--threshold", "a-e", "--output", outputs[1], "--threads", "2", "--memory-mb", "1"]) == 0
     assert Path(outputs[0]).read_bytes() == Path(outputs[1]).read_bytes()
     assert main([*given, "--output", outputs[0], "--origins", "o.npy"]) == 2
-    assert "--origins and --output-origins: must be given together" in capsys.readouterr().err
+    assert "--origins and --output-origins: must be used together" in capsys.readouterr().err
     for wrong in ("0", "-1", "nan", "a"):
         with pytest.raises(SystemExit):
             main([*given, f"--threshold={wrong}", "--output", outputs[0]])

@@ -252,7 +252,7 @@ def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 columns; give a different column"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "TranslationModel0 has no score 4 (0-based) in"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "-1"], "--nested-columns -1: must be at least 0"),
-        ("0.1 0.3 0.2", [*["--nested-columns", "0", "1", "2"] * 2], "--nested-columns: give it once for every"),
+        ("0.1 0.3 0.2", [*["--nested-columns", "0", "1", "2"] * 2], "--nested-columns: specify it once for every"),
         ("1 1 1 1 1", [], "TranslationModel0 has no score 4 (0-based) in"),
     ],
 )
