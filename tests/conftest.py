@@ -78,7 +78,7 @@ def _directory(path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
-    """The directory with real corpora and fixtures beside the repository."""
+    """Return the directory with real corpora and fixtures beside the repository."""
     return _directory(SHARED)
 
 

@@ -46,19 +46,19 @@ def not_negative(text: str) -> int:
     return value
 
 
-def part(text: str) -> tuple[int, int]:
-    """``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it, as the type of an option: K from 1 to N."""
+def k_of_n(text: str) -> tuple[int, int]:
+    """Parse ``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it, as the type of an option: K from 1 to N."""
     match = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
-    number, parts = map(int, match.groups()) if match else (0, 0)
-    if not 1 <= number <= parts:
+    number, shards = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= number <= shards:
         raise argparse.ArgumentTypeError(f"{text}: must be K/N with K from 1 to N, for example 2/8")
-    return number, parts
+    return number, shards
 
 
-def bounds_of_shard(part: tuple[int, int], total: int) -> tuple[int, int]:
-    """Return the first of ``total`` items, from 0, of part K of N nearly equal ones, and the one after its last."""
-    number, parts = part
-    return total * (number - 1) // parts, total * number // parts
+def bounds_of_shard(shard: tuple[int, int], total: int) -> tuple[int, int]:
+    """Return the first of ``total`` items (0-based) of shard K of N nearly equal ones, and the one after its last."""
+    number, shards = shard
+    return total * (number - 1) // shards, total * number // shards
 
 
 def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:

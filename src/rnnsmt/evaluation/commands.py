@@ -278,8 +278,8 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SYSTEM=A+B",
-        help="features of each system in addition to those of the baseline (default: derived from the system name; "
-        "cslm_rnn has cslm and rnn)",
+        help="features that each system adds to the baseline (default: derived from the system name; cslm_rnn has "
+        "cslm and rnn)",
     )
     parser.add_argument(
         "--trainings",

@@ -18,8 +18,6 @@ from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 from rnnsmt.base.kernels.strings import LONGEST_RUN, Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
 
-_S32 = np.uint64(32)
-
 LN10 = float(np.log(10.0))
 
 MISSING_UNK_LOG10 = -100.0
@@ -173,12 +171,12 @@ def lm_slot(state, word, size):
     """Return the key of (state, word), and the slot of the hash table of this size where its search begins."""
     key = (np.int64(state) << np.int64(32)) | np.int64(word)
     # the hash as a fraction of 2^32, times the size: the size need not be a power of two (Lemire 2019)
-    return key, np.int64(((mix(np.uint64(key)) >> _S32) * np.uint64(size)) >> _S32)
+    return key, np.int64(((mix(np.uint64(key)) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
 
 
 @kernel(inline="always")
 def following_slot(slot, size):
-    """Return the slot where a search goes on."""
+    """Return the slot that a search looks at after ``slot``, in a hash table of this size."""
     slot += 1
     return slot if slot < size else slot - size
 

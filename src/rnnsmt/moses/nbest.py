@@ -154,7 +154,7 @@ def read_segmentation(text: str) -> list[Segment]:
         ranges = _SEGMENT.fullmatch(part)
         if ranges is None:
             raise ValueError(f"'{part}' is not a range of source words = range of target words")
-        first, last, begin, end = (int(index or -1) for index in ranges.groups())
+        first, last, begin, end = (int(number or -1) for number in ranges.groups())
         if 0 <= last < first:
             raise ValueError(f"'{part}': its source words end before they begin")
         last = max(first, last)

@@ -164,7 +164,7 @@ def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
 
 
 class Checkpoint:
-    """The file ``checkpoint.pt`` in a checkpoint directory: fingerprint and training state.
+    """Checkpoint of a training run: its fingerprint and state, in the file ``checkpoint.pt`` of a directory.
 
     Trainings draw from generators of their own, by seed and number of the update. The generators that Python, numpy and
     torch share are not saved: nobody seeds them, so the checkpoints of equal trainings would differ.

@@ -128,7 +128,7 @@ def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
     return best, best_inverse
 
 
-class Lexicon(NamedTuple):
+class LexicalTable(NamedTuple):
     """A lexical table p(word | given) as a hash table with linear probing.
 
     Attributes:
@@ -140,7 +140,9 @@ class Lexicon(NamedTuple):
     probabilities: Any
 
 
-def hash_lexicon(words: NDArray[np.int64], given: NDArray[np.int64], probabilities: NDArray[np.float64]) -> Lexicon:
+def hash_lexicon(
+    words: NDArray[np.int64], given: NDArray[np.int64], probabilities: NDArray[np.float64]
+) -> LexicalTable:
     """Return a lexical table as a hash table; of repeated entries, the first one counts.
 
     Args:
@@ -149,7 +151,7 @@ def hash_lexicon(words: NDArray[np.int64], given: NDArray[np.int64], probabiliti
     """
     # at most half of the slots are in use, so probing is short
     slots = 1 << (2 * len(words)).bit_length()
-    lexicon = Lexicon(np.full(slots, -1, np.int64), np.zeros(slots))
+    lexicon = LexicalTable(np.full(slots, -1, np.int64), np.zeros(slots))
     _fill(lexicon, given << 32 | words, probabilities)
     return lexicon
 
@@ -255,7 +257,7 @@ def score_pairs(
             ``Smoothing``; relative frequencies if all discounts are 0.
         packings: int64 [2, 3], (width, per_key, stop) of source and target.
         nulls: int64 [2], codes of NULL among source and target words.
-        lexicons: tables of p(f|e) and p(e|f), ``Lexicon``.
+        lexicons: ``LexicalTable`` of p(f|e) and of p(e|f).
         chosen: int64 [P], filled with the alignment of each pair.
         counts: int64 [P, 3], filled with the counts of e, of f, and of both.
         scores: float64 [P, 4], filled with p(f|e), lex(f|e), p(e|f), lex(e|f).

@@ -85,9 +85,11 @@ def _check_extras(options: argparse.Namespace) -> None:
             values = yaml.safe_load(path.read_text(encoding="utf-8"))
             executor, source = values.get("executor") if isinstance(values, dict) else None, f"{path}: executor"
     if executor == "slurm" and find_spec("snakemake_executor_plugin_slurm") is None:
-        raise InputError(f"{source} slurm: Snakemake's plugin for Slurm is not installed; pip install 'rnnsmt[slurm]'")
+        raise InputError(
+            f"{source} slurm: Snakemake's plugin for Slurm is not installed; run `pip install 'rnnsmt[slurm]'`"
+        )
     if options.report is not None and find_spec("pygments") is None:
-        raise InputError("--report: the Python module pygments is not installed; pip install 'rnnsmt[report]'")
+        raise InputError("--report: the Python module pygments is not installed; run `pip install 'rnnsmt[report]'`")
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

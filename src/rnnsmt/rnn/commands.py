@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, write_lines
-from rnnsmt.base.options import bounds_of_shard, part, positive
+from rnnsmt.base.options import bounds_of_shard, k_of_n, positive
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.rnn.settings import PRESETS
@@ -99,7 +99,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, PRESETS, "small")
     parser.add_argument(
         "--leave-out",
-        type=part,
+        type=k_of_n,
         metavar="K/N",
         help="cross-validation: exclude phrase pairs extracted only from sentences in the K-th of N parts, so that "
         "`rnn score` scores them with a network that was not trained on them; requires `rnn prepare --origins`",
@@ -138,7 +138,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
         help="model file written by `rnn train`; several files form an ensemble",
     )
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (.npy)")
-    parser.add_argument("--shard", type=part, default="1/1", metavar="K/N", help="score only shard K of N")
+    parser.add_argument("--shard", type=k_of_n, default="1/1", metavar="K/N", help="score only shard K of N")
     add_device(parser)
 
 

@@ -119,9 +119,9 @@ def _translate(
 ) -> dict[str, int | float]:
     """Translate one text with ``weights`` [F], write the outputs, and return the statistics of the search.
 
-    warn: whether to log a warning if the text, to judge from its beginning, does not look tokenised.
+    warn: whether to log a warning if the first sentences of the text do not look tokenised.
     """
-    from rnnsmt.search.decoder import PART, SentenceSearch, translations
+    from rnnsmt.search.decoder import CHUNK, SentenceSearch, translations
     from rnnsmt.search.nbest import detail_lines, write_lists
     from rnnsmt.search.neural import total_counts
     from rnnsmt.search.source_text import raw_text_warning
@@ -133,12 +133,12 @@ def _translate(
 
     def every() -> "Iterator[Translation]":
         nonlocal words
-        for begin in range(0, len(sentences), PART):
-            part = sentences[begin : begin + PART]
-            search = SentenceSearch(model, look_up(model, part), weights, options)
+        for begin in range(0, len(sentences), CHUNK):
+            chunk = sentences[begin : begin + CHUNK]
+            search = SentenceSearch(model, look_up(model, chunk), weights, options)
             words += sum(map(len, search.looked_up.spans))
             if warn and begin == 0:
-                texts = [one.text for one in model.without_marks(part)]
+                texts = [one.text for one in model.without_marks(chunk)]
                 warning = raw_text_warning(texts, search.looked_up.unknown)
                 if warning is not None:
                     say(warning)

@@ -36,9 +36,9 @@ from rnnsmt.search.translation_options import look_up, rank
 LEAST_ROOM = 40
 """Minimum capacity of a workspace, in source words."""
 
-PART = 1000
-"""Number of sentences that a command looks up and searches before the next ones, so that its memory does not grow with
-the text. Phrases that occur in several parts are looked up again: 0.05 CPU s for each part."""
+CHUNK = 1000
+"""Number of sentences that a command looks up and searches at a time, so that its memory does not grow with the text.
+Phrases that occur in several chunks are looked up again: 0.05 CPU s for each chunk."""
 
 BATCH = 32
 """Number of sentences that one call of a kernel searches if no n-best lists are requested: passing dozens of arrays

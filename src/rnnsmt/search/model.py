@@ -175,9 +175,8 @@ def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) 
         InputError: a file is missing or malformed.
     """
     tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
-    lms = [
-        load_automaton(text.path) for text in texts if text.kind == "LM"
-    ]  # first: while they are read, they are large
+    # the language models first: while they are read, they need the most memory
+    lms = [load_automaton(text.path) for text in texts if text.kind == "LM"]
     table = load_phrase_tables(tables, sentences, any(text.links for text in texts))
     reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
     for text in texts:

@@ -224,6 +224,6 @@ def walls_before(walls: set[int], words: int) -> np.ndarray:
     """Return the number of walls to the left of each word, ``int32`` [words + 1]; an empty array if there are none."""
     if not walls:
         return np.zeros(0, np.int32)
-    end = np.zeros(words + 1, np.int32)
-    end[[index + 1 for index in walls if index < words]] = 1
-    return np.cumsum(end, dtype=np.int32)
+    follows_wall = np.zeros(words + 1, np.int32)
+    follows_wall[[index + 1 for index in walls if index < words]] = 1
+    return np.cumsum(follows_wall, dtype=np.int32)

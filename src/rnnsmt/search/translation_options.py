@@ -194,10 +194,10 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
         ids: target phrases of the table, which come first.
         further: new target phrases, which come after them.
     """
-    (arena, offsets), targets = model.table.targets.bytes_of(ids), further.table
+    (arena, offsets), added = model.table.targets.bytes_of(ids), further.table
     model.release()
-    offsets = np.concatenate([offsets, offsets[-1] + targets.offsets[1 : len(further) + 1]])
-    arena = np.concatenate([arena, targets.arena[: further.arena_used]])
+    offsets = np.concatenate([offsets, offsets[-1] + added.offsets[1 : len(further) + 1]])
+    arena = np.concatenate([arena, added.arena[: further.arena_used]])
     # a phrase of n words has at least 2 n - 1 bytes: bound on the total number of words
     count, most = len(offsets) - 1, len(arena) // 2 + len(offsets)
     vocabulary = Interner(1 << 12, 1 << 16)

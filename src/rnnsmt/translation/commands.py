@@ -129,9 +129,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     add("--host", metavar="ADDRESS",
         help="address that --serve listens on; 0.0.0.0: all interfaces; if not given, 127.0.0.1")  # fmt: skip
     add("--public-name", nargs="+", default=[], metavar="NAME",
-        help="host names by which clients reach --serve, for example those of a reverse proxy; if not given, a "
-        "server on 127.0.0.1 accepts only requests for local names, and any other server accepts requests for all "
-        "names")  # fmt: skip
+        help="host names that clients use to reach --serve, for example those of a reverse proxy; if not given, a "
+        "server on 127.0.0.1 accepts only local names, and any other server accepts all names")  # fmt: skip
     add("--trusted-proxy", nargs="+", default=[], metavar="ADDRESS",
         help="addresses or networks of reverse proxies; for requests from these addresses, the client address is "
         "taken from the header X-Forwarded-For, which is ignored otherwise")  # fmt: skip

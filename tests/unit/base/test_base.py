@@ -323,7 +323,7 @@ with scratch_directory({str(tmp_path / "new" / "out")!r}) as directory:
 
 
 def test_scratch_directories_on_a_local_disk(tmp_path, monkeypatch):
-    """The environment names it, with other variables; outputs of one name in two directories are two things."""
+    """An environment variable names the directory; outputs of the same name get different directories in it."""
     (tmp_path / "local").mkdir()
     monkeypatch.setenv("DISK", str(tmp_path / "local"))
     monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK")

@@ -92,7 +92,7 @@ def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.Captu
 
 
 def test_overlap_of_ngrams(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The share of n-grams of the source side that the training text has, by an independent count."""
+    """Compare with an independent count: the share of source n-grams that occur in the training text."""
     (corpora / "test.en").write_text("A b c d e\n" + (corpora / "test.en").read_text().split("\n", 1)[1])
     (corpora / "train.en").write_text("a b C.\nc d\n" + (corpora / "train.en").read_text())
     (corpora / "train.fr").write_text("un\ndeux\n" + (corpora / "train.fr").read_text())

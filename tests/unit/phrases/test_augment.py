@@ -214,7 +214,7 @@ def test_refused_own_table_as_output(table, tmp_path, capsys):
 
 
 def test_the_ini_of_an_augmented_table(tmp_path):
-    """The table lies in a directory of its own, the rest where the baseline has it; all weights are Moses' defaults."""
+    """The ini refers to the new table and to the baseline's other files; all weights are Moses' defaults."""
     model, augmented = tmp_path / "model", tmp_path / "augmented" / "rnn"
     augmented.mkdir(parents=True)
     model.mkdir()

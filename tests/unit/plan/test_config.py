@@ -523,7 +523,7 @@ def test_in_domain_is_the_dev_text_unless_said(config):
 
 @pytest.fixture
 def directory(config, tmp_path, monkeypatch) -> Path:
-    """The working directory, with files of the embedded corpus's names that are all different."""
+    """Return the working directory, with different files under the names of the embedded corpus."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results/demo").mkdir(parents=True)
     for entry in config["corpora"]:

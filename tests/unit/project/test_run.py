@@ -128,7 +128,7 @@ def test_a_missing_extra_is_a_sentence(
     error = capsys.readouterr().err
     extra = "report" if module == "pygments" else "slurm"
     assert sentence in error
-    assert f"is not installed; pip install 'rnnsmt[{extra}]'" in error
+    assert f"is not installed; run `pip install 'rnnsmt[{extra}]'`" in error
 
 
 def test_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:

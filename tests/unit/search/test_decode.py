@@ -73,18 +73,18 @@ def test_translations_nbest_and_report(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_parts_of_a_text_are_translated_as_the_whole(
+def test_chunks_of_a_text_are_translated_as_the_whole(
     directory: Path, binary: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pages of a binary model are unmapped between the parts."""
+    """The translations do not depend on the chunks, between which the pages of a binary model are unmapped."""
     (directory / "in.txt").write_text("a b c\n\nc d a\nb x a e\n\n")
     if binary:
         assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini")]) == 0
     names = ("out.txt", "nbest", "details")
     more = ["--nbest", "5", "--nbest-file", str(directory / "nbest"), "--output-details", str(directory / "details")]
     found = []
-    for part in (decoder.PART, 2, 1):
-        monkeypatch.setattr(decoder, "PART", part)
+    for size in (decoder.CHUNK, 2, 1):
+        monkeypatch.setattr(decoder, "CHUNK", size)
         assert main(_command(directory, *more, "--report", str(directory / "r.json"))) == 0
         report = json.loads((directory / "r.json").read_text())
         found.append(([(directory / name).read_bytes() for name in names], report))

@@ -20,7 +20,7 @@ from .twin import features, parse_segmentation, path_of, read_model
 
 @pytest.fixture(scope="module")
 def loaded(moses_fixture: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[SearchModel, list[str], Path]:
-    """The fixture's model, its 250 sentences and its directory."""
+    """Return the fixture's model, its 250 sentences and its directory."""
     directory = tmp_path_factory.mktemp("moses")
     for file in (moses_fixture / "search").iterdir():
         shutil.copyfile(file, directory / file.name)

@@ -418,8 +418,8 @@ def search_sentences(
         begins, stops = bounds[sentence], bounds[sentence + 1]
         at = np.int64(_NONE)
         if stops > begins:
-            end = walls[begins + sentence : stops + sentence + 1]
-            at = np.int64(search_sentence(spans[begins:stops], end, lms, several, ranked, work, constants))
+            walls_here = walls[begins + sentence : stops + sentence + 1]
+            at = np.int64(search_sentence(spans[begins:stops], walls_here, lms, several, ranked, work, constants))
         length = 0
         hypothesis = at
         while hypothesis > 0:
