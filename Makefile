@@ -118,7 +118,7 @@ wheel: $(TOOLS)/ready
 test-wheel:
 	rm -rf build/empty && mkdir -p build/empty
 	$(PYTHON) -m venv build/empty/venv
-	build/empty/venv/bin/python -m pip install --quiet "$$(ls $(CURDIR)/dist/*.whl)[networks]"
+	build/empty/venv/bin/python -m pip install --quiet --constraint requirements.lock "$$(ls $(CURDIR)/dist/*.whl)[networks]"
 	cd build/empty && PATH="$(CURDIR)/build/empty/venv/bin:$$PATH" && rnnsmt init demo --demo && cd demo && \
 	  rnnsmt run --cores $(CORES) --config 'demo={scale: 0.15}' 'tuning={runs: 1}' 'compare=[baseline, rnn]' && test -s results/table1.md
 
