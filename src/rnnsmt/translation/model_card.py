@@ -6,6 +6,7 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json
+from rnnsmt.plan.corpora import language_name
 from rnnsmt.translation.api import features
 from rnnsmt.translation.system import Description, read_ini
 
@@ -68,7 +69,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
 
 
 def _introduction(about: Description, directory: Path, software: Mapping[str, Any]) -> Iterator[str]:
-    yield f"# {about.name}: {about.source} to {about.target}"
+    yield f"# {about.name}: {language_name(about.source)} to {language_name(about.target)}"
     yield ""
     scores = "; ".join(features(about, read_ini(directory)))
     yield (
@@ -87,7 +88,7 @@ def _data(config: Mapping[str, Any], files: Mapping[str, Any]) -> Iterator[str]:
         size, seed = config["demo"]["scale"], config["seed"]
         yield f"Sentences made up by `rnnsmt demo make` (scale {size}, seed {seed}); no text of other people."
         yield ""
-    yield "| corpus | use | files | SHA-256 |"
+    yield "| corpus | use | files | SHA-256 (first 16 digits) |"
     yield "|---|---|---|---|"
     for corpus in config["corpora"]:
         paths = [path for side in ("source", "target") if (path := corpus.get(side))]

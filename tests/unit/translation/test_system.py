@@ -626,7 +626,7 @@ def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, caps
         packed.extractall(tmp_path, filter="data")
     card = (tmp_path / "a/MODEL_CARD.md").read_text()
     for said in (
-        "# tiny: en to fr",
+        "# tiny: English to French",
         "phrase table with translation probabilities and rnn",
         "| mine | parallel text | a.en, a.fr | abcdef0123456789, – |",
         "## Licence\n\nMIT, as the text\n",
