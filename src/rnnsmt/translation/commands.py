@@ -237,8 +237,8 @@ def _lines(system: "System", texts: Sequence[str], first: int, args: argparse.Na
     """Yield the output lines of some segments. first: the number of the first segment, from 0."""
     if args.nbest:
         for number, text in enumerate(texts, first):
-            for one in system.nbest(text, args.nbest, number + 1):
-                yield f"{number} ||| {one.text} ||| {one.score:.6f}"
+            for hypothesis in system.nbest(text, args.nbest, number + 1):
+                yield f"{number} ||| {hypothesis.text} ||| {hypothesis.score:.6f}"
     elif args.explain:
         for best, phrases in system.explain_all(texts, first=first + 1):
             yield from explanation(best, phrases)
@@ -253,9 +253,9 @@ def explanation(best: "ExplainedTranslation", phrases: "list[PhraseUse]") -> Ite
         scores = ", ".join(f"{name} {value:.3g}" for name, value in use.scores.items()) or "unknown word"
         others = f"; instead of: {' | '.join(use.runners_up)}" if use.runners_up else ""
         yield f"    {use.source} → {use.target or '–'} ({scores}{others})"
-        for one in use.evidence:
-            sources = ", ".join(f"{word} {fall:.1f}" for word, _, fall in one.sources)
-            yield f"        joint model: {one.word} {one.log_p:.2f}" + (f" by {sources}" if sources else "")
+        for entry in use.evidence:
+            sources = ", ".join(f"{word} {fall:.1f}" for word, _, fall in entry.sources)
+            yield f"        joint model: {entry.word} {entry.log_p:.2f}" + (f" by {sources}" if sources else "")
     parts = ", ".join(f"{name} {value:+.2f}" for name, value in best.contributions.items() if abs(value) >= 0.005)
     yield f"    score {best.score:.2f} = {parts}"
 
