@@ -531,7 +531,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         "--hash-limit-mb",
         type=int,
         metavar="N",
-        help="do not hash files larger than N MB; if not given, all files are hashed",
+        help="do not hash files larger than N MB (default: hash all files)",
     )
     add("--output", required=True, metavar="FILE", help="output file (JSON)")
 

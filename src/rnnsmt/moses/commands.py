@@ -91,7 +91,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     add("--phrase-table", type=Path, metavar="FILE", help="plain-text phrase table, instead of --ini")
     add("--reordering-table", type=Path, metavar="FILE", help="reordering table, with --phrase-table")
     add("--lm", type=Path, nargs="+", metavar="FILE",
-        help="language models (ARPA), with --phrase-table; if not given, a model is estimated on --target")  # fmt: skip
+        help="language models (ARPA), with --phrase-table (default: a model estimated on --target)")  # fmt: skip
     add("--lm-order", type=positive, default=5, metavar="N", help="order of the language models")
     add(
         "--source",

@@ -58,7 +58,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--origins",
         metavar="FILE",
         help="output of `phrases score --output-origins`: the folds of the sentences that each phrase pair was "
-        "extracted from; if not given, no phrase pairs are held out by sentence",
+        "extracted from (default: no phrase pairs are held out by sentence)",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 

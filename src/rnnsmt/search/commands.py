@@ -183,7 +183,7 @@ def binarise_options(parser: argparse.ArgumentParser) -> None:
     add("--ini", type=Path, required=True, metavar="FILE", help="moses.ini of the model; weights are not used")
     add("--model-dir", type=Path, metavar="DIR", help="directory searched first for the model files, by base name")
     add("--output-dir", type=Path, metavar="DIR",
-        help="output directory of model.binary; if not given, the directory of the first phrase table")  # fmt: skip
+        help="output directory of model.binary (default: the directory of the first phrase table)")  # fmt: skip
 
 
 def binarise(args: argparse.Namespace) -> dict[str, object]:
