@@ -227,7 +227,7 @@ class RnnTrainer(Trainer):
         threads: int = 1,
         leave_out: tuple[int, int] | None = None,
     ) -> None:
-        """ThreadParts the pairs into training and held-out pairs, and create the network.
+        """Split the pairs into training and held-out pairs, and create the network.
 
         leave_out: (part, parts): the pairs that only occur in this part are not trained on, see ``Pairs.left_out``.
         """
