@@ -124,8 +124,8 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def add_argument(self, action: argparse.Action) -> None:
         """Add an action; argparse forgets the indentation of subcommands when it computes the column of help texts."""
         super().add_argument(action)
-        for one in self._iter_indented_subactions(action):
-            length = len(self._format_action_invocation(one)) + self._current_indent
+        for subaction in self._iter_indented_subactions(action):
+            length = len(self._format_action_invocation(subaction)) + self._current_indent
             self._action_max_length = max(self._action_max_length, length)
 
     def _get_help_string(self, action: argparse.Action) -> str:
@@ -202,18 +202,18 @@ def _unknown_command(words: Sequence[str]) -> str | None:
     if stage in STAGES.get(package, {}):
         return None
     word = stage if package in PACKAGES else package
-    every = {f"{name} {part}": part for name, parts in STAGES.items() for part in parts}
-    near = [command for command, part in every.items() if part == word]
+    every = {f"{name} {candidate}": candidate for name, stages in STAGES.items() for candidate in stages}
+    near = [command for command, candidate in every.items() if candidate == word]
     if not near and package not in PACKAGES:
         near = difflib.get_close_matches(package, SHORT, 1)
     if not near and package in PACKAGES:
-        near = [f"{package} {part}" for part in difflib.get_close_matches(stage, STAGES[package], 1)]
+        near = [f"{package} {candidate}" for candidate in difflib.get_close_matches(stage, STAGES[package], 1)]
     if not near and package not in PACKAGES:
         names = difflib.get_close_matches(package, PACKAGES, 1)
         near = [f"{name} {stage}" if stage in STAGES[name] else name for name in names]
     if not near:
         close = difflib.get_close_matches(word, every.values(), 1)
-        near = [command for command, part in every.items() if part in close]
+        near = [command for command, candidate in every.items() if candidate in close]
     typed = " ".join(name for name in words[:2] if not name.startswith("-"))
     if near:
         return f"no command {typed}; did you mean rnnsmt {' or rnnsmt '.join(near)}?"

@@ -100,7 +100,7 @@ def _size(node: yaml.Node, known: dict[int, float]) -> float:
     if id(node) not in known:
         known[id(node)] = float("inf")  # until it is known: a node that contains itself
         parts = node.value if isinstance(node, (yaml.SequenceNode, yaml.MappingNode)) else []
-        children = [child for part in parts for child in (part if isinstance(part, tuple) else (part,))]
+        children = [child for item in parts for child in (item if isinstance(item, tuple) else (item,))]
         known[id(node)] = 1 + sum(_size(child, known) for child in children)
     return known[id(node)]
 

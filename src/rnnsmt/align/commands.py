@@ -51,8 +51,7 @@ def words_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--threads", type=int, default=1, help="number of threads")
     add("--checkpoint-dir", metavar="DIR",
-        help="checkpoint directory, used to resume an interrupted run; if not given, no checkpoints are "
-        "saved")  # fmt: skip
+        help="checkpoint directory, used to resume an interrupted run (default: no checkpoints)")  # fmt: skip
     add("--save-every", type=float, default=300.0, metavar="SECONDS", help="minimum time between checkpoints")
     add("--time-limit", type=float, metavar="SECONDS",
         help="save a checkpoint and exit with status 75 before this time limit; requires --checkpoint-dir")  # fmt: skip

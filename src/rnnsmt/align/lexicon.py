@@ -75,13 +75,13 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
         """Set ``sizes[e + 1]`` to the number of partners of e; return the number of pairs of each ``weakness``."""
         nothing = np.zeros(0, np.int32)
 
-        def part(word_range: tuple[int, int]) -> npt.NDArray[np.int64]:
+        def count_range(word_range: tuple[int, int]) -> npt.NDArray[np.int64]:
             """Count the partners of a range of given words."""
             strengths = np.zeros(WEAKEST + 1, np.int64)
             partners_of_words(*word_range, occurrences, weakest, sizes, nothing, strengths)
             return strengths
 
-        return sum(in_threads(part, ranges, threads), np.zeros(WEAKEST + 1, np.int64))
+        return sum(in_threads(count_range, ranges, threads), np.zeros(WEAKEST + 1, np.int64))
 
     strengths, weakest = count(WEAKEST), WEAKEST
     if strengths.sum() > max_pairs:
@@ -132,14 +132,14 @@ def sentence_frequencies(ids, offsets, frequencies):
 
 
 @kernel()
-def weakness(together, one, other):
+def weakness(together, count_e, count_f):
     """Return 4 log2(n(e) n(f) / n(e, f)^2), truncated to an integer 0 .. ``WEAKEST``: the less associated, the larger.
 
     Args:
         together: number of sentence pairs with both words, n(e, f).
-        one, other: numbers of sentences with each word, n(e) and n(f).
+        count_e, count_f: numbers of sentences with each word, n(e) and n(f).
     """
-    return min(np.int64(4.0 * np.log2(np.float64(one) * other / (np.float64(together) * together))), WEAKEST)
+    return min(np.int64(4.0 * np.log2(np.float64(count_e) * count_f / (np.float64(together) * together))), WEAKEST)
 
 
 @kernel()

@@ -112,9 +112,9 @@ def align(
         Links, source-target in both directions.
     """
     given, generated = sides(bitext, direction)
-    one = Direction(given, generated, threads, max_pairs)
-    best = train(one, ALIGNERS[aligner], checkpoint, f"aligning with {aligner}, {direction}")["best"]
-    del one  # free the lexicon and the cached indices
+    directed = Direction(given, generated, threads, max_pairs)
+    best = train(directed, ALIGNERS[aligner], checkpoint, f"aligning with {aligner}, {direction}")["best"]
+    del directed  # free the lexicon and the cached indices
     yield from links_of(best, generated.offsets, direction)
 
 

@@ -44,9 +44,9 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
     check_output(args.output)
     curves = [LearningCurve.read(path) for path in args.history]
     save(draw_learning_curves(curves, args.title), args.output)
-    kept = [curve.kept[1] for curve in curves if curve.kept is not None]
+    perplexities = [curve.kept[1] for curve in curves if curve.kept is not None]
     figures: dict[str, object] = {"points": sum(len(curve.rows) for curve in curves)}
-    return figures | ({"held-out perplexity": sum(kept) / len(kept)} if kept else {})
+    return figures | ({"held-out perplexity": sum(perplexities) / len(perplexities)} if perplexities else {})
 
 
 def mert_curves_options(parser: argparse.ArgumentParser) -> None:

@@ -88,8 +88,8 @@ class LearningCurve:
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
         if not trained and not held_out:
             raise InputError(f"{path}: the learning curve contains neither perplexities nor log probabilities per word")
-        kept = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
-        return cls(rows, trained, held_out, kept, perplexity(history, ("unigram",)))
+        kept_point = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
+        return cls(rows, trained, held_out, kept_point, perplexity(history, ("unigram",)))
 
 
 def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure":
@@ -102,11 +102,11 @@ def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure
                 axes.plot(*zip(*perplexities, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=label)
         if curve.unigram is not None and not number:
             axes.axhline(curve.unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
-    kept = [curve.kept for curve in curves if curve.kept is not None]
-    if kept:
-        values = ", ".join(f"{value:.4g}" for _, value in kept)
+    chosen = [curve.kept for curve in curves if curve.kept is not None]
+    if chosen:
+        values = ", ".join(f"{value:.4g}" for _, value in chosen)
         axes.plot(
-            *zip(*kept, strict=True), "o", ls="none", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"kept: {values}"
+            *zip(*chosen, strict=True), "o", ls="none", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"kept: {values}"
         )
     axes.set_yscale("log")
     axes.set(xlabel="epochs", ylabel="perplexity per word")
@@ -207,8 +207,8 @@ def groups_by(values: NDArray[np.float64], number: int) -> list[NDArray[np.int64
 
     Sentences without a value (nan) are left out.
     """
-    there = np.flatnonzero(~np.isnan(values))
-    order = there[np.argsort(values[there], kind="stable")]
+    valid = np.flatnonzero(~np.isnan(values))
+    order = valid[np.argsort(values[valid], kind="stable")]
     return [group for group in np.array_split(order, number) if len(group)]
 
 

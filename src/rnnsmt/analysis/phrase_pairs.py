@@ -241,9 +241,9 @@ def examples_of(
     """
     from rnnsmt.rnn.generation import sample_targets
 
-    wanted = sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)})
+    line_numbers = sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)})
     lines: dict[int, PhraseEntry] = {}
-    places = iter(wanted)
+    places = iter(line_numbers)
     following, total = next(places, -1), 0
     for number, line in enumerate(_lines(table)):
         total = number + 1

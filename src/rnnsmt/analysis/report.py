@@ -80,12 +80,12 @@ ROLES = {"bitext": "Parallel text", "mono": "text for the language models only",
 """Roles of corpora in words."""
 
 
-def heading(config: Mapping[str, Any], made: float) -> tuple[str, str]:
+def heading(config: Mapping[str, Any], created: float) -> tuple[str, str]:
     """Return the title of the page and a line with the corpora by role, and the date.
 
     Args:
         config: configuration of the run; settings that it lacks are left out.
-        made: time of the table, in seconds since 1970.
+        created: time of the table, in seconds since 1970.
     """
     languages = config.get("languages")
     title = f"Report: {languages['source']} → {languages['target']}" if languages else "Report"
@@ -93,7 +93,7 @@ def heading(config: Mapping[str, Any], made: float) -> tuple[str, str]:
     for corpus in config.get("corpora", ()):
         names.setdefault(ROLES[corpus["role"]], []).append(corpus["name"])
     parts = [f"{role}: {', '.join(names[role])}" for role in ROLES.values() if role in names]
-    return title, "; ".join([*parts, time.strftime("%Y-%m-%d %H:%M", time.localtime(made))])
+    return title, "; ".join([*parts, time.strftime("%Y-%m-%d %H:%M", time.localtime(created))])
 
 
 def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[di
         {
             "name": name,
             "highest": highest(rows),
-            "effects": effects([one for one in content.get("contrasts", []) if one["test_set"] == name]),
+            "effects": effects([contrast for contrast in content.get("contrasts", []) if contrast["test_set"] == name]),
             "plot": dot_plot(name, [(row["label"], row["bleu_runs"]) for row in rows])
             if find_spec("matplotlib")
             else "",

@@ -261,9 +261,9 @@ def bounded_lines(raw: io.BufferedReader, path: str | Path, limit: int) -> Itera
         try:
             line = stream.readline(limit + 1)
             too_long = len(line) > limit and not line.endswith(b"\n")
-            part = line if too_long else b"\n"
-            while part and not part.endswith(b"\n"):
-                part = stream.readline(limit + 1)
+            rest = line if too_long else b"\n"
+            while rest and not rest.endswith(b"\n"):
+                rest = stream.readline(limit + 1)
         except DAMAGED as error:
             raise damage(path, number, error) from None
         if not line:

@@ -111,7 +111,7 @@ def _values(value: Any) -> list[Any]:
     """Return the values of an option: those of a list, or of the lists of an option that is repeated; one, or none."""
     if not isinstance(value, list):
         return [] if value is None else [value]
-    return [item for one in value for item in (one if isinstance(one, list) else [one])]
+    return [item for element in value for item in (element if isinstance(element, list) else [element])]
 
 
 def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> None:

@@ -61,9 +61,9 @@ def map_chunks(
     with ProcessPoolExecutor(threads, context, _start_worker, (make, os.getpid())) as pool:
         waiting: deque[Future[Any]] = deque()
         try:
-            for part in chunks:
+            for batch in chunks:
                 with _held_signals():  # forks workers, which must not receive a signal before they set their handlers
-                    waiting.append(pool.submit(_work, part))
+                    waiting.append(pool.submit(_work, batch))
                 if len(waiting) >= 3 * threads:
                     yield waiting.popleft().result()
             while waiting:
@@ -107,9 +107,9 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _work(part: tuple[Any, ...]) -> Any:
+def _work(batch: tuple[Any, ...]) -> Any:
     """Apply the function of the worker to a chunk."""
-    return _state["function"](part)
+    return _state["function"](batch)
 
 
 def map_lines(make: Callable[[], Callable[[str], str]], lines: Iterable[str], threads: int) -> Iterator[str]:

@@ -133,8 +133,13 @@ def _zip_rows(file: BitextFile, archive: zipfile.ZipFile) -> Iterator[Row]:
             yield from _rows_of_stream(file, f"{file.path}: {single[0]}", stream)
         return
     source, target = _members(file, names)
-    with open_zip_member(archive, file.path, source) as one, open_zip_member(archive, file.path, target) as other:
-        sides = [_member_lines(f"{file.path}: {name}", s) for name, s in ((source, one), (target, other))]
+    with (
+        open_zip_member(archive, file.path, source) as source_stream,
+        open_zip_member(archive, file.path, target) as target_stream,
+    ):
+        sides = [
+            _member_lines(f"{file.path}: {name}", s) for name, s in ((source, source_stream), (target, target_stream))
+        ]
         number = 0
         while True:
             row = [next(side, None) for side in sides]

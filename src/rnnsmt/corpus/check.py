@@ -289,8 +289,8 @@ class CorpusCheck:
                 self._read(text, findings)
             except InputError as error:
                 findings.errors.append(str(error))
-        for one in self._sets:
-            self._report_overlap(one)
+        for held_out_set in self._sets:
+            self._report_overlap(held_out_set)
         return [by_name[text.name] for text in texts]
 
     def _read(self, text: CheckedCorpus, findings: Findings) -> None:
@@ -298,20 +298,20 @@ class CorpusCheck:
         langs = self._langs if text.role != "mono" else self._langs[1:]
         sides = range(2 - len(langs), 2)
         reader = _Reader(len(langs))
-        one = _Set(findings) if text.role in ("dev", "test") else None
+        current = _Set(findings) if text.role in ("dev", "test") else None
         for number, row in enumerate(track(text.rows(), f"checking {text.name}")):
-            if one is None and self._max_lines and number >= self._max_lines:
+            if current is None and self._max_lines and number >= self._max_lines:
                 findings.figures["only_first_lines"] = number
                 break
             for side, words in zip(sides, reader.words_of(row), strict=True):
                 if words is None:
                     continue
                 key = sentence_key(words)
-                if one is not None:
-                    self._compare(one, side, key, words)
-                    one.keys[side].setdefault(key, []).append(len(one.indices[side]))
-                    one.indices[side].add(words)
-                    one.sentences[side].append(words)
+                if current is not None:
+                    self._compare(current, side, key, words)
+                    current.keys[side].setdefault(key, []).append(len(current.indices[side]))
+                    current.indices[side].add(words)
+                    current.sentences[side].append(words)
                     if side == 0:
                         self._overlap.add(words)
                 else:
@@ -320,26 +320,26 @@ class CorpusCheck:
                         self._overlap.read_training(words)
                     for held_out in self._sets:
                         _search(held_out, side, key, words)
-        if one is not None:
-            self._sets.append(one)
+        if current is not None:
+            self._sets.append(current)
         findings.figures.update(reader.figures())
         findings.warnings += reader.warnings(text.role)
         findings.warnings += _shift_warnings(reader)
         findings.warnings += _language_warnings(text, reader, langs)
 
-    def _compare(self, one: _Set, side: int, key: int, words: list[str]) -> None:
+    def _compare(self, current: _Set, side: int, key: int, words: list[str]) -> None:
         """Compare a sentence of a dev or test set with the sets before it."""
         for other in self._sets:
             if key in other.keys[side]:
                 name = f"in_{other.findings.name}"
-                one.findings.figures[name] = one.findings.figures.get(name, 0) + 1
+                current.findings.figures[name] = current.findings.figures.get(name, 0) + 1
 
-    def _report_overlap(self, one: _Set) -> None:
+    def _report_overlap(self, held_out: _Set) -> None:
         """Report how much of a dev or test set is in the training text, and words that are not."""
-        findings = one.findings
+        findings = held_out.findings
         for side, name in enumerate(("source", "target")):
-            total = max(1, len(one.indices[side]))
-            equal, near = len(one.equal[side]), len(one.near[side] - one.equal[side])
+            total = max(1, len(held_out.indices[side]))
+            equal, near = len(held_out.equal[side]), len(held_out.near[side] - held_out.equal[side])
             findings.figures[f"{name}_in_training"] = equal
             findings.figures[f"{name}_near_training"] = near
             if equal + near > MAX_KNOWN * total:
@@ -347,14 +347,14 @@ class CorpusCheck:
                     f"{equal:,} of {total:,} {name} sentences are also in the training text, and {near:,} have a "
                     "near-duplicate there, which makes scores too high"
                 )
-            words, vocabulary = sum(map(len, one.sentences[side])), self._vocabularies[side]
-            unknown = sum(word not in vocabulary for sentence in one.sentences[side] for word in sentence)
+            words, vocabulary = sum(map(len, held_out.sentences[side])), self._vocabularies[side]
+            unknown = sum(word not in vocabulary for sentence in held_out.sentences[side] for word in sentence)
             if words >= MIN_WORDS and len(vocabulary) >= MIN_VOCABULARY and unknown > MAX_UNKNOWN * words:
                 findings.warnings.append(
                     f"{100 * unknown / words:.0f} % of the {name} words do not occur in the training text; "
                     "check that source and target are not swapped and that the language is correct"
                 )
-        overlaps = [self._overlap.of(words) for words in one.sentences[0]]
+        overlaps = [self._overlap.of(words) for words in held_out.sentences[0]]
         if overlaps and self._vocabularies[0]:
             findings.figures["ngram_overlap"] = round(sum(overlaps) / len(overlaps), 2)
         for figure, count in findings.figures.items():
@@ -362,10 +362,10 @@ class CorpusCheck:
                 findings.warnings.append(f"{count:,} of its sentences are also in {figure.removeprefix('in_')}")
 
 
-def _search(one: _Set, side: int, key: int, words: list[str]) -> None:
+def _search(held_out: _Set, side: int, key: int, words: list[str]) -> None:
     """Look for a training sentence in a dev or test set."""
-    one.equal[side].update(one.keys[side].get(key, ()))
-    one.near[side].update(number for number, similarity in one.indices[side].similar(words) if similarity < 1)
+    held_out.equal[side].update(held_out.keys[side].get(key, ()))
+    held_out.near[side].update(number for number, similarity in held_out.indices[side].similar(words) if similarity < 1)
 
 
 class _Reader:
@@ -495,9 +495,9 @@ def _language_warnings(text: CheckedCorpus, reader: _Reader, langs: Sequence[str
     yield from language_warnings(paths, langs, reader.samples)
 
 
-def lines_of(found: Sequence[Findings]) -> Iterator[str]:
+def lines_of(reports: Sequence[Findings]) -> Iterator[str]:
     """Yield the report as text: one line of figures for every corpus, and one for each of its problems."""
-    for findings in found:
+    for findings in reports:
         figures = findings.figures
         shown = [
             f"{figures['lines']:,} lines" if "lines" in figures else "not read",
@@ -510,5 +510,5 @@ def lines_of(found: Sequence[Findings]) -> Iterator[str]:
         yield f"{findings.name} ({findings.role}): {', '.join(shown)}"
         yield from (f"  error: {line}" for line in findings.errors)
         yield from (f"  warning: {line}" for line in findings.warnings)
-    problems = sum(len(findings.errors) + len(findings.warnings) for findings in found)
+    problems = sum(len(findings.errors) + len(findings.warnings) for findings in reports)
     yield f"{problems} problem{'s' * (problems != 1)} found" if problems else "no problems found"

@@ -166,9 +166,9 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
 
     lines = 0
     with atomic_binary(args.output_source) as source, atomic_binary(args.output_target) as target:
-        for one, other in track(read_bitext(_bitext(args), None), "separating"):
-            source.write((one or b"") + b"\n")
-            target.write((other or b"") + b"\n")
+        for source_segment, target_segment in track(read_bitext(_bitext(args), None), "separating"):
+            source.write((source_segment or b"") + b"\n")
+            target.write((target_segment or b"") + b"\n")
             lines += 1
         if not lines:
             raise InputError(f"{args.bitext}: contains no segments")
@@ -361,9 +361,9 @@ def split(args: argparse.Namespace) -> dict[str, object]:
         write_json(args.report, {"input": name, **settings, **done.report()})
     roles = {"train": "bitext", "dev": "dev", "test": "test"}
     entries = []
-    for part, role in roles.items():
-        source, target = (FILES[part].format(lang) for lang in langs)
-        entries.append(f"  - {{name: {part}, role: {role}, source: {source}, target: {target}}}")
+    for subset, role in roles.items():
+        source, target = (FILES[subset].format(lang) for lang in langs)
+        entries.append(f"  - {{name: {subset}, role: {role}, source: {source}, target: {target}}}")
     print("\n".join([f"languages: {{source: {langs[0]}, target: {langs[1]}}}", "corpora:", *entries]))
     left_out = {
         "near-duplicates of dev and test": done.near.total(),
@@ -371,19 +371,19 @@ def split(args: argparse.Namespace) -> dict[str, object]:
         **dict(sorted(done.unusable.items())),
     }
     counts = ", ".join(f"{reason}: {number:,}" for reason, number in left_out.items() if number)
-    return {**{part: f"{done.sizes[part]:,} pairs" for part in roles}, "left out": counts or "none"}
+    return {**{subset: f"{done.sizes[subset]:,} pairs" for subset in roles}, "left out": counts or "none"}
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    given = parser.add_mutually_exclusive_group(required=True)
-    given.add_argument(
+    inputs = parser.add_mutually_exclusive_group(required=True)
+    inputs.add_argument(
         "--config",
         metavar="YAML",
         help="configuration file of the workflow, from which languages, data_dir and corpora are read",
     )
     add("--data-dir", metavar="DIR", help="directory of the corpus files; overrides data_dir in the configuration")
-    given.add_argument(
+    inputs.add_argument(
         "--corpus",
         nargs="+",
         action="extend",

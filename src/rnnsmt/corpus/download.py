@@ -115,12 +115,12 @@ class Partial:
         self.path.replace(output)
 
 
-def download(url: str, part: Partial, known: bool) -> None:
+def download(url: str, partial: Partial, known: bool) -> None:
     """Download the missing rest of a file.
 
     Args:
         url: the address.
-        part: the data received so far.
+        partial: the data received so far.
         known: the SHA-256 of the file is known. Data from another address, or of an unknown version, are then continued
             as well: a mismatch is detected by the hash.
 
@@ -128,7 +128,7 @@ def download(url: str, part: Partial, known: bool) -> None:
         BrokenOffError: the connection ended early, or the server reported a temporary error.
         OSError, ValueError, http.client.HTTPException: the address cannot be used, or the disk is full.
     """
-    begun, version = part.size, part.validator(url)
+    begun, version = partial.size, partial.validator(url)
     headers = {"User-Agent": "rnnsmt", "Accept-Encoding": "identity"}
     if begun and (known or version):
         headers["Range"] = f"bytes={begun}-"
@@ -136,12 +136,12 @@ def download(url: str, part: Partial, known: bool) -> None:
             headers["If-Range"] = version
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as response:
-            length = _receive(response, url, part)
+            length = _receive(response, url, partial)
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and begun:
             if error.headers.get("Content-Range") == f"bytes */{begun}":
                 return  # the file is already complete
-            part.begin(url, None)
+            partial.begin(url, None)
             raise BrokenOffError("the file on the server is shorter than the incomplete download") from None
         if error.code in TRANSIENT:
             raise BrokenOffError(str(error)) from None
@@ -153,27 +153,27 @@ def download(url: str, part: Partial, known: bool) -> None:
         raise
     except (http.client.IncompleteRead, ssl.SSLError, ConnectionError, TimeoutError) as error:
         raise BrokenOffError(str(error) or type(error).__name__) from None
-    if length is not None and part.size != length:
-        raise BrokenOffError(f"the download ended after {part.size} of {length} bytes")
+    if length is not None and partial.size != length:
+        raise BrokenOffError(f"the download ended after {partial.size} of {length} bytes")
 
 
-def _receive(response: "http.client.HTTPResponse", url: str, part: Partial) -> int | None:
+def _receive(response: "http.client.HTTPResponse", url: str, partial: Partial) -> int | None:
     """Store the body of a response; return the length of the complete file, or None if the server does not send it."""
     size = response.headers.get("Content-Length")
     rest = int(size) if size and size.isdecimal() else None
     ranges = response.headers.get("Content-Range", "")
     if getattr(response, "status", None) != http.client.PARTIAL_CONTENT:
         etag = response.headers.get("ETag", "")
-        part.begin(url, etag if etag.startswith('"') else response.headers.get("Last-Modified"))
-    elif not ranges.startswith(f"bytes {part.size}-"):
-        part.begin(url, None)
+        partial.begin(url, etag if etag.startswith('"') else response.headers.get("Last-Modified"))
+    elif not ranges.startswith(f"bytes {partial.size}-"):
+        partial.begin(url, None)
         raise BrokenOffError(f"the server sent a different range ({ranges})")
-    begun = part.size
+    begun = partial.size
     if begun:
         say(f"resuming after {begun:,} bytes")
     meter = Meter("downloading", rest, "bytes")
     while block := response.read(BLOCK):
-        part.write(block)
+        partial.write(block)
         meter.add(len(block))
     return None if rest is None else begun + rest
 
@@ -195,34 +195,34 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
     check_output(output)
     if output.is_symlink():
         output = output.resolve()
-    part = Partial(output)
+    partial = Partial(output)
     failures = []
     before = _identity(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        with part.lock():
+        with partial.lock():
             if _identity(output) != before and expected in (None, digest := sha256(output)):
                 return output.stat().st_size, digest, "another process, which has just fetched it"
             for url in urls:
                 try:
-                    size, digest = _fetch(url, part, expected)
+                    size, digest = _fetch(url, partial, expected)
                 except (ValueError, urllib.error.URLError, http.client.HTTPException, BrokenOffError) as error:
                     failures.append(f"{url}: {error}")
                     say(f"failed: {failures[-1]}")
                     continue
-                part.finish(output)
+                partial.finish(output)
                 return size, digest, url
-            kept = f"; {part.size:,} bytes are kept in {part.path}" if part.size else ""
+            hint = f"; {partial.size:,} bytes are kept in {partial.path}" if partial.size else ""
     except OSError as error:
         if is_full(error) or str(error.filename) in {
-            str(candidate) for candidate in (part.path, output, *output.parents)
+            str(candidate) for candidate in (partial.path, output, *output.parents)
         }:
             raise InputError(
-                f"{output}: cannot be written ({error.strerror}); the incomplete download is kept in {part.path}; "
+                f"{output}: cannot be written ({error.strerror}); the incomplete download is kept in {partial.path}; "
                 "free disk space or choose another output file, then run the same command again"
             ) from None
         raise
-    raise InputError(f"{output} cannot be downloaded; check the URL and the SHA-256 ({'; '.join(failures)}){kept}")
+    raise InputError(f"{output} cannot be downloaded; check the URL and the SHA-256 ({'; '.join(failures)}){hint}")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -233,45 +233,45 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def _fetch(url: str, part: Partial, expected: str | None) -> tuple[int, str]:
+def _fetch(url: str, partial: Partial, expected: str | None) -> tuple[int, str]:
     """Download from one address, with repeated attempts; return size and SHA-256.
 
     Raises:
         BrokenOffError: too many attempts failed.
         ValueError: the file does not have the expected SHA-256; it is discarded.
     """
-    continued = part.size > 0
-    failed, most = 0, part.size
+    continued = partial.size > 0
+    failed, most = 0, partial.size
     while True:
         try:
-            download(url, part, expected is not None)
+            download(url, partial, expected is not None)
         except BrokenOffError as error:
-            continued = continued or part.size > 0
-            if part.size >= most + BLOCK:
-                failed, most = 0, part.size
+            continued = continued or partial.size > 0
+            if partial.size >= most + BLOCK:
+                failed, most = 0, partial.size
             if failed == len(PAUSES):
                 raise
             say(f"{url}: {error}; retrying in {PAUSES[failed]:g} s")
             time.sleep(PAUSES[failed])
             failed += 1
             continue
-        digest = sha256(part.path)
+        digest = sha256(partial.path)
         if expected in (None, digest):
-            return part.size, digest
-        size = part.size
-        part.begin(url, None)
+            return partial.size, digest
+        size = partial.size
+        partial.begin(url, None)
         if not continued:
             raise ValueError(f"its sha256 is {digest}, not {expected}")
         continued = False
         say(f"{url}: the {size:,} bytes do not have the SHA-256 {expected}; downloading again from the beginning")
 
 
-def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
+def extract_member(path: str, name: str, output: str) -> tuple[int, int]:
     """Copy one file of a tar or zip archive; a tar archive is not read beyond it.
 
     Args:
         path: the archive.
-        wanted: name of the file in the archive.
+        name: name of the file in the archive.
         output: the copy.
 
     Returns:
@@ -281,12 +281,12 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
         InputError: the archive is missing or damaged, or unpacks to too much; it has no such file; the member is a
             link, a directory or a device; or the name leads out of the archive.
     """
-    if PurePosixPath(wanted).is_absolute() or ".." in PurePosixPath(wanted).parts:
-        raise InputError(f"--member {wanted}: must be a path inside the archive, without .. and without a leading /")
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        raise InputError(f"--member {name}: must be a path inside the archive, without .. and without a leading /")
     seen: list[str] = []
     with atomic_path(output) as temporary:
         try:
-            size = _copy_member(path, wanted, temporary, seen)
+            size = _copy_member(path, name, temporary, seen)
         except (tarfile.TarError, *DAMAGED) as error:
             if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
                 raise
@@ -295,36 +295,36 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
                 f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({reason}); download it again"
             ) from None
         if size is None:
-            near = difflib.get_close_matches(wanted, seen, 1)
+            near = difflib.get_close_matches(name, seen, 1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(seen[:5]) or 'no files'}"
-            raise InputError(f"{path}: the archive contains no file {wanted}; {hint}")
+            raise InputError(f"{path}: the archive contains no file {name}; {hint}")
     return size, len(seen) - 1
 
 
-def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
+def _copy_member(path: str, name: str, output: Path, seen: list[str]) -> int | None:
     """Copy a file of the archive; return its size, or None if it is not found. Names are appended to ``seen``."""
     with open_zip(path) as zipped:
         if zipped is not None:
-            return _copy_zip_member(zipped, path, wanted, output, seen)
+            return _copy_zip_member(zipped, path, name, output, seen)
     with open_binary(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             seen.append(member.name)
-            if _plain(member.name) != _plain(wanted):
+            if _plain(member.name) != _plain(name):
                 continue
             content = archive.extractfile(member) if member.isreg() else None
             if content is None:
-                raise InputError(f"{path}: {wanted} is {_kind(member)}, not a file; choose another member")
+                raise InputError(f"{path}: {name} is {_kind(member)}, not a file; choose another member")
             with output.open("wb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
             return member.size
     return None
 
 
-def _copy_zip_member(archive: zipfile.ZipFile, path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
+def _copy_zip_member(archive: zipfile.ZipFile, path: str, name: str, output: Path, seen: list[str]) -> int | None:
     """Copy a file of a zip archive, see ``_copy_member``."""
     for member in archive.infolist():
         seen.append(member.filename)
-        if _plain(member.filename) == _plain(wanted):
+        if _plain(member.filename) == _plain(name):
             with open_zip_member(archive, path, member.filename) as content, output.open("wb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
             return member.file_size

@@ -84,8 +84,8 @@ class LineCounts:
         self.lines += later.lines
 
     def _sample(self, reason: str, numbers: list[int]) -> None:
-        kept = self.first.setdefault(reason, [])
-        kept.extend(numbers[: SAMPLES - len(kept)])
+        samples = self.first.setdefault(reason, [])
+        samples.extend(numbers[: SAMPLES - len(samples)])
 
     def as_dict(self) -> dict[str, object]:
         """Return the counts for the report: ``{reason: {"lines": ..., "first": [...]}}``."""

@@ -81,25 +81,25 @@ def shifted_lines(source: Sequence[int], target: Sequence[int]) -> list[ShiftedL
         if not searched or len(ranges) == MAX_RANGES:
             break
         begin, end = searched.pop()
-        best = max((_largest_sum(gain[begin:end], offset) for offset, gain in gains.items()), key=lambda one: one.total)
+        best = max((_largest_sum(gain[begin:end], offset) for offset, gain in gains.items()), key=lambda s: s.total)
         if best.total < MIN_EVIDENCE:
             continue
         first, last = begin + best.begin, begin + best.end
         searched += [(begin, first), (last, end)]
         if last - first >= MIN_LINES:
-            part = slice(first, last)
-            fits = [_correlation(lengths[0][part], _later(lengths[1], o)[part]) for o in (best.offset, 0)]
+            span = slice(first, last)
+            fits = [_correlation(lengths[0][span], _later(lengths[1], o)[span]) for o in (best.offset, 0)]
             ranges.append(ShiftedLines(first + 1, last, best.offset, *fits))
     return sorted(ranges)
 
 
 def shift_warnings(ranges: Sequence[ShiftedLines]) -> Iterator[str]:
     """Yield a warning for every range."""
-    for one in ranges:
+    for span in ranges:
         yield (
-            f"lines {one.first:,} to {one.last:,} of the source fit the target better one line "
-            f"{'further on' if one.offset > 0 else 'further up'} (correlation of the lengths {one.fit:.2f} instead of "
-            f"{one.fit_as_given:.2f}); a line of one side may be missing near line {one.first:,}"
+            f"lines {span.first:,} to {span.last:,} of the source fit the target better one line "
+            f"{'further on' if span.offset > 0 else 'further up'} (correlation of the lengths {span.fit:.2f} instead "
+            f"of {span.fit_as_given:.2f}); a line of one side may be missing near line {span.first:,}"
         )
 
 
@@ -161,7 +161,7 @@ def _largest_sum(values: NDArray[np.float64], offset: int) -> _Range:
 
 def _correlation(source: NDArray[np.float64], target: NDArray[np.float64]) -> float:
     """Compute the correlation of the pairs without NaN; 0 if one side does not vary."""
-    there = ~(np.isnan(source) | np.isnan(target))
-    if there.sum() < 2 or min(np.std(source[there]), np.std(target[there])) == 0:
+    valid = ~(np.isnan(source) | np.isnan(target))
+    if valid.sum() < 2 or min(np.std(source[valid]), np.std(target[valid])) == 0:
         return 0.0
-    return float(np.corrcoef(source[there], target[there])[0, 1])
+    return float(np.corrcoef(source[valid], target[valid])[0, 1])

@@ -139,7 +139,7 @@ class Split:
     def report(self) -> dict[str, object]:
         """Return the numbers of pairs for JSON."""
         return {
-            "pairs": {part: self.sizes[part] for part in PARTS},
+            "pairs": {subset: self.sizes[subset] for subset in PARTS},
             "unusable": dict(sorted(self.unusable.items())),
             "repeated": self.repeated,
             "near_duplicates": {side: self.near[side] for side in ("source", "target", "both")},
@@ -163,8 +163,8 @@ def split_bitext(
     """
     split = Split()
     places = _draw(_read_keys(rows(), split, options.min_words), options, name)
-    wanted = set(places.drawn.tolist())
-    texts = {number: row for number, row in enumerate(track(rows(), "drawing")) if number in wanted}
+    drawn = set(places.drawn.tolist())
+    texts = {number: row for number, row in enumerate(track(rows(), "drawing")) if number in drawn}
     indices = [SentenceIndex(options.similarity) for _ in langs]
     chosen = _choose([(int(number), texts[int(number)]) for number in places.drawn], indices, options)
     if len(chosen) < options.dev + options.test:
@@ -175,15 +175,15 @@ def split_bitext(
     directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         files = {
-            part: [stack.enter_context(atomic_binary(directory / FILES[part].format(lang))) for lang in langs]
-            for part in PARTS
+            subset: [stack.enter_context(atomic_binary(directory / FILES[subset].format(lang))) for lang in langs]
+            for subset in PARTS
         }
         for number, row in enumerate(track(rows(), "splitting")):
-            part = chosen.get(number, "train")
-            if places.excluded[number] or (part == "train" and len(chosen) and _is_near(row, indices, split)):
+            subset = chosen.get(number, "train")
+            if places.excluded[number] or (subset == "train" and len(chosen) and _is_near(row, indices, split)):
                 continue
-            split.sizes[part] += 1
-            for file, side in zip(files[part], row, strict=True):
+            split.sizes[subset] += 1
+            for file, side in zip(files[subset], row, strict=True):
                 file.write((side or b"").removesuffix(b"\r") + b"\n")
         split.repeated = places.repeated
         if not split.sizes["train"]:

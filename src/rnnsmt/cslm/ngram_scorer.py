@@ -247,21 +247,21 @@ class CudaEngine:
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
         """Compute ``NGramScorer.score`` of checked arguments."""
         model, device = self.model, self.table.device
-        found = []
+        scores = []
         for begin in range(0, len(contexts), CUDA_ROWS):
             first, last = np.searchsorted(owner, [begin, begin + CUDA_ROWS])
-            part = contexts[begin : begin + CUDA_ROWS]
+            block = contexts[begin : begin + CUDA_ROWS]
             # one copy to the device instead of three, each of which would synchronise
-            ids = torch.from_numpy(np.concatenate([part.ravel(), owner[first:last] - begin, words[first:last]]))
-            rows, own, word = ids.to(device).long().split([part.size, last - first, last - first])
-            rows = rows.view(part.shape) + self.places
+            ids = torch.from_numpy(np.concatenate([block.ravel(), owner[first:last] - begin, words[first:last]]))
+            rows, owners, word = ids.to(device).long().split([block.size, last - first, last - first])
+            rows = rows.view(block.shape) + self.places
             h = torch.nn.functional.embedding_bag(rows, self.table, mode="sum")
             g = model.activation(torch.addmm(model.b_2, model.activation(h + model.b_1), model.W_2.t()))
             if self.softmax:
-                found.append(self.softmax.log_p(g, own, word).float())
+                scores.append(self.softmax.log_p(g, owners, word).float())
             else:
-                found.append((g[own] * model.W_o[word]).sum(1) + model.b_o[word])
-        return torch.cat(found).cpu().numpy()
+                scores.append((g[owners] * model.W_o[word]).sum(1) + model.b_o[word])
+        return torch.cat(scores).cpu().numpy()
 
 
 @torch.inference_mode()
@@ -298,9 +298,9 @@ def add_rows(
         total = out[row]
         # units innermost: the rows of the table are contiguous, and each unit is summed in the order of the positions
         for index in range(contexts.shape[1]):
-            part = table[places[index] + contexts[row, index]]
+            table_row = table[places[index] + contexts[row, index]]
             for unit in range(units):
-                total[unit] += part[unit]
+                total[unit] += table_row[unit]
 
 
 @kernel()

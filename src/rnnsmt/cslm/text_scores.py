@@ -203,7 +203,7 @@ class _Shortlist:
             known += [word in self._words for word in line] + [True]
         word_ids = self._lm.word_ids(tokens)
         word_ids[np.isin(word_ids, self._markers)] = self._lm.unk
-        words = np.concatenate([np.append(word_ids[part], self._lm.end) for part in ids]).astype(np.int32)
+        words = np.concatenate([np.append(word_ids[row], self._lm.end) for row in ids]).astype(np.int32)
         return words, np.array(known)
 
 
@@ -235,12 +235,12 @@ class BackOff:
         contexts, classes = sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
         queries = np.concatenate([classes, *(np.full_like(classes, other) for other in (scorer.unknown, NULL))])
         logs = word_scores(scorer, np.concatenate([contexts] * 3), queries).astype(np.float64)
-        own, *others = np.split(logs, 3)
+        word_logs, *others = np.split(logs, 3)
         words, known = self._shortlist.events(sentences)
         log_p, states = np.empty(len(words)), np.empty(len(words), np.int32)
         log_p_and_states(self._lm.arrays, self._lm.start, words, self._lm.end, log_p, states)
         # the difference from 1 of a float32 probability near 1 can be below p of a word
-        share = np.minimum(own - np.log(np.maximum(1 - np.exp(others).sum(0), 1e-40)), 0.0)
+        share = np.minimum(word_logs - np.log(np.maximum(1 - np.exp(others).sum(0), 1e-40)), 0.0)
         log_p[known] = (share + self.log_masses[states])[known]
         return log_p
 

@@ -202,11 +202,11 @@ def names() -> dict[str, list[list[str]]]:
     return parts
 
 
-def _merge(own: Sequence[Item], shared: Sequence[Item]) -> list[Item]:
+def _merge(domain_items: Sequence[Item], shared: Sequence[Item]) -> list[Item]:
     """Merge two lists that are sorted by frequency: two words of the domain, then a shared one, and so on."""
     merged: list[Item] = []
     rest = list(shared)
-    for i, item in enumerate(own):
+    for i, item in enumerate(domain_items):
         merged.append(item)
         if i % 2 and rest:
             merged.append(rest.pop(0))

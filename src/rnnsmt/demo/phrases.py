@@ -58,8 +58,8 @@ def proper_name(kind: str, rng: Random) -> str:
 
 def person(rng: Random, feminine: bool) -> tuple[str, str]:
     """Draw a given name and a surname."""
-    (given,) = NAMES["feminine" if feminine else "masculine"]
-    return given[int(len(given) * rng.random() ** 1.5)], proper_name("surname", rng)
+    (first_names,) = NAMES["feminine" if feminine else "masculine"]
+    return first_names[int(len(first_names) * rng.random() ** 1.5)], proper_name("surname", rng)
 
 
 @dataclass
@@ -193,8 +193,8 @@ class Speaker:
         if 0.7 <= roll < 0.8:
             return self._possessive(plural, feminine)
         if 0.8 <= roll < 0.87:
-            this = ["ces"] if plural else ["cette" if feminine else "ce^"]
-            return ["these" if plural else "this"], this, this
+            demonstrative = ["ces"] if plural else ["cette" if feminine else "ce^"]
+            return ["these" if plural else "this"], demonstrative, demonstrative
         if roll >= 0.87 and plural:
             return self._quantity(feminine)
         if 0.87 <= roll < 0.93:
@@ -262,17 +262,17 @@ class Speaker:
                 )
             return NounPhrase(english, french, False, False, kind)
         feminine = self.chance(0.45)
-        given, surname = person(self.meaning, feminine)
+        first_name, surname = person(self.meaning, feminine)
         roll = self.meaning.random()
         if roll < 0.45:
-            return NounPhrase([given, surname], [given, surname], feminine, False, kind)
+            return NounPhrase([first_name, surname], [first_name, surname], feminine, False, kind)
         if roll < 0.75:
             titles = (("Mrs", "Mme") if self.chance(0.7) else ("Ms", "Mme")) if feminine else ("Mr", "M.")
             return NounPhrase([titles[0], surname], [titles[1], surname], feminine, False, kind)
         noun = zipf(self.domain.nouns["P"], self.meaning)
         word = self._french_noun(noun, False, False)
         article = "la" if word.feminine else "le"
-        apposition = [",", given, surname, ","]
+        apposition = [",", first_name, surname, ","]
         return NounPhrase(
             ["the", noun.singular, *apposition], [article, *word.singular, *apposition], word.feminine, False, kind
         )

@@ -155,9 +155,9 @@ class SentenceSpeaker(ClauseSpeaker):
         noun = self.noun_phrase("PVOE", 2)
         past = self.chance(0.4)
         be = ("were" if noun.plural else "was") if past else ("are" if noun.plural else "is")
-        there = ["il", "y", "avait" if past else "a"]
+        il_y_a = ["il", "y", "avait" if past else "a"]
         return self.end(
-            self.both((["there", be, *noun.english], [*there, *noun.french]), self.phrase(self.domain.places)), "."
+            self.both((["there", be, *noun.english], [*il_y_a, *noun.french]), self.phrase(self.domain.places)), "."
         )
 
     def both(self, first: Words, second: Words) -> Words:
@@ -385,41 +385,41 @@ FAULTS = {
 }
 
 
-def sentence(seed: int, part: str, harbour_share: float, number: int, style: int = 0, careless: float = 0.0) -> Pair:
+def sentence(seed: int, subset: str, harbour_share: float, number: int, style: int = 0, careless: float = 0.0) -> Pair:
     """Return one sentence pair of a part of the corpus.
 
     Args:
         seed: seed of the corpus.
-        part: name of the part, which selects the random stream.
+        subset: name of the part, which selects the random stream.
         harbour_share: share of harbour news; the rest is general text.
         number: number of the sentence in its part; sentences are independent of each other.
         style: a different number gives different translations of the same English sentences.
         careless: share of careless translations.
     """
-    meaning, ways = Random(f"{seed} {part} {number}"), Random(f"{seed} {part} {number} {style}")
+    meaning, ways = Random(f"{seed} {subset} {number}"), Random(f"{seed} {subset} {number} {style}")
     kind: type[HarbourSpeaker] | type[GeneralSpeaker]
     kind = HarbourSpeaker if meaning.random() < harbour_share else GeneralSpeaker
     speaker: SentenceSpeaker = kind(meaning, ways)
-    speaker.careless = careless > 0 and Random(f"{seed} {part} {number} careless").random() < careless
+    speaker.careless = careless > 0 and Random(f"{seed} {subset} {number} careless").random() < careless
     return speaker.sentence()
 
 
-def sentences(seed: int, part: str, harbour_share: float, style: int = 0, careless: float = 0.0) -> Iterator[Pair]:
+def sentences(seed: int, subset: str, harbour_share: float, style: int = 0, careless: float = 0.0) -> Iterator[Pair]:
     """Yield pairs of one part of the corpus without end; see ``sentence``."""
-    return (sentence(seed, part, harbour_share, number, style, careless) for number in count())
+    return (sentence(seed, subset, harbour_share, number, style, careless) for number in count())
 
 
 def first_sentences(
-    lines: int, seed: int, part: str, harbour_share: float, careless: float = 0.0, threads: int = 1
+    lines: int, seed: int, subset: str, harbour_share: float, careless: float = 0.0, threads: int = 1
 ) -> list[Pair]:
     """Return the first pairs of one part of the corpus, generated in several processes; see ``sentence``."""
-    chunks = map_chunks(partial(partial, _numbered, seed, part, harbour_share, careless), range(lines), threads)
+    chunks = map_chunks(partial(partial, _numbered, seed, subset, harbour_share, careless), range(lines), threads)
     return [pair for chunk in chunks for pair in chunk]
 
 
-def _numbered(seed: int, part: str, harbour_share: float, careless: float, numbers: Iterable[int]) -> list[Pair]:
+def _numbered(seed: int, subset: str, harbour_share: float, careless: float, numbers: Iterable[int]) -> list[Pair]:
     """Return the pairs with these numbers."""
-    return [sentence(seed, part, harbour_share, number, careless=careless) for number in numbers]
+    return [sentence(seed, subset, harbour_share, number, careless=careless) for number in numbers]
 
 
 def unseen(pairs: Iterable[Pair], known: set[str]) -> Iterator[Pair]:

@@ -69,7 +69,7 @@ class LexiconRow:
         Raises:
             InputError: one of them is empty.
         """
-        parts = [part.strip() for part in self["french"].split(";")]
+        parts = [translation.strip() for translation in self["french"].split(";")]
         if not all(parts):
             raise self.error(f"empty translation in {self['french']!r}; separate translations by '; '")
         return parts

@@ -239,13 +239,13 @@ def comet(args: argparse.Namespace) -> dict[str, object]:
         return {"outputs": 0}
     sources, (references,) = read_texts(args.source, [args.reference])
     outputs = [read_texts(path, [args.reference])[0] for path in args.hypothesis]
-    found = segment_scores(args.model, args.download, sources, outputs, references, args.batch_size, args.gpus)
+    results = segment_scores(args.model, args.download, sources, outputs, references, args.batch_size, args.gpus)
     scores = [
         {"hypothesis": path, "score": fmean(segments), "segments": segments}
-        for path, segments in zip(args.hypothesis, found, strict=True)
+        for path, segments in zip(args.hypothesis, results, strict=True)
     ]
     write_json(args.output, {"model": args.model, "scores": scores})
-    return {path: fmean(segments) for path, segments in zip(args.hypothesis, found, strict=True)}
+    return {path: fmean(segments) for path, segments in zip(args.hypothesis, results, strict=True)}
 
 
 def table_options(parser: argparse.ArgumentParser) -> None:
@@ -475,13 +475,19 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
             "sentences": len(texts),
             "translations": sum(map(len, texts)),
             "first": first,
-            "oracles": [{"size": one.size or None, "sentence": one.sentence, "corpus": one.corpus} for one in results],
+            "oracles": [
+                {"size": result.size or None, "sentence": result.sentence, "corpus": result.corpus}
+                for result in results
+            ],
         },
     )
     if args.output_text is not None:
         write_lines(args.output_text, whole.translations)
-    for one in results[:-1]:
-        say(f"oracle BLEU of the first {one.size} translations: sentence {one.sentence:.2f}, corpus {one.corpus:.2f}")
+    for result in results[:-1]:
+        say(
+            f"oracle BLEU of the first {result.size} translations: sentence {result.sentence:.2f}, "
+            f"corpus {result.corpus:.2f}"
+        )
     return {"first BLEU": first, "sentence oracle BLEU": whole.sentence, "corpus oracle BLEU": whole.corpus}
 
 
@@ -525,7 +531,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         "--hash-limit-mb",
         type=int,
         metavar="N",
-        help="do not hash files larger than N MB; if not given, all files are hashed",
+        help="do not hash files larger than N MB (default: hash all files)",
     )
     add("--output", required=True, metavar="FILE", help="output file (JSON)")
 

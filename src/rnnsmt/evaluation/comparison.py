@@ -123,11 +123,11 @@ def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
     Raises:
         InputError: the table is missing or damaged, or a count is not a number.
     """
-    wanted = {f"{source} ||| {target} |||".encode(): (source, target) for source, target in pairs}
+    pair_of_prefix = {f"{source} ||| {target} |||".encode(): (source, target) for source, target in pairs}
     counts_of_pairs: dict[Pair, float] = {}
     for number, line in enumerate(read_byte_lines(table), 1):
         end = line.find(b" |||", line.find(b" ||| ") + 5) + 4
-        if (pair := wanted.get(line[:end])) is None:
+        if (pair := pair_of_prefix.get(line[:end])) is None:
             continue
         fields = line.split(b"|||")
         counts = fields[4].split() if len(fields) > 4 else []
@@ -174,9 +174,9 @@ def exchanged_pairs(
             parts[name].append(row)
         groups[kind] = []
         for name in dict.fromkeys([*(band(first, firsts) for first in firsts), "unknown word", unlisted]):
-            if part := parts.get(name):
-                of_system = {sentence: gain for sentence, who, *_, gain in part if who == "system"}
-                of_both = [sum(row[1] == who for row in part) for who in ("baseline", "system")]
+            if members := parts.get(name):
+                of_system = {sentence: gain for sentence, who, *_, gain in members if who == "system"}
+                of_both = [sum(row[1] == who for row in members) for who in ("baseline", "system")]
                 gain = float(np.mean(list(of_system.values()))) if of_system else None
                 groups[kind].append({"group": name, "pairs": of_both, "sentences": len(of_system), "mean gain": gain})
     return groups
@@ -239,8 +239,8 @@ class Comparison:
         """
         assert self.source is not None
         self._derivations = read_details(baseline, self.source), read_details(system, self.source)
-        for path, texts, made in zip((baseline, system), self.texts, self._derivations, strict=True):
-            for number, (text, (reported, _)) in enumerate(zip(texts, made, strict=True), 1):
+        for path, texts, derivations in zip((baseline, system), self.texts, self._derivations, strict=True):
+            for number, (text, (reported, _)) in enumerate(zip(texts, derivations, strict=True), 1):
                 if text.casefold().split() != reported.casefold().split():
                     raise InputError(
                         f"{path}: line {number}: the translation differs from that in the output; use the details "
@@ -275,7 +275,9 @@ class Comparison:
         self.unknown = set(look_up(model, sentences).unknown)
         numbers = [sum(word in self.unknown for word in words_of(line)) for line in sentences]
         self.values["unknown words"] = numbers, UNKNOWN_WORDS
-        system, other = (features_of_derivations(model, sentences, made) for made in reversed(self._derivations))
+        system, other = (
+            features_of_derivations(model, sentences, derivations) for derivations in reversed(self._derivations)
+        )
         if np.isnan(system).any():
             number = int(np.flatnonzero(np.isnan(system).any(1))[0])
             raise InputError(
@@ -291,7 +293,7 @@ class Comparison:
         Args:
             examples: maximum number of largest gains and of largest losses.
         """
-        changed = np.array([one != other for one, other in zip(*self.texts, strict=True)], bool)
+        changed = np.array([baseline != system for baseline, system in zip(*self.texts, strict=True)], bool)
         content = overall(self.statistics[0], self.statistics[1], self.trainings, self.shared)
         content["first run"] = {
             "changed": int(changed.sum()),
@@ -332,33 +334,33 @@ class Comparison:
         return example
 
 
-def markdown(found: Mapping[str, Any]) -> Iterator[str]:
+def markdown(content: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the Markdown output of `evaluation compare`, given the content of its JSON output."""
-    names = found["baseline"], found["system"]
+    names = content["baseline"], content["system"]
     yield from (f"# {names[1]} against {names[0]}", "")
-    runs = f"means of {found['runs']} runs" if found["runs"] > 1 else "one run"
-    p = f"p {found['p_value']:.4f}"
-    if found["p_strict"] is None:
+    runs = f"means of {content['runs']} runs" if content["runs"] > 1 else "one run"
+    p = f"p {content['p_value']:.4f}"
+    if content["p_strict"] is None:
         p += ", noise of sentences only"
     else:
-        p += f", p strict {found['p_strict']:.4f}, 95 % {interval(*found['interval'])}"
+        p += f", p strict {content['p_strict']:.4f}, 95 % {interval(*content['interval'])}"
     yield (
-        f"{found['sentences']} sentences, {runs}: BLEU {found['bleu'][0]:.2f} and {found['bleu'][1]:.2f}, "
-        f"{found['difference']:+.2f} ({p})."
+        f"{content['sentences']} sentences, {runs}: BLEU {content['bleu'][0]:.2f} and {content['bleu'][1]:.2f}, "
+        f"{content['difference']:+.2f} ({p})."
     )
-    first = found["first run"]
+    first = content["first run"]
     yield (
         f"In the first run {first['changed']} translations differ; {first['better']} are better, {first['worse']} "
         "worse by smoothed sentence BLEU."
     )
-    for kind, rows in found["groups"].items():
+    for kind, rows in content["groups"].items():
         cells = [
             [row["group"], str(row["sentences"]), *(f"{bleu:.2f}" for bleu in row["bleu"]), f"{row['difference']:+.2f}"]
             for row in rows
         ]
         yield from ("", f"## BLEU by {kind}", "")
         yield from markdown_table(TextTable([kind, "sentences", *names, "difference"], cells))
-    for kind, rows in found.get("exchanged pairs", {}).items():
+    for kind, rows in content.get("exchanged pairs", {}).items():
         cells = [
             [
                 row["group"],
@@ -370,16 +372,17 @@ def markdown(found: Mapping[str, Any]) -> Iterator[str]:
         ]
         yield from ("", f"## Phrase pairs that only one uses, by {kind}", "")
         yield from markdown_table(TextTable([kind, *names, f"sentences of {names[1]}", "their mean gain"], cells))
-    if "decided" in found:
+    if "decided" in content:
         yield from ("", f"## What decides for other translations under the weights of {names[1]}", "")
-        if left := found["not of the system's model"]:
+        if left := content["not of the system's model"]:
             yield from (f"Without {left} sentences whose other translation {names[1]} could not have made.", "")
         yield from markdown_table(
             TextTable(
-                ["feature", "mean contribution"], [[name, f"{value:+.3f}"] for name, value in found["decided"].items()]
+                ["feature", "mean contribution"],
+                [[name, f"{value:+.3f}"] for name, value in content["decided"].items()],
             )
         )
-    for title, examples in found["examples"].items():
+    for title, examples in content["examples"].items():
         yield from ("", f"## {title}", "")
         for example in examples:
             yield from _example(example, names)

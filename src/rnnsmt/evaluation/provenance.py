@@ -138,8 +138,8 @@ def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
         raise InputError(f"--network {text}: must be NAME=MODEL=HISTORY, for example rnn=model.pt=history.json")
     name, model, history = parts
     value = read_json(history)
-    kept = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}
-    return name, {"model": files.add(model), "history": files.add(history), **kept}
+    details = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}
+    return name, {"model": files.add(model), "history": files.add(history), **details}
 
 
 def software() -> dict[str, Any]:
@@ -152,7 +152,9 @@ def software() -> dict[str, Any]:
             packages[name] = None
     return {
         "software": {"rnnsmt": __version__, **_checkout(), "python": platform.python_version(), "packages": packages},
-        "stage_versions": {f"{c} {name}": stage.version for c, part in STAGES.items() for name, stage in part.items()},
+        "stage_versions": {
+            f"{c} {name}": stage.version for c, stages in STAGES.items() for name, stage in stages.items()
+        },
     }
 
 

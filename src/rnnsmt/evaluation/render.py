@@ -532,7 +532,7 @@ def _paper_tables(table: Sequence[Row]) -> list[tuple[str, HtmlTable]]:
             for reference in references
             for is_dev in (True, False)
         ]
-        rows.append([label(system), *(or_dash(part, ".2f") for part in figures), *(or_dash(g, "+.2f") for g in gains)])
+        rows.append([label(system), *(or_dash(bleu, ".2f") for bleu in figures), *(or_dash(g, "+.2f") for g in gains)])
     headings = ["Models", "dev", "test", "Δ baseline, dev", "test", "Δ feature, dev", "test"]
     tables = [("Table 1 of Cho et al. (2014)", _html(TextTable(headings, rows)))]
     if any(row.system in SEQ2SEQ_PAPER for row in table):

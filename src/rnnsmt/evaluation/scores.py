@@ -378,17 +378,18 @@ def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
         raise InputError(f"--joint {name}: there is already a test set with this name; choose another name")
     if len(parts) < 2 or len(set(parts)) < len(parts):
         raise InputError(f"--joint {name}={'+'.join(parts)}: two or more different test sets are required")
-    for part in parts:
-        if part not in known:
+    for test_set in parts:
+        if test_set not in known:
             raise InputError(
-                f"--joint {name}: there is no score file for the test set {part}; there are {', '.join(sorted(known))}"
+                f"--joint {name}: there is no score file for the test set {test_set}; there are "
+                f"{', '.join(sorted(known))}"
             )
     for system in sorted({system for system, _ in scores}):
         pieces = []
-        for part in parts:
-            if (system, part) not in scores:
-                raise InputError(f"--joint {name}: {system} has no score on {part}; score it on this test set too")
-            pieces.append(scores[system, part])
+        for test_set in parts:
+            if (system, test_set) not in scores:
+                raise InputError(f"--joint {name}: {system} has no score on {test_set}; score it on this test set too")
+            pieces.append(scores[system, test_set])
         scores[system, name] = {run: _join(name, [piece[run] for piece in pieces]) for run in pieces[0]}
 
 
@@ -417,14 +418,14 @@ def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
     """
     from sacrebleu.metrics import BLEU
 
-    signatures = sorted({part.signature for part in parts})
+    signatures = sorted({component.signature for component in parts})
     if len(signatures) > 1:
         raise InputError(
             f"{where}: sacreBLEU signatures differ ({'; '.join(signatures)}); score all parts with the same settings"
         )
-    counts = [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
-    totals = [sum(column) for column in zip(*(part.totals for part in parts), strict=True)]
-    sys_len, ref_len = sum(part.sys_len for part in parts), sum(part.ref_len for part in parts)
+    counts = [sum(column) for column in zip(*(component.counts for component in parts), strict=True)]
+    totals = [sum(column) for column in zip(*(component.totals for component in parts), strict=True)]
+    sys_len, ref_len = sum(component.sys_len for component in parts), sum(component.ref_len for component in parts)
     score = BLEU.compute_bleu(counts, totals, sys_len, ref_len, smooth_method="exp")
     return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len)
 
@@ -496,19 +497,19 @@ def oracles(
         BLEU (percent) of the first translations, and an oracle for each of ``sizes``.
     """
     statistics = BatchBleu(references).statistics(texts)
-    begins = np.concatenate([[0], np.cumsum([len(found) for found in texts])])
-    flat = [text for found in texts for text in found]
+    begins = np.concatenate([[0], np.cumsum([len(translations) for translations in texts])])
+    flat = [text for translations in texts for text in translations]
     first = float(bleu_of_many(statistics[begins[:-1]].sum(0)))
-    found = []
+    results = []
     for size in sizes:
         ends = np.minimum(begins[:-1] + (size or len(flat)), begins[1:])
         ranges = [slice(begin, end) for begin, end in zip(begins[:-1].tolist(), ends.tolist(), strict=True)]
         by_sentence = sentence_bleu(statistics)
-        chosen = np.array([part.start + int(by_sentence[part].argmax()) for part in ranges], np.int64)
+        chosen = np.array([rows.start + int(by_sentence[rows].argmax()) for rows in ranges], np.int64)
         sentence = float(bleu_of_many(statistics[chosen].sum(0)))
         corpus = _climb(statistics, ranges, chosen)
-        found.append(Oracle(size, sentence, corpus, [flat[index] for index in chosen]))
-    return first, found
+        results.append(Oracle(size, sentence, corpus, [flat[index] for index in chosen]))
+    return first, results
 
 
 def _climb(statistics: NDArray[np.int32], ranges: Sequence[slice], chosen: NDArray[np.int64]) -> float:
@@ -523,15 +524,15 @@ def _climb(statistics: NDArray[np.int32], ranges: Sequence[slice], chosen: NDArr
     best = float(bleu_of_many(total))
     for _ in range(PASSES):
         changed = False
-        for sentence, part in enumerate(ranges):
-            if part.stop - part.start == 1:
+        for sentence, rows in enumerate(ranges):
+            if rows.stop - rows.start == 1:
                 continue
             without = total - statistics[chosen[sentence]]
-            values = bleu_of_many(without + statistics[part])
+            values = bleu_of_many(without + statistics[rows])
             index = int(values.argmax())
             if values[index] > best + LEAST:
                 best, changed = float(values[index]), True
-                chosen[sentence] = part.start + index
+                chosen[sentence] = rows.start + index
                 total = without + statistics[chosen[sentence]]
         if not changed:
             break

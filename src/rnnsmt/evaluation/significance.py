@@ -244,7 +244,7 @@ def _portions(shuffles: int, sentences: int) -> Iterator[int]:
 
 
 def _coins(rng: np.random.Generator, shuffles: int, sentences: int) -> NDArray[np.float64]:
-    """0 or 1 with probability 1/2, ``[shuffles, sentences]``."""
+    """Draw 0 or 1 with probability 1/2 each, ``[shuffles, sentences]``."""
     packed = rng.integers(0, 256, (shuffles, (sentences + 7) // 8), np.uint8)
     return np.unpackbits(packed, axis=1, count=sentences).astype(np.float64)
 
@@ -315,7 +315,7 @@ def _means(values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
 def _with_runs(
     rng: np.random.Generator, swapped: NDArray[np.float64], noises: list[_Noise], pooled: bool
 ) -> NDArray[np.float64]:
-    """Draws of the difference of two equal systems: those of sentences ``[shuffles]`` with the noise of runs added.
+    """Return draws of the difference of two equal systems: those of sentences ``[shuffles]`` plus the noise of runs.
 
     pooled: the variance of the runs is taken to be the same for both systems.
     """

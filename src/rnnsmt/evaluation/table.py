@@ -265,7 +265,7 @@ def _row(
         added=features,
         segments=runs[0].segments,
         bleu=tuple(score.bleu.bleu for score in runs),
-        sacrebleu=tuple(part.score for part in sacre),
+        sacrebleu=tuple(result.score for result in sacre),
         metrics={name: tuple(score.metrics[name].score for score in runs) for name in _common_metrics(runs)},
         signature=sacre[0].signature if sacre else None,
         length_ratio=statistics.fmean(score.bleu.length_ratio for score in runs),
@@ -293,7 +293,7 @@ def _contrast(
     if reference == system or (reference, test_set) not in scores:
         return None
     runs, others = scores[system, test_set], scores[reference, test_set]
-    averages = [statistics.fmean(score.bleu.bleu for score in part.values()) for part in (runs, others)]
+    averages = [statistics.fmean(score.bleu.bleu for score in by_run.values()) for by_run in (runs, others)]
     comparison, metrics = None, {}
     both = trainings[reference], trainings[system]
     if sorted(runs) != sorted(others):

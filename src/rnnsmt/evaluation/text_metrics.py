@@ -52,7 +52,7 @@ def chrf_of_many(statistics: Array) -> Array:
 
     Precision and recall are averaged over the orders that both texts have, then combined, as in sacreBLEU.
     """
-    hypothesis, reference, matches = (np.asarray(statistics, np.float64)[..., part::3] for part in range(3))
+    hypothesis, reference, matches = (np.asarray(statistics, np.float64)[..., index::3] for index in range(3))
     counted = (hypothesis > 0) & (reference > 0)
     orders = np.maximum(counted.sum(-1), 1)
     precision = np.where(counted, matches / np.maximum(hypothesis, TINY), 0.0).sum(-1) / orders
@@ -110,7 +110,7 @@ def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, Metri
     """Return the metrics of several test sets as one corpus; only those that all parts have with one signature."""
     joint = {}
     for name, metric in METRICS.items():
-        scores = [part[name] for part in parts if name in part]
+        scores = [metrics[name] for metrics in parts if name in metrics]
         if len(scores) == len(parts) and len({score.signature for score in scores}) == 1:
             rows = tuple(row for score in scores for row in score.sentences)
             whole = float(metric.of_many(np.array(rows).sum(0)))

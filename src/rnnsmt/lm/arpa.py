@@ -232,18 +232,18 @@ def write_arpa(
         The number of n-grams of each order in the file.
     """
     least = thresholds or [0] * len(model)
-    wanted = None if only is None else counts.vocabulary.mask(only)
+    mask = None if only is None else counts.vocabulary.mask(only)
     numbers: list[int] = []
     for k, level in enumerate(counts.orders, 1):
         number = len(level)
-        if wanted is not None or least[k - 1]:
-            number = sum(len(words) for _, words in _ngrams(counts, k, wanted, least[k - 1]))
+        if mask is not None or least[k - 1]:
+            number = sum(len(words) for _, words in _ngrams(counts, k, mask, least[k - 1]))
         numbers.append(number)
 
     def blocks(order: int) -> Iterator[_Block]:
         """Yield the n-grams of an order in blocks."""
         smoothed = model[order - 1]
-        for rows, words in _ngrams(counts, order, wanted, least[order - 1]):
+        for rows, words in _ngrams(counts, order, mask, least[order - 1]):
             start, stop = int(rows[0]), int(rows[-1]) + 1
             probability = smoothed.probability.read(start, stop)[rows - start]
             backoff = smoothed.backoff.read(start, stop)
@@ -306,9 +306,9 @@ def _write_sections(
 
 
 def _ngrams(
-    counts: Counts, order: int, wanted: npt.NDArray[np.bool_] | None, threshold: int
+    counts: Counts, order: int, mask: npt.NDArray[np.bool_] | None, threshold: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
-    """Yield blocks of n-grams that are not pruned and whose words are wanted.
+    """Yield blocks of n-grams that are not pruned and whose words are in ``mask``.
 
     Yields:
         N-gram numbers int64 [n], and words int32 [n, order]; n > 0.
@@ -316,10 +316,10 @@ def _ngrams(
     for start, stop in slices(len(counts.orders[order - 1]), NGRAMS_PER_BLOCK):
         words, rows = counts.words(order, start, stop), np.arange(start, stop)
         if threshold:
-            kept = counts.orders[order - 1].kept(start, stop, threshold)
-            words, rows = words[kept], rows[kept]
-        if wanted is not None:
-            chosen = wanted[words].all(axis=1)
+            unpruned = counts.orders[order - 1].kept(start, stop, threshold)
+            words, rows = words[unpruned], rows[unpruned]
+        if mask is not None:
+            chosen = mask[words].all(axis=1)
             words, rows = words[chosen], rows[chosen]
         if len(rows):
             yield rows, words

@@ -77,8 +77,8 @@ class Column:
         """Move the column from memory to a file."""
         parts, self._parts, self._length = self._parts, [], 0
         self._file = file
-        for part in parts:
-            self.append(part)
+        for block in parts:
+            self.append(block)
 
     def close(self) -> None:
         """Release the memory or the file."""
@@ -161,10 +161,10 @@ class OrderCounts:
 
         These are the n-grams with more than ``threshold`` occurrences, and the reserved words.
         """
-        kept = self.raw.read(start, stop) > threshold
+        mask = self.raw.read(start, stop) > threshold
         if not len(self.suffix) and start <= EOS:
-            kept[: EOS + 1 - start] = True
-        return kept
+            mask[: EOS + 1 - start] = True
+        return mask
 
 
 @dataclass
@@ -309,10 +309,10 @@ def _count_order(
         filled = 0
         for head, tail in _positions(words, numbers, order, workspace):
             filled += collect(head, tail, low, high, shift, keys[filled:], contexts[filled:])
-        part = workspace.column(np.uint32)
+        column = workspace.column(np.uint32)
         start = len(result)
-        part.append(_count_bucket(keys[:filled], contexts[:filled], (low, high, shift), last, result))
-        parts.append((low, high, part))
+        column.append(_count_bucket(keys[:filled], contexts[:filled], (low, high, shift), last, result))
+        parts.append((low, high, column))
         # every distinct n-gram is one distinct word in front of its suffix
         in_front = np.bincount(result.suffix.read(start, len(result)).astype(np.int64) - low, minlength=high - low)
         begins = below.first.read(low, high) == BOS
@@ -322,8 +322,8 @@ def _count_order(
     above = workspace.column(np.uint32)
     if not last:
         _merge(words, numbers, order, parts, above, workspace)
-    for _, _, part in parts:
-        part.close()
+    for _, _, column in parts:
+        column.close()
     if numbers is not words:
         numbers.close()
     return above
@@ -408,8 +408,8 @@ def _merge(
     cursors = [0] * len(parts)
     for head, tail in _positions(words, numbers, order, workspace):
         out = np.full(len(tail) - 1, NONE, np.uint32)
-        for b, (low, high, part) in enumerate(parts):
-            values = part.read(cursors[b], cursors[b] + len(out))
+        for b, (low, high, column) in enumerate(parts):
+            values = column.read(cursors[b], cursors[b] + len(out))
             cursors[b] += spread(head, tail, low, high, values, out)
         above.append(out)
 

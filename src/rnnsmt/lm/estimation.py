@@ -250,8 +250,8 @@ def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: W
     taken = table[np.minimum(adjusted, 3).astype(np.int64)]
     words = counts.vocabulary.size
     if threshold:
-        kept = counts.orders[0].kept(0, words, threshold)
-        taken, words = np.where(kept, taken, adjusted), int(kept.sum())
+        unpruned = counts.orders[0].kept(0, words, threshold)
+        taken, words = np.where(unpruned, taken, adjusted), int(unpruned.sum())
     total = adjusted.sum()
     uniform = taken.sum() / total / (words - 1)
     result = SmoothedOrder(workspace.column(np.float32), workspace.column(np.float32))

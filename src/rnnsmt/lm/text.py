@@ -66,9 +66,9 @@ class LmVocabulary:
             raise _reserved(path, line + bad + 1, RESERVED[word])
         return out[:written].copy()
 
-    def mask(self, wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
-        """Return which words are wanted or reserved, bool [words]."""
-        chosen = {*wanted, *RESERVED}
+    def mask(self, words: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """Return which words are in ``words`` or reserved, bool [words]."""
+        chosen = {*words, *RESERVED}
         return np.fromiter((word in chosen for word in self.words()), np.bool_, self.size)
 
     def words(self) -> list[str]:

@@ -281,14 +281,14 @@ def _of_feed_forward(
 
 
 def _of_search(
-    config: Mapping[str, Any], table: Mapping[str, JobNeeds], words: TextSizes, asked: list[list[str]]
+    config: Mapping[str, Any], table: Mapping[str, JobNeeds], words: TextSizes, queried: list[list[str]]
 ) -> list[Estimate]:
     """Return estimates of tuning, where the runs of a system share the first decoding, and of decoding all sets.
 
-    asked: networks that the search of each system queries.
+    queried: networks that the search of each system queries.
     """
     read = _disk(table, "language_model", words.mono) + _disk(table, "filter_tables", words.bitext)
-    runs, systems = config["tuning"]["runs"], len(asked)
+    runs, systems = config["tuning"]["runs"], len(queried)
     layers = first_layers_mb(config)
     decoded = {"mert": words.dev * (1 + runs * (ITERATIONS - 1)), "decode": words.sets * runs}
     optimised = {"mert": words.dev * runs * ITERATIONS, "decode": 0.0}
@@ -297,14 +297,14 @@ def _of_search(
     for rule, number in decoded.items():
         core = (number * SEARCH + optimised[rule] * OPTIMISATION) * systems / 3600
         gpu = 0.0
-        for network in (name for networks in asked for name in networks):
+        for network in (name for networks in queried for name in networks):
             hours = _hours(config, NEURAL[network][config[network]["preset"]], number)
             core, gpu = core + hours[0], gpu + hours[1]
         memory = _gigabytes(config, table[rule], read)
         line, source = table[rule].neural, _disk(table, "truecase", sources[rule]) / 2
         assert line is not None
         each = min(line.at(source), MOST_NEURAL_MEGABYTES)
-        memory += max(sum(each + layers.get(name, 0.0) for name in networks) for networks in [*asked, []]) / 1000
+        memory += max(sum(each + layers.get(name, 0.0) for name in networks) for networks in [*queried, []]) / 1000
         rows.append(Estimate(rule, core, gpu, memory, 0.1 * runs * systems))
     return rows
 

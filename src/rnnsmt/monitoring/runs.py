@@ -215,8 +215,8 @@ def status(directory: Path) -> Iterator[str]:
         yield from (f"  {line}" for line in lines)
     table = directory / "results/table1.md"
     if table.is_file():
-        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(table.stat().st_mtime))
-        yield f"  the table of {made}: {table}"
+        created = time.strftime("%Y-%m-%d %H:%M", time.localtime(table.stat().st_mtime))
+        yield f"  the table of {created}: {table}"
     if state in ("ended early", "failed"):
         yield "  to resume, run the same command again"
 

@@ -91,7 +91,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     add("--phrase-table", type=Path, metavar="FILE", help="plain-text phrase table, instead of --ini")
     add("--reordering-table", type=Path, metavar="FILE", help="reordering table, with --phrase-table")
     add("--lm", type=Path, nargs="+", metavar="FILE",
-        help="language models (ARPA), with --phrase-table; if not given, a model is estimated on --target")  # fmt: skip
+        help="language models (ARPA), with --phrase-table (default: a model estimated on --target)")  # fmt: skip
     add("--lm-order", type=positive, default=5, metavar="N", help="order of the language models")
     add(
         "--source",
@@ -160,8 +160,8 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--reordering-table and --lm cannot be combined with --ini, which names these files")
     if (args.dev_source is None) != (args.dev_reference is None):
         raise InputError("--dev-source and --dev-reference must be used together")
-    given = [args.reordering_table, *(args.lm or ()), args.source, args.target, args.dev_source, args.dev_reference]
-    for path in filter(None, given):
+    paths = [args.reordering_table, *(args.lm or ()), args.source, args.target, args.dev_source, args.dev_reference]
+    for path in filter(None, paths):
         if not path.is_file():
             raise InputError(f"{path}: no such file")
     directory = args.output_dir
@@ -402,16 +402,16 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.installation import Installation
 
     moses, limits = Installation(args.moses_home), Limits(args.pop_limit, args.stack, args.threads)
-    found = []
+    all_stats = []
     for directory, inis in same_models(args.ini, args.model_dir):
         for index, ini in inis.items():
             for text, path in enumerate(args.input):
                 task = index * len(args.input) + text
                 files = path, args.output[task], args.output_details[task]
-                found.append(translate(moses, ini, directory, *files, args.program_log, limits))
+                all_stats.append(translate(moses, ini, directory, *files, args.program_log, limits))
                 shown = {"pop_limit": limits.pop_limit, "stack": limits.stack, "engine": "moses"}
-                write_report(args.report[task], {**found[-1], **shown})
-    return {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
+                write_report(args.report[task], {**all_stats[-1], **shown})
+    return {name: round(sum(stats[name] for stats in all_stats), 6) for name in all_stats[0]}
 
 
 def tune_options(parser: argparse.ArgumentParser) -> None:
@@ -473,7 +473,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
                 args.checkpoint_dir[run], args.program_log, limits, seed=args.seed[run], optimiser=args.optimiser,
                 nbest=args.nbest, max_iterations=args.max_iterations,
             )  # fmt: skip
-    bleu = [float(str(one["dev BLEU"])) for one in results]
+    bleu = [float(str(result["dev BLEU"])) for result in results]
     return {"runs": runs, "dev BLEU": sum(bleu) / runs}
 
 

@@ -97,8 +97,8 @@ def align(
             name, links = aligner, work / "links"
             both = work / "both"
             with both.open("wb") as out:
-                for one, other in zip_longest(*map(read_byte_lines, texts)):
-                    out.write(one + b" ||| " + other + b"\n")
+                for source_line, target_line in zip_longest(*map(read_byte_lines, texts)):
+                    out.write(source_line + b" ||| " + target_line + b"\n")
             directions: list[tuple[Path, list[str]]] = [(work / "forward", []), (work / "reverse", ["-r"])]
             program = moses.program("fast_align")
             done = [
@@ -107,7 +107,7 @@ def align(
             ]
             combine = ["-i", directions[0][0], "-j", directions[1][0], "-c", ATOOLS.get(heuristic, heuristic)]
             done.append(run([moses.program("atools"), *combine], log, work, stdout=links))
-            seconds = sum(one.seconds for one in done)
+            seconds = sum(completed.seconds for completed in done)
         aligned = list(read_byte_lines(links))
         if len(aligned) != lines:
             raise InputError(f"{name}: aligned {len(aligned)} of {lines} lines; full output in {log}")
@@ -175,8 +175,8 @@ def train(
                 raise InputError(f"{TRAIN}: {line.strip()[:300]}; full output in {log}")
         lines = {name: count_lines(work / "model" / name) for name in TABLES if (work / "model" / name).is_file()}
         if len(lines) < len(TABLES) or not all(lines.values()) or lines[TABLES[2]] != lines[TABLES[3]]:
-            made = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
-            raise InputError(f"{TRAIN}: its tables are incomplete ({made}); full output in {log}")
+            line_counts = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
+            raise InputError(f"{TRAIN}: its tables are incomplete ({line_counts}); full output in {log}")
         for name in TABLES:
             with atomic_path(output_dir / name) as temporary:
                 shutil.copyfile(work / "model" / name, temporary)
@@ -350,9 +350,11 @@ def tune(
             **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", OPTIMISERS[optimiser])},
             "ini": hashlib.sha256(replace(located, path=None).text_for(work).encode()).hexdigest(),
             **{
-                f"file of {one.name}": " ".join(sha256(one.options[key]) for key in FILES if key in one.options)
-                for one in located.features
-                if FILES[0] in one.options
+                f"file of {feature.name}": " ".join(
+                    sha256(feature.options[key]) for key in FILES if key in feature.options
+                )
+                for feature in located.features
+                if FILES[0] in feature.options
             },
             "source": sha256(source),
             "reference": " ".join(map(sha256, references)),
@@ -405,7 +407,7 @@ def tune(
         )
     if not iterations:
         raise InputError(f"{MERT}: wrote no translations to {tuning}; full output in {log}")
-    best = max(iterations, key=lambda one: one["dev_bleu"])
+    best = max(iterations, key=lambda iteration: iteration["dev_bleu"])
     scores = [f"{name}:{index}" for name, values in best["weights"].items() for index in range(len(values))]
     chosen = replace(ini, weights=ini.weights | best["weights"])
     write_json(
@@ -418,7 +420,7 @@ def tune(
             "dev_bleu": best["dev_bleu"],
             "weights": _flat(best["weights"]),
             "stopped": f"mert-moses.pl ended after {len(iterations)} iterations",
-            "iterations": [one | {"weights": _flat(one["weights"])} for one in iterations],
+            "iterations": [iteration | {"weights": _flat(iteration["weights"])} for iteration in iterations],
         },
     )
     chosen.write(output_ini)
@@ -436,9 +438,9 @@ def _rewind(directory: Path, nbest: int) -> bool:
     The script records an iteration before all its files are written, and records one that it never runs if it ends by
     the number of iterations. It cannot resume from either.
     """
-    kept = ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest}.out.gz")
+    suffixes = ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest}.out.gz")
     whole = 0
-    while all((directory / f"run{whole + 1}.{name}").is_file() for name in kept):
+    while all((directory / f"run{whole + 1}.{name}").is_file() for name in suffixes):
         whole += 1
     if whole:
         (directory / "finished_step.txt").write_text(f"{whole}\n")

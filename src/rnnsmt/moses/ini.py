@@ -278,12 +278,12 @@ class MosesIni:
         lines = [line.split() for line in self.sections.get("mapping", ["0 T 0"])]
         steps = [["0", *line] if len(line) == 2 and line[0] == "T" else line for line in lines]
         count = sum(feature.kind in PHRASE_TABLES for feature in self.features)
-        wanted = [[str(number), "T", str(number)] for number in range(count)]
-        if count and sorted(steps) != sorted(wanted):
+        expected = [[str(number), "T", str(number)] for number in range(count)]
+        if count and sorted(steps) != sorted(expected):
             raise InputError(
                 f"{self._place('mapping')}: [mapping] {', '.join(' '.join(line) for line in lines)[:60]}: this "
                 "decoder supports only mappings in which the phrase tables are independent alternatives; use "
-                f"{', '.join(' '.join(line) for line in wanted)}"
+                f"{', '.join(' '.join(line) for line in expected)}"
             )
 
     def is_same_model(self, other: "MosesIni") -> bool:
@@ -445,10 +445,10 @@ def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], d
 def _feature(line: str, counts: dict[str, int], path: Path, number: int) -> Feature:
     kind, *rest = line.split()
     options: dict[str, str] = {}
-    for part in rest:
-        key, equals, value = part.partition("=")
+    for option in rest:
+        key, equals, value = option.partition("=")
         if not equals:
-            raise InputError(f"{path}, line {number}: {part} in the feature {kind} is not key=value")
+            raise InputError(f"{path}, line {number}: {option} in the feature {kind} is not key=value")
         options[key] = value
     index = counts.get(kind, 0)
     counts[kind] = index + 1
@@ -576,9 +576,9 @@ def default_ini(
         options = {"lazyken": "0", "name": name, "factor": "0", "path": path, "order": str(lm_order)}
         features.append(Feature("KENLM", name, options))
         weights[name] = [0.5]
-    for kind, given in (neural or {}).items():
-        name = given.get("name", f"{kind}0")
-        features.append(Feature(kind, name, {"name": name, **given}))
+    for kind, model_options in (neural or {}).items():
+        name = model_options.get("name", f"{kind}0")
+        features.append(Feature(kind, name, {"name": name, **model_options}))
         weights[name] = [NEURAL_MODELS[kind].weight]
     sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
     return MosesIni(directory, features, weights, distortion_limit, table_limit, sections)

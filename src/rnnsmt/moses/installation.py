@@ -157,16 +157,16 @@ class Installation:
 
     def _wanted(self, needs: Needs) -> dict[str, str]:
         """Return the needed programs, each with the first part that needs it."""
-        wanted: dict[str, str] = {}
-        for part in needs.parts:
-            every = needs.aligners if part == "alignment" else (part, needs.optimiser) if part == "tuning" else (part,)
+        programs: dict[str, str] = {}
+        for step in needs.parts:
+            every = needs.aligners if step == "alignment" else (step, needs.optimiser) if step == "tuning" else (step,)
             for key in every:
-                wanted.update((name, part) for name in NEEDED[key] if name not in wanted)
-        return wanted
+                programs.update((name, step) for name in NEEDED[key] if name not in programs)
+        return programs
 
     def missing(self, needs: Needs) -> list[str]:
         """Return a line for each missing program, with the part that needs it."""
-        lines = [f"{name} (for {part})" for name, part in self._wanted(needs).items() if self.find(name) is None]
+        lines = [f"{name} (for {step})" for name, step in self._wanted(needs).items() if self.find(name) is None]
         if "alignment" in needs.parts and "model4" in needs.aligners and self.giza() is None:
             choices = " or ".join(" ".join(names) for names in GIZA)
             lines.append(f"{choices} in one directory (for alignment)")
@@ -232,13 +232,13 @@ def try_joint_model(decoder: Path) -> None:
         directory = Path(name)
         target, source = [UNKNOWN, NONE, "b", BEGIN, END], [UNKNOWN, "a", BEGIN, END]
         sizes = BilingualSizes(order=2, window=1)
-        one = np.ones((1, 1), np.float32)
+        ones = np.ones((1, 1), np.float32)
         third = np.float32(-JOINT_SCORE / 3)
         write_network(
             directory / MODEL,
             NplmNetwork(
                 sizes.ngram, "rectifier", np.zeros((9, 1), np.float32), np.zeros((1, sizes.ngram - 1), np.float32),
-                third * one[0], one, third * one[0], -np.ones((5, 1), np.float32), -third * np.ones(5, np.float32),
+                third * ones[0], ones, third * ones[0], -np.ones((5, 1), np.float32), -third * np.ones(5, np.float32),
             ),
         )  # fmt: skip
         write_words(directory / TARGET, target)
@@ -280,7 +280,9 @@ def _translate_a_word(
     ngrams = [["<s>", "</s>", "<unk>", "b"], *([" ".join(["b"] * n)] for n in range(2, lm_order + 1))]
     counts = "\n".join(f"ngram {n}={len(entries)}" for n, entries in enumerate(ngrams, 1))
     blocks = "".join(
-        f"\\{n}-grams:\n" + "".join(f"-1\t{one}{'' if n == lm_order else chr(9) + '-1'}\n" for one in entries) + "\n"
+        f"\\{n}-grams:\n"
+        + "".join(f"-1\t{ngram}{'' if n == lm_order else chr(9) + '-1'}\n" for ngram in entries)
+        + "\n"
         for n, entries in enumerate(ngrams, 1)
     )
     with gzip.open(directory / "lm.arpa.gz", "wt") as out:

@@ -150,17 +150,17 @@ def read_segmentation(text: str) -> list[Segment]:
     """
     segments: list[Segment] = []
     position = 0
-    for part in text.split():
-        ranges = _SEGMENT.fullmatch(part)
+    for segment in text.split():
+        ranges = _SEGMENT.fullmatch(segment)
         if ranges is None:
-            raise ValueError(f"'{part}' is not a range of source words = range of target words")
+            raise ValueError(f"'{segment}' is not a range of source words = range of target words")
         first, last, begin, end = (int(number or -1) for number in ranges.groups())
         if 0 <= last < first:
-            raise ValueError(f"'{part}': its source words end before they begin")
+            raise ValueError(f"'{segment}': its source words end before they begin")
         last = max(first, last)
         size = 0 if begin < 0 else max(begin, end) - begin + 1
         if 0 <= end < begin or (size and begin != position):
-            raise ValueError(f"'{part}': its target words do not follow those before")
+            raise ValueError(f"'{segment}': its target words do not follow those before")
         segments.append((first, last, size))
         position += size
     return segments
@@ -244,13 +244,13 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     order = [in_file.index(name) for name in names]
     texts: list[list[str]] = [[] for _ in source]
     rows: list[list[tuple[float, ...]]] = [[] for _ in source]
-    for one in candidates:
-        if one.sentence >= len(source):
+    for candidate in candidates:
+        if candidate.sentence >= len(source):
             raise InputError(
-                f"{path}: contains sentence {one.sentence} (0-based), but the text has {len(source)} lines"
+                f"{path}: contains sentence {candidate.sentence} (0-based), but the text has {len(source)} lines"
             )
-        texts[one.sentence].append(one.text)
-        rows[one.sentence].append(one.features)
+        texts[candidate.sentence].append(candidate.text)
+        rows[candidate.sentence].append(candidate.features)
     lacking = [
         number
         for number, (text, translations) in enumerate(zip(source, texts, strict=True))

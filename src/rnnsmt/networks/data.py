@@ -310,8 +310,8 @@ def write_id_directory(path: Path, kind: IdFormat) -> Iterator[IdWriter]:
     """
     with ExitStack() as stack:
         words, offsets = (
-            [stack.enter_context(growing_array(path / f"{_file_prefix(side)}{part}.npy", dtype)) for side in kind.sides]
-            for part, dtype in (("words", np.int32), ("offsets", np.int64))
+            [stack.enter_context(growing_array(path / f"{_file_prefix(side)}{name}.npy", dtype)) for side in kind.sides]
+            for name, dtype in (("words", np.int32), ("offsets", np.int64))
         )
         yield IdWriter(words, offsets)
         (path / kind.json).unlink(missing_ok=True)

@@ -81,10 +81,10 @@ def set_up_device(name: str, threads: int, precision: str = "float32", join: boo
         InputError: a GPU was requested and there is none, or there are fewer GPUs than processes.
     """
     torch.set_num_threads(threads)
-    there = torch.cuda.is_available()
-    if name == "cuda" and not there:
+    has_cuda = torch.cuda.is_available()
+    if name == "cuda" and not has_cuda:
         raise InputError("--device cuda: torch finds no GPU; use --device cpu, or install torch with CUDA support")
-    kind = "cuda" if name != "cpu" and there else "cpu"
+    kind = "cuda" if name != "cpu" and has_cuda else "cpu"
     reduced = precision == "reduced"
     _allow_tf32(reduced and kind == "cuda")
     rounds = precision == "bfloat16" or (reduced and kind == "cpu" and multiplies_bfloat16())

@@ -338,10 +338,10 @@ class FeedForwardTrainer(EpochTrainer):
 
     def choose(self) -> dict[str, Any]:
         """Set the parameters to those that are kept, and centre a network that was trained self-normalised."""
-        kept = super().choose()
+        kept_row = super().choose()
         if self.settings.self_normalised:
             centre(self.model, self.centring_contexts())
-        return kept
+        return kept_row
 
     def centring_contexts(self) -> Tensor:
         """Return the contexts [N, C] of training n-grams drawn by the seed."""
@@ -349,11 +349,11 @@ class FeedForwardTrainer(EpochTrainer):
         places = np.setdiff1d(drawn, self.held_out, assume_unique=True)
         return torch.from_numpy(self.ngrams(places)[:, :-1])
 
-    def statistics(self, kept: dict[str, Any]) -> dict[str, object]:
-        stats: dict[str, object] = {"epochs": len(self.history), "kept epoch": kept["epoch"]}
+    def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
+        stats: dict[str, object] = {"epochs": len(self.history), "kept epoch": kept_row["epoch"]}
         if self.validation.number:
             log_sum = self.validation.measure(self.model).log_sum
-            stats |= {"validation perplexity": kept["validation perplexity"], "validation |ln Z|": log_sum}
+            stats |= {"validation perplexity": kept_row["validation perplexity"], "validation |ln Z|": log_sum}
             stats["unigram perplexity"] = perplexity_of(self.unigram)
         return stats
 
@@ -404,8 +404,8 @@ def centre(model: FeedForwardLM, contexts: Tensor) -> None:
     units, and the full network has other sums.
     """
     hidden, log_sums = [], []
-    for part in contexts.to(model.R.device).split(CENTRING_ROWS):
-        g = model.hidden(part)
+    for batch in contexts.to(model.R.device).split(CENTRING_ROWS):
+        g = model.hidden(batch)
         hidden.append(g.double().cpu().numpy())
         log_sums.append(torch.logsumexp(g @ model.W_o.t() + model.b_o, 1).double().cpu().numpy())
     x, y = np.concatenate(hidden), np.concatenate(log_sums)

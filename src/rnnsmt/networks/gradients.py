@@ -93,8 +93,8 @@ class Dropout:
         size = (DROPOUT_ROWS if device.type == "cpu" else rows) * units
         # one random byte per unit, drawn as int64: a byte below ``limit`` drops its unit
         draws = torch.empty(len(generators), -(-size // 8), dtype=torch.int64, device=device)
-        for part, generator in zip(draws, generators, strict=True):
-            part.random_(-(1 << 63), None, generator=generator)
+        for row, generator in zip(draws, generators, strict=True):
+            row.random_(-(1 << 63), None, generator=generator)
         bytes_ = draws.view(torch.uint8)[:, :size].reshape(-1)[: rows * units]
         return (bytes_ >= self.limit).float().mul_(256 / (256 - self.limit)).view(rows, units)
 
@@ -137,7 +137,7 @@ class GradientThreads:
         number = min(len(self.models), grains)
         borders = tuple(self.grain * (grains * k // number) for k in range(1, number))
         parts = zip(*(tensor.tensor_split(borders, self.dimension) for tensor in batch), strict=True)
-        sums = list(self._pool.map(lambda model, part: gradient_of(model, *part), self.models[:number], parts))
+        sums = list(self._pool.map(lambda model, chunk: gradient_of(model, *chunk), self.models[:number], parts))
         # in the order of the parts: the result does not depend on which thread ends first
         for gradient in self.gradients[1:number]:
             self.gradients[0] += gradient
@@ -202,12 +202,12 @@ class GraphedGradient:
 
     def __call__(self, batch: tuple[Tensor, ...]) -> Tensor:
         """Fill the gradient and return the sums over a minibatch, which are valid until the next call."""
-        shapes = tuple(part.shape for part in batch)
+        shapes = tuple(tensor.shape for tensor in batch)
         if shapes in self._captured:
             graph, read, sums = self._captured[shapes]
             # the graph reads fixed addresses
-            for part, new in zip(read, batch, strict=True):
-                part.copy_(new)
+            for buffer, new in zip(read, batch, strict=True):
+                buffer.copy_(new)
             graph.replay()
             return sums
         sums = self.function(*batch)
@@ -228,7 +228,7 @@ class GraphedGradient:
         Returns:
             What went wrong; an empty string if nothing did.
         """
-        read = tuple(part.clone() for part in batch)
+        read = tuple(tensor.clone() for tensor in batch)
         graph = torch.cuda.CUDAGraph()
         try:
             # "global" would forbid the device queries that a thread of NCCL makes with several processes

@@ -74,18 +74,18 @@ def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings
         InputError: a value is out of range, or values are incompatible.
     """
     preset = presets[args.preset]
-    given = {name: getattr(args, name) for name in preset.described() if name in args}
-    return preset_with(preset, given)
+    overrides = {name: getattr(args, name) for name in preset.described() if name in args}
+    return preset_with(preset, overrides)
 
 
-def preset_with(preset: SomeSettings, given: Mapping[str, Any]) -> SomeSettings:
+def preset_with(preset: SomeSettings, overrides: Mapping[str, Any]) -> SomeSettings:
     """Override settings of a preset; settings of the preset that the given values do not permit are set to 0.
 
     Raises:
         InputError: a value is out of range, or the given values are incompatible.
     """
-    settings: SomeSettings = replace(preset, **given)  # type: ignore[type-var]
-    unfit = {name: 0 for name in settings.unfit() if name not in given}
+    settings: SomeSettings = replace(preset, **overrides)  # type: ignore[type-var]
+    unfit = {name: 0 for name in settings.unfit() if name not in overrides}
     settings = replace(settings, **unfit)  # type: ignore[type-var]
     settings.check()
     return settings
@@ -112,8 +112,8 @@ def _table(sizes: NetworkSizes) -> str:
     """Format the sizes, then one line for every group of parameters, with the sum of every part."""
     lines = [f"{name.replace('_', ' '):20} {value}" for name, value in sizes.as_dict().items()]
     lines.append("")
-    for part, symbols in sizes.parameters().items():
-        lines.append(f"{part:30} {sum(symbols.values()):>12,}")
+    for group, symbols in sizes.parameters().items():
+        lines.append(f"{group:30} {sum(symbols.values()):>12,}")
         lines += [f"    {symbol:26} {number:>12,}" for symbol, number in symbols.items()]
     lines.append(f"{'all parameters':30} {sizes.count():>12,}")
     return "\n".join(lines)

@@ -147,9 +147,9 @@ def started_processes(number: int) -> Iterator[None]:
 
 def _free_port() -> int:
     """Return a TCP port of this machine that is free now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
 
 
 def _end_with_parent() -> None:

@@ -28,7 +28,7 @@ class NetworkSizes(ABC):
 
     def count(self) -> int:
         """Return the total number of parameters."""
-        return sum(sum(part.values()) for part in self.parameters().values())
+        return sum(sum(group.values()) for group in self.parameters().values())
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, as written to model files."""
@@ -164,7 +164,7 @@ class TrainingSettings(ABC):
     @classmethod
     def described(cls) -> dict[str, Setting]:
         """Return the description of every setting, in the order of the fields."""
-        return {one.name: one.metadata.get("setting") or cls.shared[one.name] for one in fields(cls)}  # type: ignore[arg-type]
+        return {f.name: f.metadata.get("setting") or cls.shared[f.name] for f in fields(cls)}  # type: ignore[arg-type]
 
     def unfit(self) -> Collection[str]:
         """Return the names of the settings that must be 0 given the values of the others."""

@@ -74,7 +74,7 @@ class ClassSampler:
         more = torch.multinomial(self._drawn, self.number, replacement=True, generator=generator)
         classes, places = torch.unique(torch.cat([words.cpu(), more]), return_inverse=True)
         # 1 - pi = P(not among the words of the minibatch) P(in no draw)
-        batch, draws = (part[classes] for part in self._log_absent)
+        batch, draws = (table[classes] for table in self._log_absent)
         log_pi = torch.log(-torch.expm1(len(words) * batch + draws)).float()
         return classes.to(words.device), places[: len(words)].to(words.device), log_pi.to(words.device)
 
@@ -114,9 +114,9 @@ def softmax_gradient(
     classes, places, log_pi = sample
     some = weights.index_select(0, classes), biases.index_select(0, classes)
     sums, d_g, d_weights, d_biases = _softmax_gradient(mm, *some, g, places, alpha, log_pi)
-    for parameter, part in ((weights, d_weights), (biases, d_biases)):
+    for parameter, gradient in ((weights, d_weights), (biases, d_biases)):
         assert parameter.grad is not None
-        parameter.grad.zero_().index_copy_(0, classes, part.to(parameter.dtype))
+        parameter.grad.zero_().index_copy_(0, classes, gradient.to(parameter.dtype))
     return sums, d_g
 
 
@@ -144,9 +144,9 @@ def _softmax_gradient(
     space = matrix.new_empty(min(chunk, len(g)), len(matrix))
     loss, squares = torch.zeros(2, dtype=torch.float64, device=g.device)
     for begin in range(0, len(g), chunk):
-        part, targets = extended[begin : begin + chunk], words[begin : begin + chunk]
-        index = torch.arange(len(part), device=g.device), targets
-        logits = torch.mm(part, matrix.t(), out=space[: len(part)])
+        rows, targets = extended[begin : begin + chunk], words[begin : begin + chunk]
+        index = torch.arange(len(rows), device=g.device), targets
+        logits = torch.mm(rows, matrix.t(), out=space[: len(rows)])
         if log_pi is not None:
             # the word of a row has the weight 1
             logits[index] += log_pi[targets].to(logits.dtype)
@@ -163,7 +163,7 @@ def _softmax_gradient(
             chosen = p[index]
         p[index] = chosen - 1
         d_g[begin : begin + chunk] = p @ matrix[:, :E]
-        d_matrix += p.t() @ part
+        d_matrix += p.t() @ rows
     return SoftmaxLoss(loss, squares), d_g, d_matrix[:, :E], d_matrix[:, E]
 
 
@@ -183,7 +183,7 @@ class ExactSoftmax:
         self.classes = len(biases)
         columns = len(biases) if biases.is_cuda else COLUMNS
         parts = zip(weights.split(columns), biases.split(columns), strict=True)
-        self._parts = [(part.detach().t().contiguous(), bias.detach()) for part, bias in parts]
+        self._parts = [(block.detach().t().contiguous(), bias.detach()) for block, bias in parts]
         self._buffers = threading.local()
 
     @torch.inference_mode()
@@ -196,9 +196,9 @@ class ExactSoftmax:
         owner, classes = rows.numpy(), words.numpy()
         tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
         chosen = np.empty(len(classes), np.float32)
-        for first, part, biases in self._units(g):
-            add_exponentials(part, biases, tops, totals)
-            take_units(part, first, owner, classes, chosen)
+        for first, block, biases in self._units(g):
+            add_exponentials(block, biases, tops, totals)
+            take_units(block, first, owner, classes, chosen)
         return torch.from_numpy(chosen - (np.log(totals) + tops)[owner])
 
     @torch.inference_mode()
@@ -273,10 +273,10 @@ def power_of_2(y: np.float32) -> np.float32:
     y = LEAST if y < LEAST else y  # 2^-126 is the smallest normal number: a lower n would overflow into the sign bit
     shifted = y + TO_WHOLE
     f = y - (shifted - TO_WHOLE)
-    part = ONE + f * (C1 + f * (C2 + f * (C3 + f * (C4 + f * (C5 + f * C6)))))
+    factor = ONE + f * (C1 + f * (C2 + f * (C3 + f * (C4 + f * (C5 + f * C6)))))
     # the shift drops all bits of ``shifted`` but the lowest 9, which are n, and puts them at the place of the exponent
     exponent = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
-    return np.int32(np.float32(part).view(np.int32) + exponent).view(np.float32)
+    return np.int32(np.float32(factor).view(np.int32) + exponent).view(np.float32)
 
 
 @kernel(fastmath={"reassoc", "contract"}, **INNER)
@@ -455,18 +455,18 @@ def reduced_log_sums(
     tops = np.empty((classes + LANES - 1) // LANES, np.float32)
     for row in range(len(out)):
         unit = units[row]
-        for part in range(len(tops)):
-            tops[part] = bfloat16_largest(unit[part * LANES : (part + 1) * LANES])
+        for block in range(len(tops)):
+            tops[block] = bfloat16_largest(unit[block * LANES : (block + 1) * LANES])
         top = tops.max()
         if abs(top) > LARGE:
             out[row] = exact_log_sum(hidden[row], weights, bias, space)
             continue
         total = np.float64(bfloat16_exp_sum(unit, top))
         least = top + np.float32(np.log(SHARE * total))  # exp(x - top) >= SHARE * total
-        for part in range(len(tops)):
-            if tops[part] < least:
+        for block in range(len(tops)):
+            if tops[block] < least:
                 continue
-            for i in range(part * LANES, min((part + 1) * LANES, classes)):
+            for i in range(block * LANES, min((block + 1) * LANES, classes)):
                 x = widened(unit[i])
                 if x >= least:
                     exact = dot(hidden[row], weights[i]) + bias[i]

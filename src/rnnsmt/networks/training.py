@@ -170,8 +170,8 @@ class Trainer(ABC):
         assert gradient is not None
         index = next(self.batches)
         # at the end of an epoch a process may have no example: its gradient and sums are 0
-        part = index[setup.rank :: setup.processes]
-        sums = self.accumulate(part) if len(part) else gradient.zero_()[: self.n_sums].double()
+        local_index = index[setup.rank :: setup.processes]
+        sums = self.accumulate(local_index) if len(local_index) else gradient.zero_()[: self.n_sums].double()
         if setup.processes > 1:
             # the gradient is a view of ``shared``: both are summed
             self.shared[len(gradient) :] = sums
@@ -304,8 +304,8 @@ class Trainer(ABC):
 
         A training with other settings may clear the checkpoint directory after that.
         """
-        kept = self.choose()
-        description, stats = self.describe(kept), self.statistics(kept)
+        kept_row = self.choose()
+        description, stats = self.describe(kept_row), self.statistics(kept_row)
         if self.setup.first:
             self.save_network(model_file, description, stats)
             header = description | {"parameters": self.flat.numel()} | self.history_header(stats)
@@ -314,9 +314,9 @@ class Trainer(ABC):
                 self.checkpoint.finish()
         return stats
 
-    def describe(self, kept: dict[str, Any]) -> dict[str, object]:
+    def describe(self, kept_row: dict[str, Any]) -> dict[str, object]:
         """Return what both output files say of the training: settings, seed, row of the kept parameters."""
-        return {"settings": self.settings.as_dict(), "seed": self.seed, f"kept {self.kept_by}": kept[self.kept_by]}
+        return {"settings": self.settings.as_dict(), "seed": self.seed, f"kept {self.kept_by}": kept_row[self.kept_by]}
 
     # implemented for each network
 
@@ -362,7 +362,7 @@ class Trainer(ABC):
         """Add training and held-out results to a row; return whether the held-out result is the best so far."""
 
     @abstractmethod
-    def statistics(self, kept: dict[str, Any]) -> dict[str, object]:
+    def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
         """Return the statistics of the stage, given the row of the kept parameters; called in all processes."""
 
     @abstractmethod

@@ -95,12 +95,12 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.nnjm.examples import prepare_examples
 
     vocabularies = []
-    for side, given, paths in (
+    for side, vocabulary_path, paths in (
         ("source", args.source_vocabulary, args.source),
         ("target", args.target_vocabulary, args.target),
     ):
-        if given is not None:
-            vocabularies.append(Vocabulary.read(given))
+        if vocabulary_path is not None:
+            vocabularies.append(Vocabulary.read(vocabulary_path))
         elif args.vocab_size is None:
             raise InputError(f"--{side}-vocabulary or --vocab-size is required")
         else:

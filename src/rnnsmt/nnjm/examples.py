@@ -315,7 +315,7 @@ def directed(block: AlignedBlock, direction: str) -> AlignedBlock:
 
 def affiliated_sentences(
     block: AlignedBlock,
-    kept: NDArray[np.bool_],
+    mask: NDArray[np.bool_],
     ids: Sequence[NDArray[np.int32]],
     vocabularies: tuple[Vocabulary, Vocabulary],
     direction: str,
@@ -326,7 +326,7 @@ def affiliated_sentences(
 
     Args:
         block: see ``directed``.
-        kept: [S], the sentence pairs to return, all of which have links.
+        mask: [S], the sentence pairs to return, all of which have links.
         ids: per side the id of every word number of the block.
         vocabularies: of the given and of the predicted side.
         direction: one of ``DIRECTIONS``.
@@ -338,29 +338,29 @@ def affiliated_sentences(
         lengths = np.diff(bounds)
         back = np.repeat(bounds[:-1] + bounds[1:] - 1, lengths) - np.arange(len(target))
         target, affiliated = target[back], affiliated[back]
-    affiliated = affiliated[np.repeat(kept, np.diff(bounds))]
+    affiliated = affiliated[np.repeat(mask, np.diff(bounds))]
     assert NO_LINK not in affiliated
     sides = (
-        _with_ends(block.source, block.source_offsets, kept, ids[0], vocabularies[0].eos),
-        _with_ends(target, bounds, kept, ids[1], vocabularies[1].eos),
+        _with_ends(block.source, block.source_offsets, mask, ids[0], vocabularies[0].eos),
+        _with_ends(target, bounds, mask, ids[1], vocabularies[1].eos),
     )
-    ends = np.cumsum(np.diff(bounds)[kept])
-    return sides, np.insert(affiliated, ends, np.diff(block.source_offsets)[kept]).astype(np.int32)
+    ends = np.cumsum(np.diff(bounds)[mask])
+    return sides, np.insert(affiliated, ends, np.diff(block.source_offsets)[mask]).astype(np.int32)
 
 
 def _with_ends(
-    flat: NDArray[np.int32], bounds: NDArray[np.int64], kept: NDArray[np.bool_], ids: NDArray[np.int32], end: int
+    flat: NDArray[np.int32], bounds: NDArray[np.int64], mask: NDArray[np.bool_], ids: NDArray[np.int32], end: int
 ) -> Sequences:
     """Return the ids of the sentences that are kept, each with ``end`` behind it.
 
     Args:
         flat, bounds: word numbers of all sentences, and where each begins.
-        kept: [S], which sentences are kept.
+        mask: [S], which sentences are kept.
         ids: id of every word number.
         end: id of ``</s>``.
     """
     lengths = np.diff(bounds)
-    words = ids[flat[np.repeat(kept, lengths)]]
-    ends = np.cumsum(lengths[kept])
+    words = ids[flat[np.repeat(mask, lengths)]]
+    ends = np.cumsum(lengths[mask])
     offsets = np.concatenate([[0], ends + np.arange(1, len(ends) + 1)])
     return Sequences(np.insert(words, ends, end).astype(np.int32), offsets)

@@ -93,14 +93,14 @@ def add_to_nbest(
     with atomic_text(output) as out:
         while block := [entry for _, group in islice(groups, SENTENCES) for entry in group]:
             # equal translations with other phrases have other links, so both are scored
-            distinct = list(dict.fromkeys((one.sentence, one.text, one.phrases) for one in block))
+            distinct = list(dict.fromkeys((entry.sentence, entry.text, entry.phrases) for entry in block))
             place_of = {key: index for index, key in enumerate(distinct)}
             scores = [_scores(scorer, sources, distinct, links) for scorer in scorers]
-            for one in block:
-                index = place_of[one.sentence, one.text, one.phrases]
+            for entry in block:
+                index = place_of[entry.sentence, entry.text, entry.phrases]
                 for name, values in zip(names, scores, strict=True):
-                    line = with_feature(one.fields, name, float(values[index]))
-                    one.fields[:] = line.split("|||")
+                    line = with_feature(entry.fields, name, float(values[index]))
+                    entry.fields[:] = line.split("|||")
                 out.write(line + "\n")
             number += len(block)
         if not number:
@@ -160,9 +160,9 @@ def _scores(
     if not places:
         return scores
     block, vocabularies = _block([entries[index] for index in places], sources, links, scorer)
-    kept = np.ones(block.sentences, bool)
+    mask = np.ones(block.sentences, bool)
     identity = [np.arange(len(vocabulary), dtype=np.int32) for vocabulary in vocabularies]
-    sides, affiliated = affiliated_sentences(block, kept, identity, vocabularies, scorer.direction)
+    sides, affiliated = affiliated_sentences(block, mask, identity, vocabularies, scorer.direction)
     words = sides[1].words
     inputs = network_inputs(sides, affiliated, np.arange(len(words)), scorer.order, scorer.window, scorer.vocabulary)
     values = word_scores(scorer, inputs, words).astype(np.float64)

@@ -297,7 +297,7 @@ def _describe(paths: tuple[str, str, str], line: int, rows: Rows, row: int, prob
     lengths = len(split_words(rows[0][row])), len(split_words(rows[1][row]))
     for token in rows[2][row].split(b" "):
         parts = token.split(b"-")
-        if len(parts) == 2 and all(part.isdigit() and len(part) < 7 for part in parts):
+        if len(parts) == 2 and all(digits.isdigit() and len(digits) < 7 for digits in parts):
             if int(parts[0]) < lengths[0] and int(parts[1]) < lengths[1]:
                 continue
         elif not token:
@@ -408,9 +408,9 @@ def sentence_folds(block: AlignedBlock, source: Hashes, target: Hashes) -> NDArr
         source, target: ``word_hashes`` by word number.
     """
     with np.errstate(over="ignore"):
-        one = _sentences(block.source, block.source_offsets, source)
-        other = _sentences(block.target, block.target_offsets, target)
-        return (_scrambled(one + _scrambled(other)) % np.uint64(FOLDS)).astype(np.uint8)
+        source_hashes = _sentences(block.source, block.source_offsets, source)
+        target_hashes = _sentences(block.target, block.target_offsets, target)
+        return (_scrambled(source_hashes + _scrambled(target_hashes)) % np.uint64(FOLDS)).astype(np.uint8)
 
 
 def _sentences(words: NDArray[np.int32], offsets: NDArray[np.int64], hashes: Hashes) -> Hashes:

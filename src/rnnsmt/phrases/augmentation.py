@@ -95,10 +95,10 @@ def _read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
     Raises:
         InputError: the file is missing, or is not such a file.
     """
-    kept = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
-    if not len(kept) or kept[0] < 0 or np.any(kept[1:] <= kept[:-1]):
+    numbers = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
+    if not len(numbers) or numbers[0] < 0 or np.any(numbers[1:] <= numbers[:-1]):
         raise InputError(f"{path}: line numbers are not increasing; run `phrases filter` again")
-    return kept[:-1], int(kept[-1])
+    return numbers[:-1], int(numbers[-1])
 
 
 def augment_table(
@@ -124,15 +124,15 @@ def augment_table(
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
     opened = [ScoreColumn(paths) for paths in columns]
-    kept, scored = (None, 0) if kept_lines is None else _read_kept_lines(kept_lines)
+    numbers, scored = (None, 0) if kept_lines is None else _read_kept_lines(kept_lines)
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
         for text, bounds, scores in read_phrase_lines(table):  # noqa: B007  scores is used after the loop
             count = len(bounds)
-            places = np.arange(lines, lines + count) if kept is None else kept[lines : lines + count]
+            places = np.arange(lines, lines + count) if numbers is None else numbers[lines : lines + count]
             parts = [column.probabilities(places) for column in opened]
-            if any(len(part) < count for part in parts):
+            if any(len(values) < count for values in parts):
                 lines += count
                 continue  # the table is longer than a column or the kept lines: only count lines, for the message
             buffer = np.empty(room(len(text), count, len(parts)), np.uint8)
@@ -140,13 +140,13 @@ def augment_table(
             out.write(buffer[:filled].data)
             lines += count
             meter.add(count)
-        if not lines and kept is None:
+        if not lines and numbers is None:
             raise InputError(f"{table}: the table is empty; create it again")
         whole, remedy = f"the unfiltered table of {kept_lines}", "give the scores of that table"
-        if kept is None:
+        if numbers is None:
             scored, whole, remedy = lines, table, "score this table or, if it is a filtered table, add --kept-lines"
-        elif len(kept) != lines:
-            raise InputError(f"{kept_lines}: {len(kept)} lines, but {table} has {lines}; run `phrases filter` again")
+        elif len(numbers) != lines:
+            raise InputError(f"{kept_lines}: {len(numbers)} lines, but {table} has {lines}; run `phrases filter` again")
         for column in opened:
             if len(column) != scored:
                 raise InputError(

@@ -71,16 +71,16 @@ def filter_tables(
     phrases = input_phrases(inputs, max_length)
     if not phrases:
         raise InputError(f"{inputs[0]}: the input contains no words")
-    wanted = Interner()
-    wanted.add(list(phrases))
+    interner = Interner()
+    interner.add(list(phrases))
     figures: dict[str, object] = {"phrases of the input": len(phrases)}
     with ExitStack() as stack:
         phrase_out, reordering_out = [stack.enter_context(atomic_blocks(path)) for path in outputs]
         numbers = stack.enter_context(growing_array(output_lines, np.int64)) if output_lines is not None else None
-        lines, kept = _filter(paths[0], phrase_out, wanted, numbers, reordering=False)
-        figures |= {"phrase lines": lines, "phrase lines kept": kept}
-        lines, kept = _filter(paths[1], reordering_out, wanted, None, reordering=True)
-        figures |= {"reordering lines": lines, "reordering lines kept": kept}
+        lines, n_kept = _filter(paths[0], phrase_out, interner, numbers, reordering=False)
+        figures |= {"phrase lines": lines, "phrase lines kept": n_kept}
+        lines, n_kept = _filter(paths[1], reordering_out, interner, None, reordering=True)
+        figures |= {"reordering lines": lines, "reordering lines kept": n_kept}
     return figures
 
 
@@ -89,7 +89,7 @@ def _filter(
 ) -> tuple[int, int]:
     """Copy the lines whose source phrase is in ``phrases``; return the numbers of lines read and kept."""
     meter = Meter(f"filtering {path.name}")
-    lines, kept, n_scores = 0, 0, 0
+    lines, total_kept, n_scores = 0, 0, 0
     for block in read_line_blocks(path):
         check_utf8(block, path, lines)
         text, buffer = np.frombuffer(block, np.uint8), np.empty(len(block), np.uint8)
@@ -102,14 +102,14 @@ def _filter(
         out.write(buffer[:filled].data)
         if kept_lines is not None:
             kept_lines.append(lines + numbers[:n_kept])
-        kept += n_kept
+        total_kept += n_kept
         lines += count
         meter.add(count)
     if not lines:
         raise InputError(f"{path}: the table is empty; create it again")
     if kept_lines is not None:
         kept_lines.append(np.array([lines]))
-    return lines, kept
+    return lines, total_kept
 
 
 @kernel()
@@ -130,14 +130,14 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
         rejected, or -1. Lines that are not kept only need three fields and two non-empty phrases.
     """
     bounds, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
-    begin, line, at, kept = 0, 0, 0, 0
+    begin, line, at, n_kept = 0, 0, 0, 0
     while begin < block.size:
         end = begin
         while block[end] != 10:
             end += 1
         fields = split_line(block, begin, end, bounds)
         if fields == MALFORMED:
-            return at, kept, expected, line
+            return at, n_kept, expected, line
         left, right = bounds[SOURCE, 0], bounds[SOURCE, 1]
         if find(phrases, block, left, right, hash_bytes(block, left, right)) >= 0:
             if reordering:
@@ -147,12 +147,12 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
             if expected == 0 and count > 0:
                 expected = count
             if count != expected or count == MALFORMED:
-                return at, kept, expected, line
+                return at, n_kept, expected, line
             for position in range(begin, end + 1):
                 out[at] = block[position]
                 at += 1
-            numbers[kept] = line
-            kept += 1
+            numbers[n_kept] = line
+            n_kept += 1
         begin = end + 1
         line += 1
-    return at, kept, expected, -1
+    return at, n_kept, expected, -1

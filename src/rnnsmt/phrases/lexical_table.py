@@ -197,4 +197,4 @@ def best_lexical_weight(words: Sequence[bytes], given: Sequence[bytes], table: W
     In this alignment, each word has one link, to the given word or NULL with the highest p. Words that were never
     linked to any of them have p ``LEAST``.
     """
-    return math.prod(max(LEAST, *(table.get((word, one), 0.0) for one in (*given, NULL))) for word in words)
+    return math.prod(max(LEAST, *(table.get((word, condition), 0.0) for condition in (*given, NULL))) for word in words)

@@ -45,9 +45,9 @@ class Smoothing(NamedTuple):
         """
         known = [0.0, *self.discounts]
         lines = [
-            below + (above - below) * part / self.alignments
+            below + (above - below) * step / self.alignments
             for below, above in pairwise(known)
-            for part in range(self.alignments)
+            for step in range(self.alignments)
         ]
         return [*lines, known[-1]]
 
@@ -58,8 +58,8 @@ def discounts(seen: Sequence[int]) -> tuple[float, float, float]:
     Args:
         seen: numbers of pairs with counts 1, 2, 3 and 4.
     """
-    one, two = seen[0], seen[1]
-    share = one / (one + 2 * two) if one else 0.0
+    n1, n2 = seen[0], seen[1]
+    share = n1 / (n1 + 2 * n2) if n1 else 0.0
     limited = []
     for count in (1, 2, 3):
         ratio = seen[count] / seen[count - 1] if seen[count - 1] else 0.0
@@ -302,11 +302,11 @@ def score_pairs(
             scores[pair, 3] = lexical_weight(target, n_target, source, best, nulls[0], lexicons[1], missing)
             if smooth:
                 # counts per alignment: target_total / alignments is n(e) of the formula at the top
-                kept = both / alignments - discounts[min(both, most)]
+                discounted = both / alignments - discounts[min(both, most)]
                 shared = target_discount[begin] * source_pairs / all_pairs
-                scores[pair, 0] = (kept + shared) * alignments / target_total[begin]
+                scores[pair, 0] = (discounted + shared) * alignments / target_total[begin]
                 shared = source_discount * target_pairs[begin] / all_pairs
-                scores[pair, 2] = (kept + shared) * alignments / total
+                scores[pair, 2] = (discounted + shared) * alignments / total
             pair += 1
     return missing[0]
 

@@ -363,23 +363,23 @@ def prune_table(
     significance = np.empty(len(joint))
     significances(joint, sources, targets, sides[0].totals, sides[1].totals, sentences, significance)
     least = least_significance(threshold, sentences)
-    kept = significance >= least
-    if not kept.any():
+    mask = significance >= least
+    if not mask.any():
         raise InputError(
             f"{table}: no pair has a significance of {least:.4g}; check that the table was extracted from this text"
         )
-    _write_lines(table, kept, output, threads)
+    _write_lines(table, mask, output, threads)
     if known is not None and output_origins is not None:
-        write_array(output_origins, known[kept])
+        write_array(output_origins, known[mask])
     once = (joint == 1) & (sides[0].totals[sources] == 1) & (sides[1].totals[targets] == 1)
     figures: dict[str, object] = {
         "sentence pairs": sentences,
         "least significance": round(least, 4),
-        "phrase pairs": len(kept),
+        "phrase pairs": len(mask),
         "whose phrases occur once": int(once.sum()),
-        "kept": int(kept.sum()),
+        "kept": int(mask.sum()),
         "source phrases": int(np.count_nonzero(np.bincount(sources))),
-        "source phrases kept": int(np.count_nonzero(np.bincount(sources[kept]))),
+        "source phrases kept": int(np.count_nonzero(np.bincount(sources[mask]))),
     }
     if absent := int((joint == 0).sum()):
         figures["pairs that no sentence pair holds"] = absent
@@ -435,11 +435,11 @@ def _slices(
                 )
             if not lines[0]:
                 break
-            for path, side, of_side, part in zip(paths, sides, lines, parts, strict=True):
+            for path, side, of_side, pieces in zip(paths, sides, lines, parts, strict=True):
                 block = b"\n".join(of_side) + b"\n"
                 check_utf8(block, path, number)
-                part.append(side.number(block))
-                tokens += len(part[-1][0])
+                pieces.append(side.number(block))
+                tokens += len(pieces[-1][0])
             number += len(lines[0])
             meter.add(len(lines[0]))
             if tokens >= most:
@@ -468,15 +468,15 @@ def _open_origins(path: str, pairs: int) -> NDArray[np.int32]:
     return origins
 
 
-def _write_lines(table: str, kept: NDArray[np.bool_], output: str, threads: int) -> None:
+def _write_lines(table: str, mask: NDArray[np.bool_], output: str, threads: int) -> None:
     """Copy the lines that are kept."""
-    meter = Meter("writing", len(kept), "pairs")
+    meter = Meter("writing", len(mask), "pairs")
     lines = 0
     with atomic_blocks(output, threads) as out:
         for block in read_line_blocks(table):
             text, count = np.frombuffer(block, np.uint8), block.count(b"\n")
             buffer = np.empty(len(block), np.uint8)
-            filled = copy_lines(text, kept[lines : lines + count], buffer)
+            filled = copy_lines(text, mask[lines : lines + count], buffer)
             out.write(buffer[:filled].data)
             lines += count
             meter.add(count)
@@ -528,14 +528,14 @@ def significances(joint: Any, sources: Any, targets: Any, by_source: Any, by_tar
 
 
 @kernel()
-def copy_lines(block: Any, kept: Any, out: Any) -> Any:
-    """Copy the whole lines with ``kept`` (bool [lines]) to ``out``; return the number of bytes written."""
+def copy_lines(block: Any, mask: Any, out: Any) -> Any:
+    """Copy the lines that ``mask`` (bool [lines]) selects to ``out``; return the number of bytes written."""
     begin, line, at = 0, 0, 0
     while begin < block.size:
         end = begin
         while block[end] != 10:
             end += 1
-        if kept[line]:
+        if mask[line]:
             for position in range(begin, end + 1):
                 out[at] = block[position]
                 at += 1

@@ -249,7 +249,7 @@ def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         _complain(path, number, f"not UTF-8 at byte {error.start}")
-    fields = [part.strip(BLANKS) for part in text.split("|||")]
+    fields = [item.strip(BLANKS) for item in text.split("|||")]
     if len(fields) < 3:
         _complain(path, number, f"{len(fields)} field(s) between |||, at least 3 are needed")
     for name, phrase in zip(("source", "target"), fields, strict=False):
@@ -266,8 +266,8 @@ def _scores(text: str, what: str, expected: int | None, path: str | Path, number
     """
     scores = [_number(token, what, path, number) for token in _tokens(text)]
     if not scores or (expected is not None and len(scores) != expected):
-        wanted = "at least 1" if expected is None else str(expected)
-        _complain(path, number, f"the third field has {len(scores)} numbers, needed: {wanted}")
+        required = "at least 1" if expected is None else str(expected)
+        _complain(path, number, f"the third field has {len(scores)} numbers, needed: {required}")
     return scores
 
 
@@ -298,7 +298,7 @@ def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -
         InputError: the token is not a link, or outside the phrases.
     """
     parts = token.split("-")
-    whole = len(parts) == 2 and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
+    whole = len(parts) == 2 and all(digits.isascii() and digits.isdigit() and len(digits) < 10 for digits in parts)
     if not whole or int(parts[0]) >= lengths[0] or int(parts[1]) >= lengths[1]:
         _complain(
             path, number, f"'{token[:40]}' is not a link i-j between phrases of {lengths[0]} and {lengths[1]} words"

@@ -79,8 +79,8 @@ def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
     Parts without an engine use rnnsmt. Alignment is not included if it is external.
     """
     engine = config["engine"]
-    parts = [part for part in PARTS if (engine if isinstance(engine, str) else engine.get(part)) == "moses"]
-    return [part for part in parts if part != "alignment" or not config["alignment"]["external"]]
+    parts = [step for step in PARTS if (engine if isinstance(engine, str) else engine.get(step)) == "moses"]
+    return [step for step in parts if step != "alignment" or not config["alignment"]["external"]]
 
 
 def moses_searches(config: Mapping[str, Any]) -> bool:
@@ -210,7 +210,7 @@ def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]
         root: the whole schema, in which ``$ref`` is resolved.
     """
     if "$ref" in schema:
-        schema = reduce(lambda part, name: part[name], schema["$ref"].split("/")[1:], root)
+        schema = reduce(lambda node, name: node[name], schema["$ref"].split("/")[1:], root)
     if isinstance(value, dict):
         schema = next((option for option in schema.get("anyOf", []) if "properties" in option), schema)
         other = schema.get("additionalProperties")
@@ -221,11 +221,11 @@ def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]
     elif isinstance(value, str | float):
         plain = _meant(value) if isinstance(value, str) else value
         options = schema.get("anyOf", [schema])
-        wanted = {name for option in options for name in as_list(option.get("type"))}
-        if isinstance(plain, float) and plain.is_integer() and "integer" in wanted:
+        types = {name for option in options for name in as_list(option.get("type"))}
+        if isinstance(plain, float) and plain.is_integer() and "integer" in types:
             return int(plain)
         kinds = {bool: {"boolean"}, int: {"integer", "number"}, float: {"number"}, type(None): {"null"}}
-        if kinds.get(type(plain), set()) & wanted:
+        if kinds.get(type(plain), set()) & types:
             return plain
     return value
 
@@ -418,12 +418,12 @@ def _hint(name: str, known: Iterable[str]) -> str:
 def _check_values(value: Any, place: str) -> Iterator[str]:
     """Yield numbers and texts that no stage can take: out of range, with control characters, too long for a path."""
     if isinstance(value, Mapping):
-        for key, part in value.items():
+        for key, item in value.items():
             yield from _check_text(str(key), place)
-            yield from _check_values(part, f"{place}.{key}" if place else str(key))
+            yield from _check_values(item, f"{place}.{key}" if place else str(key))
     elif isinstance(value, list):
-        for number, part in enumerate(value):
-            yield from _check_values(part, f"{place}[{number}]")
+        for number, item in enumerate(value):
+            yield from _check_values(item, f"{place}[{number}]")
     elif isinstance(value, str):
         yield from _check_text(value, place)
     elif isinstance(value, float) and not math.isfinite(value):
@@ -439,7 +439,7 @@ def _check_text(text: str, place: str) -> Iterator[str]:
         yield f"{place}: {shortened(text)!r} contains {kind} {wrong!r}; remove it"
     elif len(text) > MAX_TEXT:
         yield f"{place}: {shortened(text)!r} has {len(text):,} characters; at most {MAX_TEXT:,} are possible"
-    elif "://" not in text and any(len(part.encode()) > MAX_FILE_NAME for part in text.split("/")):
+    elif "://" not in text and any(len(file_name.encode()) > MAX_FILE_NAME for file_name in text.split("/")):
         yield f"{place}: {shortened(text)!r} contains a file name of more than {MAX_FILE_NAME} bytes"
 
 
@@ -491,10 +491,10 @@ def _check_both_sides(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
     """Check an entry of ``corpora`` whose ``file`` contains both sides."""
     if entry["role"] == "mono":
         yield f"{where}: file is not allowed for role mono; use target"
-    if given := [side for side in ("source", "target") if side in entry]:
-        yield f"{where}: file cannot be combined with {' and '.join(given)}; remove one of them"
-    if given := [side for side in ("source", "target") if side in entry.get("download", {})]:
-        yield f"{where}: download.{given[0]} requires {given[0]}; with file, use download: {{file: ...}}"
+    if sides := [side for side in ("source", "target") if side in entry]:
+        yield f"{where}: file cannot be combined with {' and '.join(sides)}; remove one of them"
+    if sides := [side for side in ("source", "target") if side in entry.get("download", {})]:
+        yield f"{where}: download.{sides[0]} requires {sides[0]}; with file, use download: {{file: ...}}"
     if "columns" in entry and entry["columns"][0] == entry["columns"][1]:
         yield f"{where}: columns: source and target are the same column"
 
@@ -537,6 +537,6 @@ def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"evaluation.joint.{joint}: is already the name of a test set"
         if len(set(parts)) < max(len(parts), 2):
             yield f"evaluation.joint.{joint}: two or more different test sets are required"
-        for part in parts:
-            if part not in tests:
-                yield f"evaluation.joint.{joint}: {part} is not a test corpus; there are {', '.join(tests)}"
+        for test_set in parts:
+            if test_set not in tests:
+                yield f"evaluation.joint.{joint}: {test_set} is not a test corpus; there are {', '.join(tests)}"

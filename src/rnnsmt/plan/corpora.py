@@ -33,8 +33,8 @@ class BothSides:
 
     def options(self) -> str:
         """Return the options of ``rnnsmt corpus separate`` that select the sides."""
-        given = (("--columns", self.columns), ("--members", self.members))
-        return " ".join(f"{name} {shlex.join(map(str, values))}" for name, values in given if values)
+        options = (("--columns", self.columns), ("--members", self.members))
+        return " ".join(f"{name} {shlex.join(map(str, values))}" for name, values in options if values)
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
         if side not in entry:
             return None
         fetched = entry.get("download", {}).get(side)
-        here = str(entry[side] if directory is None else Path(directory) / entry[side])
-        if fetched is None or (directory is not None and Path(here).exists()):
-            return here
+        local_path = str(entry[side] if directory is None else Path(directory) / entry[side])
+        if fetched is None or (directory is not None and Path(local_path).exists()):
+            return local_path
         path = _own_path("results/downloads", fetched["url"])
         downloads[path] = fetched
         if "member" not in fetched:

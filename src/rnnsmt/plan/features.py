@@ -219,7 +219,7 @@ def _label(name: str) -> str:
     parts = name.split("_")
     if parts[0] == "lstm":
         return " ".join(["LSTM", *parts[1:]])
-    return " + ".join(_LABELS[part] for part in parts) if all(part in _LABELS for part in parts) else name
+    return " + ".join(_LABELS[word] for word in parts) if all(word in _LABELS for word in parts) else name
 
 
 def named_features(system: str) -> tuple[str, ...] | None:
@@ -228,9 +228,9 @@ def named_features(system: str) -> tuple[str, ...] | None:
     ``cslm_rnn`` adds cslm and rnn; None means that the name says nothing about features.
     """
     parts = system.split("_")
-    if not all(part in _LABELS for part in parts):
+    if not all(word in _LABELS for word in parts):
         return None
-    return tuple(part for part in parts if part != BASELINE)
+    return tuple(word for word in parts if word != BASELINE)
 
 
 def has_network(features: Collection[str] | None) -> bool:

@@ -155,13 +155,13 @@ class Systems:
             return f"{directory}/filtered/all/{table}", f"{directory}/filtered/all/{REORDERING_TABLE}"
         return f"{directory}/{table}", f"model/{REORDERING_TABLE}"
 
-    def filtered_tables(self, system: str, part: str) -> list[str]:
+    def filtered_tables(self, system: str, set_name: str) -> list[str]:
         """Return both tables of every training of a system, filtered for the dev set (dev) or for all sets (all)."""
         directories = dict.fromkeys(
             self.table_directory(self.features(system), network) for network in self.trainings_of(system)
         )
         return [
-            f"results/{directory}/filtered/{part}/{table}"
+            f"results/{directory}/filtered/{set_name}/{table}"
             for directory in directories
             for table in (phrase_table(self.config), REORDERING_TABLE)
         ]

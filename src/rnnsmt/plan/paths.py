@@ -111,9 +111,9 @@ class Texts:
             return self.text(kind, name, lang)
         return f"results/corpus/joined/{self._usual if kind == 'usual' else kind}/dev.{lang}.gz"
 
-    def part_texts(self, part: str) -> list[str]:
+    def part_texts(self, set_name: str) -> list[str]:
         """Return the source sides of the sets that a part of the tables is filtered for: dev, or all."""
-        return [self.set_text("usual", name, self.source) for name in (self.sets if part == "all" else [part])]
+        return [self.set_text("usual", name, self.source) for name in (self.sets if set_name == "all" else [set_name])]
 
     def plain_reference(self, name: str) -> str:
         """Return sacreBLEU's reference of a set.

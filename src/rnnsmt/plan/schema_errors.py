@@ -56,7 +56,7 @@ def shortened(value: Any) -> str:
 
 def explain(error: Any, schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield readable messages for one error of the schema."""
-    location = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
+    location = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.absolute_path).lstrip(".")
     where = f"{location}: " if location else ""
     shown = shortened(repr(error.instance))
     if error.validator == "additionalProperties" and isinstance(error.validator_value, bool):
@@ -77,9 +77,9 @@ def explain(error: Any, schema: Mapping[str, Any]) -> Iterator[str]:
         allowed = " or ".join(_describe(option) for option in error.validator_value)
         yield f"{where}{shown} is not possible; it must be {allowed}"
     elif error.validator == "type":
-        wanted = " or ".join(KINDS[name] for name in as_list(error.validator_value))
+        types = " or ".join(KINDS[name] for name in as_list(error.validator_value))
         hint = f"; {_map_hint(location, error.instance, error.schema)}" if error.validator_value == "object" else ""
-        yield f"{where}{shown} is not {wanted}{hint}"
+        yield f"{where}{shown} is not {types}{hint}"
     elif error.validator in LIMITS:
         yield f"{where}{shown} {LIMITS[error.validator].format(limit=error.validator_value)}"
     else:

@@ -225,13 +225,13 @@ def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[Co
     Raises:
         InputError: an option has more than two files.
     """
-    given = [CorpusFiles(role, tuple(files)) for role in ROLES for files in options.get(role) or []]
-    for corpus in given:
+    corpora = [CorpusFiles(role, tuple(files)) for role in ROLES for files in options.get(role) or []]
+    for corpus in corpora:
         if len(corpus.files) > 2:
             raise InputError(
                 f"--{corpus.role}: {len(corpus.files)} files; specify one file with both languages, or two files"
             )
-    return given
+    return corpora
 
 
 def column_script(table: Path, corpora: Sequence[CorpusFiles]) -> str:

@@ -58,7 +58,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--origins",
         metavar="FILE",
         help="output of `phrases score --output-origins`: the folds of the sentences that each phrase pair was "
-        "extracted from; if not given, no phrase pairs are held out by sentence",
+        "extracted from (default: no phrase pairs are held out by sentence)",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -174,14 +174,14 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, 1)
     bounds = bounds_of_shard(args.shard, len(pairs))
     networks = [load_model_of(pairs, path, setup) for path in args.model]
-    if len({own.direction for _, own, _ in networks}) > 1:
+    if len({data.direction for _, data, _ in networks}) > 1:
         raise InputError("--model: the networks were trained with different --direction; use networks of one direction")
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
     threads = batches_at_once(setup.device, args.threads, len(networks))
-    batches = [score_batches(model, own, *bounds, setup.device, threads) for model, own, _ in networks]
-    left_out = [own for _, _, own in networks]
-    parts = {tuple(own) for own in left_out if own}
+    batches = [score_batches(model, data, *bounds, setup.device, threads) for model, data, _ in networks]
+    left_out = [leave_out for _, _, leave_out in networks]
+    parts = {tuple(leave_out) for leave_out in left_out if leave_out}
     if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
         say(
             "warning: the networks given with --model do not cover all parts of --leave-out; phrase pairs of the "
@@ -298,12 +298,12 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     max_length = min(args.max_length, model.sizes.longest)
     samples = sample_targets(model, sources, args.draws, args.seed, max_length)
     lines = [
-        f"{number} ||| {target.text(one.words)} ||| {one.score:.6f} ||| {one.times}"
+        f"{number} ||| {target.text(sampled.words)} ||| {sampled.score:.6f} ||| {sampled.times}"
         for number, targets in enumerate(samples)
-        for one in targets[: args.top]
+        for sampled in targets[: args.top]
     ]
     write_lines(args.output, lines)
-    drawn = sum(one.times for targets in samples for one in targets)
+    drawn = sum(sampled.times for targets in samples for sampled in targets)
     return {
         "phrases": len(sources),
         "draws": len(sources) * args.draws,
@@ -359,9 +359,9 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         write_lines(
             args.output,
             [
-                f"{number} ||| {target.text(one.words)} ||| {one.score:.6f}"
+                f"{number} ||| {target.text(hypothesis.words)} ||| {hypothesis.score:.6f}"
                 for number, targets in enumerate(translations)
-                for one in targets
+                for hypothesis in targets
             ],
         )
     return {

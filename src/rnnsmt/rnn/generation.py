@@ -72,12 +72,12 @@ def sample_targets(
     step = max(ROWS // draws, 1)
     with torch.inference_mode():
         for begin in range(0, len(sources), step):
-            part = sources[begin : begin + step]
+            chunk = sources[begin : begin + step]
             uniform = [
-                np.random.default_rng([seed, begin + i]).random((draws, max_length + 1)) for i in range(len(part))
+                np.random.default_rng([seed, begin + i]).random((draws, max_length + 1)) for i in range(len(chunk))
             ]
-            words, scores = _draw(model, part, np.concatenate(uniform))
-            for i in range(len(part)):
+            words, scores = _draw(model, chunk, np.concatenate(uniform))
+            for i in range(len(chunk)):
                 rows = slice(i * draws, (i + 1) * draws)
                 targets.append(_distinct(words[rows], scores[rows], model.sizes.target_vocabulary - 1))
     return targets
@@ -185,19 +185,19 @@ def _search(
     return targets
 
 
-def _collect(found: list[list[Target]], searched: Tensor, words: Tensor, ending: Tensor, nbest: int) -> None:
+def _collect(best_targets: list[list[Target]], searched: Tensor, words: Tensor, ending: Tensor, nbest: int) -> None:
     """Add open prefixes as finished targets and keep the ``nbest`` of each source.
 
     Args:
-        found: per source, its best targets so far, by descending score; updated.
-        searched: int64 [S], indices of sources in ``found``.
+        best_targets: per source, its best targets so far, by descending score; updated.
+        searched: int64 [S], indices of sources in ``best_targets``.
         words: int64 [S, W, k], the prefixes.
         ending: float64 [S, W], their log p with EOS.
         nbest: number of targets to keep.
     """
     for s, prefixes, scores in zip(searched.tolist(), words.tolist(), ending.tolist(), strict=True):
         more = [Target(tuple(p), score) for p, score in zip(prefixes, scores, strict=True) if score > -np.inf]
-        found[s] = sorted(found[s] + more, key=lambda target: (-target.score, target.words))[:nbest]
+        best_targets[s] = sorted(best_targets[s] + more, key=lambda target: (-target.score, target.words))[:nbest]
 
 
 def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> tuple[DecoderContext, torch.device]:
@@ -280,7 +280,11 @@ def propose_targets(
         block = known[begin : begin + BLOCK]
         searched = beam_search(model, [ids[phrase] for phrase in block], beam, max_length, beam)
         for phrase, ranked in zip(block, searched, strict=True):
-            texts = ((target.text(one.words), one.score) for one in ranked if one.words and UNK not in one.words)
+            texts = (
+                (target.text(hypothesis.words), hypothesis.score)
+                for hypothesis in ranked
+                if hypothesis.words and UNK not in hypothesis.words
+            )
             new = [
                 PhraseEntry(phrase, text, [float(np.exp(score))])
                 for text, score in texts

@@ -302,7 +302,9 @@ def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor 
     matrices = mm.round(torch.cat([unit.U_r, unit.U_z])), mm.round(unit.U)
     # on a GPU, products are added to ``inputs`` in place (addmm); on a CPU, contiguous results are faster
     uses_kernel = not x.is_cuda or mm.dtype is not None
-    gates, candidates = (part.new_empty(part.shape) if uses_kernel else part for part in (for_gates, for_candidate))
+    gates, candidates = (
+        tensor.new_empty(tensor.shape) if uses_kernel else tensor for tensor in (for_gates, for_candidate)
+    )
     trace = Trace(x.new_empty(K + 1, B, H), gates, x.new_empty(K, B, H), candidates, *matrices, of_inputs)
     trace.states[0] = h
     for k in range(K):
@@ -350,13 +352,13 @@ def _backward(
             d += d_between[k]
         r, z = trace.gates[k].split(H, 1)
         d_r, d_z, d_candidate = d_inputs[k].split(H, 1)
-        kept = d * z  # d h' / d h = z, d h' / d h~ = 1 - z: d h~ is d - kept
-        aten.tanh_backward.grad_input(d - kept, trace.candidate[k], grad_input=d_candidate)
+        d_direct = d * z  # d h' / d h = z, d h' / d h~ = 1 - z: d h~ is d - d_direct
+        aten.tanh_backward.grad_input(d - d_direct, trace.candidate[k], grad_input=d_candidate)
         aten.sigmoid_backward.grad_input(d * gains[k], z, grad_input=d_z)
         d_reset_state = mm(d_candidate, trace.candidate_matrix)
         aten.sigmoid_backward.grad_input(d_reset_state * before[k], r, grad_input=d_r)
         # h is also an input of both gates (U_r, U_z) and, times r, of the candidate
-        d = mm.add_to(kept, d_inputs[k, :, : 2 * H], trace.recurrent).addcmul_(d_reset_state, r)
+        d = mm.add_to(d_direct, d_inputs[k, :, : 2 * H], trace.recurrent).addcmul_(d_reset_state, r)
     # one product over all steps for each matrix
     flat = mm.round(d_inputs.view(K * B, 3 * H))
     put_gradients((unit.U_r, unit.U_z), mm(flat[:, : 2 * H].t(), before.flatten(0, 1)).split(H))

@@ -47,7 +47,7 @@ class DecoderContext(NamedTuple):
 
     def rows(self, index: Tensor) -> "DecoderContext":
         """Return the context of the phrases ``index``, int64 [K], which may contain a phrase several times."""
-        return DecoderContext(*(part.index_select(0, index) for part in self))
+        return DecoderContext(*(tensor.index_select(0, index) for tensor in self))
 
 
 class WordReader(nn.Module):

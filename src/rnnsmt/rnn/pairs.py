@@ -101,7 +101,7 @@ class Pairs:
     def longest(self) -> int:
         """Return the number of words of the longest phrase of either side."""
         parts = (side.offsets[i : i + BLOCK + 1] for side in self.sides for i in range(0, len(self), BLOCK))
-        return max(int(np.diff(part).max()) for part in parts) - 1
+        return max(int(np.diff(offsets).max()) for offsets in parts) - 1
 
     def in_direction(self, direction: str) -> "Pairs":
         """Return the pairs as a network of this direction reads and predicts them.
@@ -126,8 +126,8 @@ class Pairs:
         """
         return self._of_origins(COUNTS, np.int32)
 
-    def left_out(self, part: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
-        """Return which of the pairs ``begin`` to ``end - 1`` only occur in sentences of part ``part`` (from 1).
+    def left_out(self, part_number: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
+        """Return which of the pairs ``begin`` to ``end - 1`` only occur in sentences of part ``part_number`` (1-based).
 
         The folds of the sentences (``rnnsmt.phrases.aligned_text``) are divided into ``parts`` nearly equal parts.
 
@@ -136,10 +136,10 @@ class Pairs:
         """
         if not 2 <= parts <= FOLDS:
             raise InputError(
-                f"--leave-out {part}/{parts}: the number of parts must be from 2 to {FOLDS}, the number of folds"
+                f"--leave-out {part_number}/{parts}: the number of parts must be from 2 to {FOLDS}, the number of folds"
             )
         first, last = (self._of_origins(name, np.uint8)[begin:end] for name in (FIRST_FOLD, LAST_FOLD))
-        least, above = bounds_of_shard((part, parts), FOLDS)
+        least, above = bounds_of_shard((part_number, parts), FOLDS)
         return np.asarray((first >= least) & (last < above))
 
     def _of_origins(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
@@ -392,12 +392,12 @@ def pair_keys(block: Any, bounds: Any, new_source: Any, keys: Any) -> None:
         keys[line] = hash_bytes(block, bounds[line, TARGET, 0], bounds[line, TARGET, 1])
         new_source[line] = True
         if line > 0:
-            here, before = bounds[line, SOURCE], bounds[line - 1, SOURCE]
-            length = here[1] - here[0]
-            if before[1] - before[0] == length:
+            current, previous = bounds[line, SOURCE], bounds[line - 1, SOURCE]
+            length = current[1] - current[0]
+            if previous[1] - previous[0] == length:
                 same = True
                 for k in range(length):
-                    if block[here[0] + k] != block[before[0] + k]:
+                    if block[current[0] + k] != block[previous[0] + k]:
                         same = False
                         break
                 new_source[line] = not same

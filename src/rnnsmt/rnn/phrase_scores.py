@@ -103,7 +103,9 @@ def mean_of_networks(
         float32 [n], and the number of pairs that were not scored by all networks.
     """
     end = begin + scores.shape[1]
-    unseen = np.stack([pairs.left_out(*part, begin, end) if part else np.zeros(end - begin, bool) for part in left_out])
+    unseen = np.stack(
+        [pairs.left_out(*leave_out, begin, end) if leave_out else np.zeros(end - begin, bool) for leave_out in left_out]
+    )
     used = unseen | ~unseen.any(0)
     total = np.logaddexp.reduce(np.where(used, scores, -np.inf))
     return (total - np.log(used.sum(0))).astype(np.float32), int(unseen.any(0).sum())
@@ -229,7 +231,7 @@ def encode_distinct(
     number = 0
     h = torch.zeros(1, model.sizes.hidden, device=device)
     for k, level in enumerate(levels[1:]):
-        parents, read = (torch.from_numpy(part).to(device) for part in (level.parents, level.words))
+        parents, read = (torch.from_numpy(array).to(device) for array in (level.parents, level.words))
         pieces = [
             model.encoder.step(h[parents[i : i + rows]], model.encoder.embed(read[i : i + rows]), k)
             for i in range(0, len(parents), rows)
@@ -253,13 +255,13 @@ class _Nodes(NamedTuple):
 
 def _step(model: RNNEncoderDecoder, nodes: _Nodes, terms: Tensor, level: Level, k: int, rows: int) -> _Nodes:
     """Compute the nodes of level k from those of the previous level. terms: [sources, ...], of ``DecoderContext``."""
-    parents, words = (torch.from_numpy(part).to(terms.device) for part in (level.parents, level.words))
+    parents, words = (torch.from_numpy(array).to(terms.device) for array in (level.parents, level.words))
     states = torch.empty(len(parents), model.sizes.hidden, device=parents.device)
     sources = nodes.sources[parents]
     for i in range(0, len(parents), rows):
-        part = slice(i, i + rows)
-        of_source = terms.index_select(0, sources[part])
-        states[part] = model.decoder.step(nodes.states[parents[part]], words[part], of_source, k)
+        block = slice(i, i + rows)
+        of_source = terms.index_select(0, sources[block])
+        states[block] = model.decoder.step(nodes.states[parents[block]], words[block], of_source, k)
     return _Nodes(states, sources, words)
 
 
@@ -290,9 +292,9 @@ def _log_p(
     order = np.argsort(places, kind="stable")
     begins = np.arange(0, len(nodes.states), rows)
     for begin, group in zip(begins, np.split(order, np.searchsorted(places[order], begins[1:])), strict=True):
-        part = slice(begin, begin + rows)
-        previous = None if nodes.words is None else nodes.words[part]
-        g = model.softmax_input(nodes.states[part], previous, readout.index_select(0, nodes.sources[part]))
+        block = slice(begin, begin + rows)
+        previous = None if nodes.words is None else nodes.words[block]
+        g = model.softmax_input(nodes.states[block], previous, readout.index_select(0, nodes.sources[block]))
         of_g, classes = (torch.from_numpy(ids).to(g.device) for ids in (places[group] - begin, words[group]))
         log_p[group] = softmax.log_p(g, of_g, classes).cpu().numpy()
     return log_p

@@ -46,7 +46,7 @@ def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
     kind = source * (int(target.max(initial=0)) + 1) + target
     order = np.argsort(kind, kind="stable")
     borders = np.flatnonzero(np.diff(kind[order])) + 1
-    return [part for part in np.split(index[order], borders) if len(part)]
+    return [group for group in np.split(index[order], borders) if len(group)]
 
 
 class PairBatches(WindowBatches):
@@ -227,7 +227,7 @@ class RnnTrainer(Trainer):
         threads: int = 1,
         leave_out: tuple[int, int] | None = None,
     ) -> None:
-        """ThreadParts the pairs into training and held-out pairs, and create the network.
+        """Split the pairs into training and held-out pairs, and create the network.
 
         leave_out: (part, parts): the pairs that only occur in this part are not trained on, see ``Pairs.left_out``.
         """
@@ -337,13 +337,13 @@ class RnnTrainer(Trainer):
 
     # the output files
 
-    def describe(self, kept: dict[str, Any]) -> dict[str, object]:
-        return super().describe(kept) | ({"leave out": self.leave_out} if self.leave_out else {})
+    def describe(self, kept_row: dict[str, Any]) -> dict[str, object]:
+        return super().describe(kept_row) | ({"leave out": self.leave_out} if self.leave_out else {})
 
-    def statistics(self, kept: dict[str, Any]) -> dict[str, object]:
+    def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
         stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
         if len(self.split.held_out):
-            stats |= {name: kept[name] for name in ("held-out log p per pair", "held-out log p per word")}
+            stats |= {name: kept_row[name] for name in ("held-out log p per pair", "held-out log p per word")}
             stats |= {"unigram per word": self.unigram}
         return stats | {"clip rate": self.history[-1]["clip rate"]}
 

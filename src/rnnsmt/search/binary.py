@@ -179,8 +179,8 @@ def _add(checksum: NDArray[np.uint64], array: NDArray[Any]) -> None:
     whole = len(data) - len(data) % ALIGNMENT
     rest = np.zeros(_aligned(len(data)) - whole, np.uint8)
     rest[: len(data) - whole] = data[whole:]
-    for part in (data[:whole], rest):
-        add_to_checksum(checksum, part.view(np.uint64))
+    for block in (data[:whole], rest):
+        add_to_checksum(checksum, block.view(np.uint64))
 
 
 def _aligned(size: int) -> int:
@@ -212,9 +212,9 @@ def _arrays(tables: ModelTables) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _strings(name: str, strings: Interner) -> Iterator[tuple[str, NDArray[Any]]]:
-    for part, array in strings.without_room()._asdict().items():
-        if part != "size":
-            yield f"{name}.{part}", array
+    for field, array in strings.without_room()._asdict().items():
+        if field != "size":
+            yield f"{name}.{field}", array
 
 
 def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> ModelTables | None:
@@ -247,13 +247,13 @@ def _misfit(header: dict[str, Any], texts: Sequence[ModelText]) -> str | None:
     described = header["texts"]
     if any(text.links for text in texts) and "affiliations.places" not in header["arrays"]:
         return "has no word alignment of the phrase pairs, which the joint model needs"
-    if [(one["kind"], one["columns"]) for one in described] != [(text.kind, text.columns) for text in texts]:
+    if [(entry["kind"], entry["columns"]) for entry in described] != [(text.kind, text.columns) for text in texts]:
         return "was made from other files than those of this moses.ini"
-    for one, text in zip(described, texts, strict=True):
+    for entry, text in zip(described, texts, strict=True):
         size, changed = _state(text)
-        if size == one["bytes"] and changed == one["mtime_ns"] and changed % 1_000_000_000:
+        if size == entry["bytes"] and changed == entry["mtime_ns"] and changed % 1_000_000_000:
             continue
-        if size != one["bytes"] or sha256(text.path) != one["sha256"]:
+        if size != entry["bytes"] or sha256(text.path) != entry["sha256"]:
             return f"was made before {text.path} was changed"
     return None
 
@@ -317,8 +317,8 @@ class _Binary:
         if header["byte_order"] != sys.byteorder:
             raise self._unusable("was made on a machine with another byte order")
         numbers = [header["bytes"], header["longest_source"]]
-        texts = [(one["kind"], one["name"], one["sha256"]) for one in header["texts"]]
-        numbers += [one[name] for one in header["texts"] for name in ("columns", "bytes")]
+        texts = [(entry["kind"], entry["name"], entry["sha256"]) for entry in header["texts"]]
+        numbers += [entry[name] for entry in header["texts"] for name in ("columns", "bytes")]
         numbers += [lm[name] for lm in header["lms"] for name in ("order", "start", "unk", "end")]
         for location in header["arrays"].values():
             numbers += [location["offset"], *location["shape"]]
@@ -328,7 +328,7 @@ class _Binary:
             raise ValueError
         if not all(isinstance(text, str) for text in sum(texts, ())) or header["bytes"] % ALIGNMENT:
             raise ValueError
-        if not all(type(one["mtime_ns"]) is int for one in header["texts"]):
+        if not all(type(entry["mtime_ns"]) is int for entry in header["texts"]):
             raise ValueError
         if header["longest_source"] == 0 or not 0 <= int(header["checksum"], 16) < 1 << 64:
             raise ValueError
@@ -424,12 +424,12 @@ class _Binary:
             self.release()
         if checksum_value(checksum) != np.uint64(int(self.header["checksum"], 16)):
             raise self._unusable("is damaged: its checksum is wrong")
-        parts = [(part, 0) for part in range(kernels.LM_WORDS)]
-        parts += [(part, number) for number in range(len(lms)) for part in (kernels.LM_WORDS, kernels.LMS)]
-        for part, number in parts:
-            fault = kernels.model_fault(model, part, number)
+        parts = [(component, 0) for component in range(kernels.LM_WORDS)]
+        parts += [(component, number) for number in range(len(lms)) for component in (kernels.LM_WORDS, kernels.LMS)]
+        for component, number in parts:
+            fault = kernels.model_fault(model, component, number)
             if fault:
-                raise self._unusable(f"was not written by rnnsmt: it has {_described(part, number, fault)}")
+                raise self._unusable(f"was not written by rnnsmt: it has {_described(component, number, fault)}")
             self.release()
 
     def release(self) -> None:
@@ -486,11 +486,11 @@ class _Binary:
             raise ValueError
 
 
-def _described(part: int, number: int, fault: int) -> str:
+def _described(component: int, number: int, fault: int) -> str:
     """Return what is wrong with a part of a model; number: of the LM; fault: index among the faults of the part."""
-    if part == kernels.AFFILIATIONS:
+    if component == kernels.AFFILIATIONS:
         return "word alignments that do not fit the phrases"
-    if part == kernels.REORDERING:
+    if component == kernels.REORDERING:
         return "missing reordering scores, or reordering scores that are not logarithms"
     name, faults = {
         kernels.SOURCES: ("source phrases", STRING_FAULTS),
@@ -498,5 +498,5 @@ def _described(part: int, number: int, fault: int) -> str:
         kernels.PAIRS: ("phrase pairs", kernels.PAIR_FAULTS),
         kernels.LM_WORDS: (f"words of LM {number + 1}", STRING_FAULTS),
         kernels.LMS: (f"LM {number + 1}", AUTOMATON_FAULTS),
-    }[part]
+    }[component]
     return f"{name} with {faults[fault]}"

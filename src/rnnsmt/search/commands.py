@@ -4,6 +4,7 @@ import argparse
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from rnnsmt.search.model import SearchModel
     from rnnsmt.search.nbest import Translation
+    from rnnsmt.search.neural import NeuralCounts
     from rnnsmt.search.options import SearchOptions
 
 
@@ -67,13 +69,12 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file must be used together")
     tasks = len(args.ini) * len(args.input)
-    reports, details, lists = (given or [None] * tasks for given in (args.report, args.output_details, args.nbest_file))
+    reports, details, lists = (paths or [None] * tasks for paths in (args.report, args.output_details, args.nbest_file))
     if not tasks == len(args.output) == len(reports) == len(details) == len(lists):
         raise InputError(
             f"{len(args.ini)} --ini and {len(args.input)} --input require {tasks} --output files, and as many "
             f"--report, --output-details and --nbest-file files or none, but there are {len(args.output)}, "
-            f"{len(reports)}, "
-            f"{len(details)} and {len(lists)}"
+            f"{len(reports)}, {len(details)} and {len(lists)}"
         )
 
     from rnnsmt.moses.ini import same_models
@@ -84,7 +85,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     texts = [read_sentences(path) for path in args.input]
     every = [sentence for sentences in texts for sentence in sentences]
 
-    found = []
+    all_stats: list[dict[str, int | float]] = []
     load_seconds = 0.0
     for number, (directory, inis) in enumerate(models):
         first = next(iter(inis.values()))
@@ -99,12 +100,21 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
                 warn = number == 0 and ini is first
                 weights = model.weights(ini)
                 outputs = args.output[task], details[task], lists[task]
-                found.append(_translate(model, weights, sentences, options, *outputs, warn))
+                all_stats.append(_translate(model, weights, sentences, options, *outputs, warn))
                 if reports[task] is not None:
-                    write_report(reports[task], {**found[-1], **limits})
+                    write_report(reports[task], {**all_stats[-1], **limits})
         del model  # before the next one is loaded
-    sums = {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
+    sums = {name: round(sum(stats[name] for stats in all_stats), 6) for name in all_stats[0]}
     return {**sums, "load_cpu_seconds": round(load_seconds, 3)}
+
+
+@dataclass
+class _Totals:
+    """Sums over the sentences of one text."""
+
+    words: int = 0
+    unknown_words: int = 0
+    score: float = 0
 
 
 def _translate(
@@ -121,39 +131,19 @@ def _translate(
 
     warn: whether to log a warning if the first sentences of the text do not look tokenised.
     """
-    from rnnsmt.search.decoder import CHUNK, SentenceSearch, translations
     from rnnsmt.search.nbest import detail_lines, write_lists
     from rnnsmt.search.neural import total_counts
-    from rnnsmt.search.source_text import raw_text_warning
-    from rnnsmt.search.translation_options import look_up
 
-    before = total_counts(model.neural)
+    totals, counts_before = _Totals(), total_counts(model.neural)
     began = time.process_time()
-    words = 0
-
-    def every() -> "Iterator[Translation]":
-        nonlocal words
-        for begin in range(0, len(sentences), CHUNK):
-            chunk = sentences[begin : begin + CHUNK]
-            search = SentenceSearch(model, look_up(model, chunk), weights, options)
-            words += sum(map(len, search.looked_up.spans))
-            if warn and begin == 0:
-                texts = [one.text for one in model.without_marks(chunk)]
-                warning = raw_text_warning(texts, search.looked_up.unknown)
-                if warning is not None:
-                    say(warning)
-            yield from translations(search)
-            del search  # before the next one is made
-
-    stream = track(every(), "translating", len(sentences), "sentences")
+    results = track(
+        _search_text(model, weights, sentences, options, totals, warn), "translating", len(sentences), "sentences"
+    )
     if nbest_file is not None:
-        stream = write_lists(nbest_file, stream, model.feature_names, model.listed)
-    texts, scores, unknown = [], [], 0
-    detailed = []
-    for translation in stream:
+        results = write_lists(nbest_file, results, model.feature_names, model.listed)
+    texts, detailed = [], []
+    for translation in results:
         texts.append(translation.text)
-        scores.append(translation.score)
-        unknown += translation.unknown
         if details is not None:
             detailed.append(translation)
     seconds = time.process_time() - began
@@ -161,21 +151,57 @@ def _translate(
     if details is not None:
         write_lines_or_stdout(details, detail_lines(detailed, model.feature_names, model.listed))
     write_lines_or_stdout(output, texts)
-
-    score = sum(scores)
-    stats: dict[str, int | float] = {
+    return {
         "sentences": len(sentences),
-        "words": words,
-        "unknown_words": unknown,
+        "words": totals.words,
+        "unknown_words": totals.unknown_words,
         "search_cpu_seconds": round(seconds, 3),
-        "score_sum": round(score, 6) if math.isfinite(score) else 0.0,
+        "score_sum": round(totals.score, 6) if math.isfinite(totals.score) else 0.0,
+        **(_query_statistics(counts_before, total_counts(model.neural)) if model.neural else {}),
     }
-    if model.neural:
-        counts = total_counts(model.neural)
-        stats["ngrams_requested"] = counts.requested - before.requested
-        stats["ngrams_scored"] = counts.scored - before.scored
-        stats["batches"] = counts.batches - before.batches
-    return stats
+
+
+def _search_text(
+    model: "SearchModel",
+    weights: "NDArray[np.float64]",
+    sentences: list[str],
+    options: "SearchOptions",
+    totals: _Totals,
+    warn: bool,
+) -> "Iterator[Translation]":
+    """Yield the translations of a text, ``CHUNK`` sentences per search, and update ``totals``."""
+    from rnnsmt.search.decoder import CHUNK, SentenceSearch, translations
+    from rnnsmt.search.translation_options import look_up
+
+    for begin in range(0, len(sentences), CHUNK):
+        chunk = sentences[begin : begin + CHUNK]
+        search = SentenceSearch(model, look_up(model, chunk), weights, options)
+        totals.words += sum(map(len, search.looked_up.spans))
+        if warn and begin == 0:
+            _warn_about_raw_text(model, chunk, search.looked_up.unknown)
+        for translation in translations(search):
+            totals.unknown_words += translation.unknown
+            totals.score += translation.score
+            yield translation
+        del search  # before the next one is made
+
+
+def _warn_about_raw_text(model: "SearchModel", sentences: list[str], unknown: list[str]) -> None:
+    """Log a warning if sentences with these unknown words do not look tokenised."""
+    from rnnsmt.search.source_text import raw_text_warning
+
+    warning = raw_text_warning([marked.text for marked in model.without_marks(sentences)], unknown)
+    if warning is not None:
+        say(warning)
+
+
+def _query_statistics(before: "NeuralCounts", after: "NeuralCounts") -> dict[str, int]:
+    """Return the statistics of the neural features, from the counts before and after a search."""
+    return {
+        "ngrams_requested": after.requested - before.requested,
+        "ngrams_scored": after.scored - before.scored,
+        "batches": after.batches - before.batches,
+    }
 
 
 def binarise_options(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +209,7 @@ def binarise_options(parser: argparse.ArgumentParser) -> None:
     add("--ini", type=Path, required=True, metavar="FILE", help="moses.ini of the model; weights are not used")
     add("--model-dir", type=Path, metavar="DIR", help="directory searched first for the model files, by base name")
     add("--output-dir", type=Path, metavar="DIR",
-        help="output directory of model.binary; if not given, the directory of the first phrase table")  # fmt: skip
+        help="output directory of model.binary (default: the directory of the first phrase table)")  # fmt: skip
 
 
 def binarise(args: argparse.Namespace) -> dict[str, object]:

@@ -471,10 +471,10 @@ def features_of_derivations(
             possible.append(number)
     count = len(model.feature_names)
     starts, last_words, _ = np.array(segments, np.int32).reshape(-1, 3).T
-    made = Derivations(np.array(offsets), np.array(rows, np.int32), starts.copy(), last_words.copy())
+    encoded = Derivations(np.array(offsets), np.array(rows, np.int32), starts.copy(), last_words.copy())
     features = np.full((len(sentences), count), np.nan)
     features[[not phrases for _, phrases in derivations]] = 0.0  # empty sentences
     features[possible] = SentenceSearch(model, looked_up, np.zeros(count), SearchOptions()).features_of(
-        made, made.options, np.array(possible, np.int64)
+        encoded, encoded.options, np.array(possible, np.int64)
     )
     return features

@@ -125,9 +125,9 @@ def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punc
     if xml_input is not None:
         marked = [read_marks(sentence, number) for number, sentence in enumerate(sentences, 1)]
     if xml_input == "ignore":
-        marked = [one._replace(translations=[]) for one in marked]
+        marked = [mark._replace(translations=[]) for mark in marked]
     if monotone_at_punctuation:
-        marked = [one._replace(walls=one.walls | walls_at_punctuation(one.text)) for one in marked]
+        marked = [mark._replace(walls=mark.walls | walls_at_punctuation(mark.text)) for mark in marked]
     return marked
 
 
@@ -145,17 +145,17 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     tables, lms = some(ini, PHRASE_TABLES), some(ini, LANGUAGE_MODELS)
     reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
-    links = any(one.kind in NEURAL_MODELS and NEURAL_MODELS[one.kind].reads_links for one in ini.features)
+    links = any(feature.kind in NEURAL_MODELS and NEURAL_MODELS[feature.kind].reads_links for feature in ini.features)
     texts = [
         ModelText(
-            one.kind,
-            feature_count(one, str(ini.path)),
-            ini.located(one, directory),
-            links and one.kind in PHRASE_TABLES,
+            feature.kind,
+            feature_count(feature, str(ini.path)),
+            ini.located(feature, directory),
+            links and feature.kind in PHRASE_TABLES,
         )
-        for one in scored
+        for feature in scored
     ]
-    return texts + [ModelText("LM", 0, ini.located(one, directory)) for one in lms]
+    return texts + [ModelText("LM", 0, ini.located(feature, directory)) for feature in lms]
 
 
 def binary_directories(texts: Sequence[ModelText], directory: Path | None) -> list[Path]:
@@ -212,7 +212,7 @@ def load_model(
     policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
     xml_input = None if policy == "pass-through" else policy
     if sentences is not None:
-        sentences = [one.text for one in _without_marks(sentences, xml_input, False)]
+        sentences = [mark.text for mark in _without_marks(sentences, xml_input, False)]
     names, columns = feature_vector(ini)
     texts = model_texts(ini, directory)
     networks = _networks(ini, directory)
@@ -400,8 +400,8 @@ def reordering_columns(ini: MosesIni, feature: Feature | None) -> tuple[np.ndarr
         return np.full(8, -1, np.int64), False
     name = feature.options.get("type", "")
     parts = name.split("-")
-    kinds = [part for part in parts if part in ORIENTATIONS]
-    directions = [part for part in parts if part in ("backward", "unidirectional", "forward", "bidirectional")]
+    kinds = [token for token in parts if token in ORIENTATIONS]
+    directions = [token for token in parts if token in ("backward", "unidirectional", "forward", "bidirectional")]
     others = set(parts) - {*kinds, *directions, "wbe", "phrase", "hier", "fe", "allff"}
     if len(kinds) != 1 or len(directions) > 1 or others:
         raise InputError(
@@ -409,15 +409,15 @@ def reordering_columns(ini: MosesIni, feature: Feature | None) -> tuple[np.ndarr
             f"supported are wbe, phrase and hier, {', '.join(ORIENTATIONS)}, backward, forward and bidirectional, "
             "fe, allff"
         )
-    one = np.array(ORIENTATIONS[kinds[0]], np.int64)
+    one_direction = np.array(ORIENTATIONS[kinds[0]], np.int64)
     none = np.full(4, -1, np.int64)
     direction = directions[0] if directions else "backward"
     number = len(set(ORIENTATIONS[kinds[0]]))
     if direction == "bidirectional":
-        columns, number = np.concatenate([one, one + number]), 2 * number
+        columns, number = np.concatenate([one_direction, one_direction + number]), 2 * number
     else:
-        columns = np.concatenate([none, one] if direction == "forward" else [one, none])
+        columns = np.concatenate([none, one_direction] if direction == "forward" else [one_direction, none])
     if feature_count(feature, str(ini.path)) != number:
-        given = feature_count(feature, str(ini.path))
-        raise InputError(f"{ini.path}: reordering type {name} has {number} scores, but num-features is {given}")
+        declared = feature_count(feature, str(ini.path))
+        raise InputError(f"{ini.path}: reordering type {name} has {number} scores, but num-features is {declared}")
     return columns, "hier" in parts

@@ -186,36 +186,41 @@ class NBestExtractor:
 
 
 def write_lists(
-    path: str | Path, found: Iterable[Translation], names: Sequence[str], columns: np.ndarray
+    path: str | Path, translations: Iterable[Translation], names: Sequence[str], columns: np.ndarray
 ) -> Iterator[Translation]:
     """Write the n-best lists of translations in Moses' format; yield the translations without the lists.
 
     Args:
         path: the file.
-        found: the translations, which are processed one at a time.
+        translations: the translations, which are processed one at a time.
         names: names of all features.
         columns: columns of the features to write.
     """
     names = [names[column] for column in columns]
     with atomic_text(path) as out:
-        for number, one in enumerate(found):
-            best = one.nbest
+        for number, translation in enumerate(translations):
+            best = translation.nbest
             for line in nbest_lines(number, names, best.texts, best.features[:, columns], best.scores, best.phrases):
                 out.write(line + "\n")
-            yield replace(one, nbest=NBest.none(len(one.features)))
+            yield replace(translation, nbest=NBest.none(len(translation.features)))
 
 
-def detail_lines(found: Iterable[Translation], names: Sequence[str], columns: np.ndarray) -> Iterator[str]:
+def detail_lines(translations: Iterable[Translation], names: Sequence[str], columns: np.ndarray) -> Iterator[str]:
     """Yield the best translations of all non-empty sentences in Moses' n-best format, with segmentations.
 
     Args:
-        found: the translations.
+        translations: the translations.
         names: names of all features.
         columns: columns of the features to write.
     """
     names = [names[column] for column in columns]
-    for number, one in enumerate(found):
-        if one.phrases:
+    for number, translation in enumerate(translations):
+        if translation.phrases:
             yield from nbest_lines(
-                number, names, [one.text], one.features[None, columns], np.array([one.score]), [one.phrases]
+                number,
+                names,
+                [translation.text],
+                translation.features[None, columns],
+                np.array([translation.score]),
+                [translation.phrases],
             )

@@ -305,7 +305,9 @@ def total_counts(features: Iterable[NeuralFeature]) -> NeuralCounts:
     """Return the sums of the statistics of features."""
     counts = [feature.counts() for feature in features]
     return NeuralCounts(
-        sum(one.requested for one in counts), sum(one.scored for one in counts), sum(one.batches for one in counts)
+        sum(count.requested for count in counts),
+        sum(count.scored for count in counts),
+        sum(count.batches for count in counts),
     )
 
 

@@ -128,28 +128,28 @@ def load_phrase_tables(
         InputError: a missing or damaged file; a line with another number of scores than its table has, with a score
             that is NaN, infinite or negative, or with too few fields.
     """
-    wanted = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
+    keys = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
-    parts = [_pairs(path, columns, wanted, sources, targets, links) for path, columns in tables]
+    parts = [_pairs(path, columns, keys, sources, targets, links) for path, columns in tables]
     # block-diagonal: probability 1, i.e. log 0, in the columns of the other tables
-    scores, at = np.ones((sum(len(part[2]) for part in parts), sum(columns for _, columns in tables))), [0, 0]
-    for _, _, own, _ in parts:
-        to = [at[0] + own.shape[0], at[1] + own.shape[1]]
-        scores[at[0] : to[0], at[1] : to[1]] = own
+    scores, at = np.ones((sum(len(pairs[2]) for pairs in parts), sum(columns for _, columns in tables))), [0, 0]
+    for _, _, block, _ in parts:
+        to = [at[0] + block.shape[0], at[1] + block.shape[1]]
+        scores[at[0] : to[0], at[1] : to[1]] = block
         at = to
-    table_of = np.repeat(np.arange(len(parts), dtype=np.int8), [len(part[2]) for part in parts])
-    source_of, target_of = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    affiliated = [part[3] for part in parts if part[3] is not None]
+    table_of = np.repeat(np.arange(len(parts), dtype=np.int8), [len(pairs[2]) for pairs in parts])
+    source_of, target_of = (np.concatenate([pairs[k] for pairs in parts]) for k in (0, 1))
+    affiliated = [pairs[3] for pairs in parts if pairs[3] is not None]
     joined = None
     if affiliated:
-        lengths = np.concatenate([np.diff(own.bounds) for own in affiliated])
-        places = np.concatenate([own.places for own in affiliated])
+        lengths = np.concatenate([np.diff(alignment.bounds) for alignment in affiliated])
+        places = np.concatenate([alignment.places for alignment in affiliated])
         joined = Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
     return _grouped(sources, targets, source_of, target_of, scores, table_of, joined)
 
 
 def _pairs(
-    path: Path, columns: int, wanted: np.ndarray, sources: Interner, targets: Interner, links: bool
+    path: Path, columns: int, keys: np.ndarray, sources: Interner, targets: Interner, links: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Affiliations | None]:
     """Read a table.
 
@@ -166,7 +166,7 @@ def _pairs(
         buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
         while code == kernels.FULL:
             position, filled, lines, code = kernels.phrase_lines(
-                buffer, position, wanted, sources.table, targets.table, POW10, source_of, target_of, scores,
+                buffer, position, keys, sources.table, targets.table, POW10, source_of, target_of, scores,
                 affiliated, filled,
             )  # fmt: skip
             number += int(lines)
@@ -184,11 +184,11 @@ def _pairs(
             _refuse(line, path, number, code, columns, reordering=False)
     if number == 1:
         say(f"warning: {path}: contains no phrase pairs; all words that no other table contains remain untranslated")
-    kept = None
+    trimmed = None
     if affiliated is not None:
         begins, places = affiliated
-        kept = Affiliations(begins[: filled + 1], places[: begins[filled]])
-    return source_of[:filled], target_of[:filled], scores[:filled], kept
+        trimmed = Affiliations(begins[: filled + 1], places[: begins[filled]])
+    return source_of[:filled], target_of[:filled], scores[:filled], trimmed
 
 
 def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, reordering: bool) -> None:

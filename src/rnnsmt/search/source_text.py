@@ -151,10 +151,10 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
                 translations += _given(attributes, first, end, where)
     if opened:
         raise InputError(f"{where}: <{opened[-1][0]}> is never closed; correct the XML, or escape < as &lt;")
-    for one in translations:
-        if not one.first <= one.last < min(len(words), one.first + MAX_WINDOW):
+    for entry in translations:
+        if not entry.first <= entry.last < min(len(words), entry.first + MAX_WINDOW):
             raise InputError(
-                f"{where}: the span {one.first}-{one.last} of a translation is invalid: it must lie within the "
+                f"{where}: the span {entry.first}-{entry.last} of a translation is invalid: it must lie within the "
                 f"{len(words)} words of the sentence (positions are 0-based), from left to right, and cover at most "
                 f"{MAX_WINDOW} words"
             )

@@ -30,7 +30,7 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     model.looked_up = None  # freed before the next one is made
     check_lengths(sentences)
     marked = model.without_marks(sentences)
-    longest = max([model.longest, *(one.last - one.first + 1 for mark in marked for one in mark.translations)])
+    longest = max([model.longest, *(entry.last - entry.first + 1 for mark in marked for entry in mark.translations)])
     words = [words_of(mark.text) for mark in marked]
     bounds = np.cumsum([0, *map(len, words)])
     every = np.empty((bounds[-1], longest), np.int32)
@@ -40,8 +40,8 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     spans = [every[begin:end] for begin, end in pairwise(bounds.tolist())]
     if model.xml_input == "exclusive":
         for table, mark in zip(spans, marked, strict=True):
-            for one in mark.translations:
-                _forget(table, one.first, one.last)
+            for entry in mark.translations:
+                _forget(table, entry.first, entry.last)
     # number the source phrases of the text: tables have many more
     ids = np.unique(every)
     ids = ids[ids >= 0]
@@ -51,8 +51,8 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     for index in np.flatnonzero(every[:, 0] < 0).tolist():
         every[index, 0] = known + unknown.setdefault(flat[index], len(unknown))
     walls = [walls_before(mark.walls, len(table)) for mark, table in zip(marked, spans, strict=True)]
-    given = _give(spans, [mark.translations for mark in marked], known, known + len(unknown))
-    options = _with_further_pairs(model, ids, spans, walls, list(unknown), given)
+    xml_translations = _give(spans, [mark.translations for mark in marked], known, known + len(unknown))
+    options = _with_further_pairs(model, ids, spans, walls, list(unknown), xml_translations)
     texts = [mark.text for mark in marked]
     options = options._replace(prepared=[feature.prepare(options, texts) for feature in model.neural])
     model.looked_up = (list(sentences), options)
@@ -93,16 +93,16 @@ def _give(
         sources: number of source phrases so far.
     """
     options = []
-    for table, given in zip(spans, translations, strict=True):
-        here: dict[tuple[int, int], tuple[int, int]] = {}
-        for one in given:
-            span = one.first, one.last - one.first
-            if span not in here:
+    for table, xml_translations in zip(spans, translations, strict=True):
+        new_sources: dict[tuple[int, int], tuple[int, int]] = {}
+        for entry in xml_translations:
+            span = entry.first, entry.last - entry.first
+            if span not in new_sources:
                 before = int(table[span])
-                here[span] = sources, before if before < known else -1
+                new_sources[span] = sources, before if before < known else -1
                 table[span] = sources
                 sources += 1
-            options.append(_Given(*here[span], one.target, one.score))
+            options.append(_Given(*new_sources[span], entry.target, entry.score))
     return options
 
 
@@ -112,7 +112,7 @@ def _with_further_pairs(
     spans: list[np.ndarray],
     walls: list[np.ndarray],
     unknown: list[str],
-    given: list[_Given],
+    xml_translations: list[_Given],
 ) -> TranslationOptions:
     """Return the pairs of the table, of unknown words, and of XML.
 
@@ -122,12 +122,12 @@ def _with_further_pairs(
         model: the model.
         ids: ``int32``, source phrases of the table that occur in the text, ascending; the first ones in ``spans``.
         spans, walls, unknown: as in ``TranslationOptions``.
-        given: translations from XML.
+        xml_translations: translations from XML.
     """
     interner = Interner()
     # unknown words are dropped or passed through; those with digits always passed through, as in Moses
     words = ["" if model.drop_unknown and not re.search("[0-9]", word) else word for word in unknown]
-    phrase_of = interner.add([text.encode("utf-8") for text in [*words, *(one.target for one in given)]])
+    phrase_of = interner.add([text.encode("utf-8") for text in [*words, *(entry.target for entry in xml_translations)]])
     table = model.table
     first, counts = table.first[ids], table.first[ids + 1] - table.first[ids]
     used = concatenated_ranges(first, counts)
@@ -135,8 +135,12 @@ def _with_further_pairs(
     # rows (source phrase, row of the table or -1, new target phrase or -1, score): translations from XML, and copies of
     # the table's pairs for the same spans
     phrases_of = phrase_of[len(unknown) :].tolist()
-    further = [(one.source, -1, phrase, one.score) for one, phrase in zip(given, phrases_of, strict=True)]
-    for source, before in dict.fromkeys((one.source, one.beside) for one in given if one.beside >= 0):
+    further = [
+        (entry.source, -1, phrase, entry.score) for entry, phrase in zip(xml_translations, phrases_of, strict=True)
+    ]
+    for source, before in dict.fromkeys(
+        (entry.source, entry.beside) for entry in xml_translations if entry.beside >= 0
+    ):
         further += [(source, row, -1, 0.0) for row in range(int(first[before]), int(first[before] + counts[before]))]
     further.sort(key=lambda pair: pair[0])
     sources, pairs, phrases, scores = np.array(further).reshape(-1, 4).T
@@ -146,10 +150,10 @@ def _with_further_pairs(
     target_of = np.concatenate([np.full(len(used), -1), phrase_of[: len(unknown)], phrases]).astype(np.int32)
     # number the target phrases: first those of the table that are used, then the new ones
     of_table = row_of >= 0
-    kept, number_of = np.unique(table.target_of[row_of[of_table]], return_inverse=True)
-    target_of[~of_table] += np.int32(len(kept))
+    table_targets, number_of = np.unique(table.target_of[row_of[of_table]], return_inverse=True)
+    target_of[~of_table] += np.int32(len(table_targets))
     target_of[of_table] = number_of
-    targets, strings = _target_phrases(model, kept, interner)
+    targets, strings = _target_phrases(model, table_targets, interner)
     model.release()
     lengths = np.diff(targets.bounds)[target_of]
     static = np.zeros((len(row_of), len(model.feature_names)))
@@ -177,7 +181,7 @@ def _with_further_pairs(
         _taken(table.table_of, row_of, -1),
         walls,
         max((span.shape[1] for span in spans), default=1),
-        known + len(unknown) + len({one.source for one in given}),
+        known + len(unknown) + len({entry.source for entry in xml_translations}),
         len(used),
         unknown,
         None if table.affiliations is None else _affiliations(table.affiliations, row_of, lengths),
@@ -260,7 +264,7 @@ def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:
 
 def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.ndarray) -> np.ndarray:
     """Return which of the options ``order`` [n], ranked by source phrase, are within the limits of their tables."""
-    kept = np.ones(len(order), bool)
+    mask = np.ones(len(order), bool)
     tables = looked_up.table_of[order]
     for number, limit in enumerate(model.table_limits):
         rows = np.flatnonzero(tables == number)
@@ -268,8 +272,8 @@ def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.
             sources = looked_up.source_of[order[rows]]
             # rank of each option: its distance from the first option of the same source phrase
             begins = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
-            kept[rows] = np.arange(len(rows)) - np.repeat(begins, np.diff([*begins, len(rows)])) < limit
-    return kept
+            mask[rows] = np.arange(len(rows)) - np.repeat(begins, np.diff([*begins, len(rows)])) < limit
+    return mask
 
 
 def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:

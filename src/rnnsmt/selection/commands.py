@@ -35,7 +35,7 @@ def _corpus(text: str) -> "PoolCorpus":
     if len(parts) not in (3, 4) or not all(parts) or not re.fullmatch(r"[\w.-]+", parts[0]):
         raise argparse.ArgumentTypeError(f"{text!r}: must be NAME=SCORES=TEXT1 or NAME=SCORES=TEXT1=TEXT2")
     scores = None if parts[1] == "-" else Path(parts[1])
-    return PoolCorpus(parts[0], scores, [Path(part) for part in parts[2:]])
+    return PoolCorpus(parts[0], scores, [Path(path) for path in parts[2:]])
 
 
 def _keep(text: str) -> tuple[str, float]:
@@ -293,7 +293,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
         "curve": [vars(point) for point in points],
     }
     write_json(directory / "selected.json", report | ({} if args.random is None else {"random": args.random}))
-    lines, kept = [item.lines for item in pool.corpora], [int(mask.sum()) for mask in masks]
-    for corpus, all_lines, kept_lines in zip(corpora, lines, kept, strict=True):
+    lines, kept_counts = [item.lines for item in pool.corpora], [int(mask.sum()) for mask in masks]
+    for corpus, all_lines, kept_lines in zip(corpora, lines, kept_counts, strict=True):
         say(f"{corpus.name}: {kept_lines:,} of {all_lines:,} lines kept")
-    return ({} if chosen is None else {"fraction": chosen}) | {"lines": sum(lines), "kept": sum(kept)}
+    return ({} if chosen is None else {"fraction": chosen}) | {"lines": sum(lines), "kept": sum(kept_counts)}

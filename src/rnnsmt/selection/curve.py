@@ -53,7 +53,7 @@ def write_shells(
         held_out: held-out text, to find its words in each shell.
         directory: directory of the files.
     """
-    wanted = {word for line in held_out for word in line.encode().split()}
+    vocabulary = {word for line in held_out for word in line.encode().split()}
     paths = [directory / f"shell{i}" for i in range(number)]
     lines, words = [0] * number, [0] * number
     covers: list[set[bytes]] = [set() for _ in range(number)]
@@ -69,7 +69,7 @@ def write_shells(
                 outs[shell].write(data + b"\n")
                 lines[shell] += 1
                 words[shell] += len(tokens)
-                covers[shell].update(wanted.intersection(tokens))
+                covers[shell].update(vocabulary.intersection(tokens))
     return [Shell(*row) for row in zip(paths, lines, words, map(frozenset, covers), strict=True)]
 
 

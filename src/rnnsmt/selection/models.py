@@ -162,12 +162,12 @@ def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
         )
     words = min(words, int(total[-1]) // 2)
     ends = np.searchsorted(total, [words, 2 * words]) + 1
-    part = np.zeros(len(lengths), np.uint8)
-    part[order[: ends[0]]] = 1
-    part[order[ends[0] : ends[1]]] = 2
+    sample_of = np.zeros(len(lengths), np.uint8)
+    sample_of[order[: ends[0]]] = 1
+    sample_of[order[ends[0] : ends[1]]] = 2
     samples: tuple[list[str], ...] = ([], [], [])
     lines = chain.from_iterable(map(read_lines, paths))
-    for line, number in zip(lines, part.tolist(), strict=True):
+    for line, number in zip(lines, sample_of.tolist(), strict=True):
         if number:
             samples[number].append(line)
     seen = frozenset(samples[1])

@@ -55,19 +55,19 @@ def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) 
         InputError: names are duplicate or unknown, parallel and monolingual texts are mixed, or scores are missing.
     """
     names = [corpus.name for corpus in corpora]
-    wanted = dict(keep)
+    fractions = dict(keep)
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"--corpus {name}: used twice; every corpus needs a different name")
-    for name in wanted:
+    for name in fractions:
         if name not in names:
             raise InputError(f"--keep {name}: no such corpus; the corpora are {', '.join(names)}")
     if len({len(corpus.texts) for corpus in corpora}) > 1:
         raise InputError("--corpus: parallel and monolingual corpora cannot be combined")
     for corpus in corpora:
-        if corpus.scores is None and wanted.get(corpus.name) != 1.0:
+        if corpus.scores is None and fractions.get(corpus.name) != 1.0:
             raise InputError(f"--corpus {corpus.name}: the score file - requires --keep {corpus.name}=all")
-    return [replace(corpus, keep=wanted.get(corpus.name)) for corpus in corpora]
+    return [replace(corpus, keep=fractions.get(corpus.name)) for corpus in corpora]
 
 
 def read_scores(path: Path) -> npt.NDArray[np.float32]:
@@ -168,7 +168,7 @@ class Pool:
                 names = ", ".join(str(item.corpus.texts[0]) for item in self.together)
                 raise InputError(f"{names}: contains no lines")
             parts = np.split(best(scores, self.fractions), np.cumsum([item.lines for item in self.together])[:-1])
-            self._shells = {item.corpus.name: part for item, part in zip(self.together, parts, strict=True)}
+            self._shells = {item.corpus.name: shells for item, shells in zip(self.together, parts, strict=True)}
 
     def shuffled(self, seed: int) -> "Pool":
         """Return the same corpora with independent random scores for all lines, as a control experiment."""
@@ -237,8 +237,8 @@ class Pool:
         for item, mask in zip(self.corpora, masks, strict=True):
             for side, text in enumerate(item.corpus.texts, 1):
                 with atomic_blocks(directory / f"{item.corpus.name}.{side}.gz", threads) as out:
-                    for line, kept in zip(read_byte_lines(text), mask.tolist(), strict=True):
-                        if kept:
+                    for line, is_kept in zip(read_byte_lines(text), mask.tolist(), strict=True):
+                        if is_kept:
                             out.write(line + b"\n")
 
 

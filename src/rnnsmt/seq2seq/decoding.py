@@ -58,7 +58,7 @@ class Beams:
 
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int) -> None:
         """Begin with an empty hypothesis for each source, given as ids with EOS."""
-        self.steps, self.beam, self.eos = [Steps(one) for one in ensemble], beam, ensemble[0].target.eos
+        self.steps, self.beam, self.eos = [Steps(network) for network in ensemble], beam, ensemble[0].target.eos
         self.finished: list[list[Hypothesis]] = [[] for _ in sources]
         self.limits = [longest_target(len(source) - 1) for source in sources]
         self.owners = list(range(len(sources)))
@@ -100,17 +100,17 @@ class Beams:
             best[rows, 0], following[rows, 0] = ends, self.eos
         return best, following
 
-    def _best_of_all(self, found: Sequence[torch.Tensor], full: list[int]) -> Likeliest:
+    def _best_of_all(self, states: Sequence[torch.Tensor], full: list[int]) -> Likeliest:
         """Find the ``beam`` best next words of each hypothesis, by the mean probability of the networks.
 
         Args:
-            found: for each network the states g [at least the hypotheses, H].
+            states: for each network the states g [at least the hypotheses, H].
             full: hypotheses of maximum length, for which EOS is the only extension.
 
         Returns:
             ln p and words, [hypotheses, width], in descending order.
         """
-        units = [steps.trained.model.logits(g[: len(self.words)]) for steps, g in zip(self.steps, found, strict=True)]
+        units = [steps.trained.model.logits(g[: len(self.words)]) for steps, g in zip(self.steps, states, strict=True)]
         logs = [torch.log_softmax(each, -1) for each in units]
         log_p = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs)) if len(logs) > 1 else logs[0]
         log_p[:, NULL] = -math.inf  # padding is never generated
@@ -118,7 +118,7 @@ class Beams:
             ends = log_p[full, self.eos]
             log_p[full] = -math.inf
             log_p[full, self.eos] = ends
-        best, following = (part.cpu().numpy() for part in log_p.topk(min(self.beam, log_p.shape[1]), 1))
+        best, following = (tensor.cpu().numpy() for tensor in log_p.topk(min(self.beam, log_p.shape[1]), 1))
         return best.astype(np.float64), following
 
     def _keep_best(self, totals: NDArray[np.float64], following: NDArray[np.int64]) -> None:
@@ -134,10 +134,10 @@ class Beams:
             while end < len(self.owners) and self.owners[end] == sentence:
                 end += 1
             room = self.beam - len(self.finished[sentence])
-            here = totals[begin:end]
-            order = np.argsort(-here, axis=None, kind="stable")[:room]
+            candidates = totals[begin:end]
+            order = np.argsort(-candidates, axis=None, kind="stable")[:room]
             for index in order:
-                row, column = begin + int(index) // here.shape[1], int(index) % here.shape[1]
+                row, column = begin + int(index) // candidates.shape[1], int(index) % candidates.shape[1]
                 score, word = float(totals[row, column]), int(following[row, column])
                 if score == -math.inf:
                     continue
@@ -162,7 +162,7 @@ def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam
     beams = Beams(ensemble, sources, beam)
     while beams.owners:
         beams.step()
-    return [sorted(hypotheses, key=lambda one: -one.score) for hypotheses in beams.finished]
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in beams.finished]
 
 
 def translate_all(
@@ -183,16 +183,16 @@ def translate_all(
         words that do not consist of known units.
     """
     began = time.process_time()
-    one = ensemble[0]
+    network = ensemble[0]
     order = sorted((i for i, sentence in enumerate(sentences) if sentence), key=lambda i: (len(sentences[i]), i))
     texts = [""] * len(sentences)
     total, unknown = 0.0, 0
     for begin in track(range(0, len(order), batch), "translating", unit="batches"):
         numbers = order[begin : begin + batch]
-        sources = [one.source.ids(sentences[i], eos=True) for i in numbers]
-        unknown += sum(not one.source.knows(word) for i in numbers for word in sentences[i])
+        sources = [network.source.ids(sentences[i], eos=True) for i in numbers]
+        unknown += sum(not network.source.knows(word) for i in numbers for word in sentences[i])
         for i, hypotheses in zip(numbers, beam_search(ensemble, sources, beam), strict=True):
-            texts[i] = " ".join(fill(one, one.target.words(hypotheses[0].words), sentences[i]))
+            texts[i] = " ".join(fill(network, network.target.words(hypotheses[0].words), sentences[i]))
             total += hypotheses[0].score
     return texts, {
         "sentences": len(sentences),
@@ -203,17 +203,17 @@ def translate_all(
     }
 
 
-def keep(one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
+def keep(network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
     """Write ``<unk>`` for every unknown word."""
     return [word if isinstance(word, str) else SECOND for word in words]
 
 
-def copy(one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
+def copy(network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
     """Replace the n-th unknown word of the translation by the n-th source word that is unknown to the network.
 
     Unknown words without a counterpart are dropped.
     """
-    return _in_order(words, (word for word in source if not one.source.knows(word)))
+    return _in_order(words, (word for word in source if not network.source.knows(word)))
 
 
 def _in_order(words: Sequence[Word], unknown: Iterable[str]) -> list[str]:
@@ -255,12 +255,12 @@ class LexicalTranslations:
         Raises:
             InputError: the file is missing or damaged, or a line is malformed.
         """
-        wanted = {word.encode(): word for word in sources}
+        words = {word.encode(): word for word in sources}
         table: dict[str, dict[str, float]] = {}
         for target, source, p in lexical_lines(str(path)):
-            if (word := wanted.get(source)) is not None:
+            if (word := words.get(source)) is not None:
                 table.setdefault(word, {})[target.decode("utf-8", "replace")] = p
-        if wanted and not table:
+        if words and not table:
             say(f"warning: {path}: contains no word of the input; is this the table p(target | source), lex.f2e?")
         return cls(table)
 
@@ -268,23 +268,23 @@ class LexicalTranslations:
         """Return the best translation of a word, or the word itself if the table has none."""
         return self._best.get(word, word)
 
-    def __call__(self, one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
+    def __call__(self, network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
         """Replace the unknown words of a translation, see the class."""
         number = sum(not isinstance(word, str) for word in words)
-        chosen = self._candidates(one, words, source)[:number] if number else []
+        chosen = self._candidates(network, words, source)[:number] if number else []
         return _in_order(words, (self.translation(source[i]) for i in sorted(chosen)))
 
-    def _candidates(self, one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[int]:
+    def _candidates(self, network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[int]:
         """Return the positions of the source words that unknown words may stand for, the best first."""
         explained = self._explained(words, source)
         ranked = []  # (group, position)
         for i, word in enumerate(source):
             if i in explained:
                 continue
-            if not one.source.knows(word):
+            if not network.source.knows(word):
                 ranked.append((0, i))
             elif self._untranslated.get(word, 0.0) <= self._words.get(word, {}).get(self.translation(word), 0.0):
-                ranked.append((2 if one.target.knows(self.translation(word)) else 1, i))
+                ranked.append((2 if network.target.knows(self.translation(word)) else 1, i))
         return [i for _, i in sorted(ranked)]
 
     def _explained(self, words: Sequence[Word], source: Sequence[str]) -> set[int]:
@@ -318,7 +318,7 @@ class PointedTranslations:
         """Take the table."""
         self._lexicon = lexicon
 
-    def __call__(self, one: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
+    def __call__(self, network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
         """Replace the unknown words of a translation, see the class."""
         texts = []
         for j, word in enumerate(words):

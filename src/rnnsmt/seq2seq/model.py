@@ -185,7 +185,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
     model, content = read_model(path, FORMAT, lambda sizes: Seq2Seq(Seq2SeqSizes(**sizes), seed=None), device)
     with corrupt_as_input_error(path, FORMAT.remedy):
         kinds = kinds_of(content.get("subwords", "none"), content.get("positions", False) is True)
-        models = {name: part.cpu().numpy().tobytes() for name, part in content.get("subword models", {}).items()}
+        models = {name: tensor.cpu().numpy().tobytes() for name, tensor in content.get("subword models", {}).items()}
         source, target = (
             KINDS[kind].load(Vocabulary(content["words"][name]), models.get(name, b""))
             for name, kind in zip(("source", "target"), kinds, strict=True)
@@ -270,7 +270,7 @@ class Steps:
         if self.device.type == "cpu":
             after = self._decoder.step(words, parents, state)
             return after.h[-1], after
-        reads, rows = (torch.from_numpy(part).to(self.device) for part in (words, parents))
+        reads, rows = (torch.from_numpy(array).to(self.device) for array in (words, parents))
         g, after = self.trained.model.decode(reads[None], state.select(rows))
         return g[0], after
 
@@ -282,7 +282,7 @@ class Steps:
         for begin in range(0, len(g), number):
             first, last = np.searchsorted(nodes, [begin, begin + number])
             rows, targets = (
-                torch.from_numpy(part).to(g.device) for part in (nodes[first:last] - begin, words[first:last])
+                torch.from_numpy(array).to(g.device) for array in (nodes[first:last] - begin, words[first:last])
             )
             log_p.append(self.softmax.log_p(g[begin : begin + number].contiguous(), rows, targets).cpu().numpy())
         return np.concatenate(log_p)
@@ -313,7 +313,7 @@ class _Layers:
     def step(self, words: NDArray[np.int64], parents: NDArray[np.int64], state: State) -> State:
         """Compute the state [L, B or more, H] after words [B] read in the rows ``parents`` [B] of ``state``."""
         number = _multiple(len(words))
-        words, parents = (_filled(part, number) for part in (words, parents))
+        words, parents = (_filled(array, number) for array in (words, parents))
         inputs, which = self._inputs(words)
         h, c = (torch.empty(len(self.biases), number, self.hidden) for _ in range(2))
         # all layers of a block of rows before the next block, while the rows are in the cache

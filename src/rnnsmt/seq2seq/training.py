@@ -55,9 +55,9 @@ class SentenceBatches(WindowBatches):
         self.pairs, self.batch = pairs, batch
         if self.size <= 0:
             raise InputError(f"{pairs.directory}: no pairs remain for training; use more text, or --held-out 0")
-        kept = np.ones(len(pairs), bool)
-        kept[held_out] = False
-        self._kept = np.flatnonzero(kept)
+        mask = np.ones(len(pairs), bool)
+        mask[held_out] = False
+        self._kept = np.flatnonzero(mask)
 
     @property
     def updates(self) -> int:
@@ -147,10 +147,10 @@ class Seq2SeqTrainer(Trainer):
                 text += f", {row['held-out perplexity per word']:.2f} per word"
         return text
 
-    def statistics(self, kept: dict[str, Any]) -> dict[str, object]:
+    def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
         stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
         if self.validation.pairs:
-            stats |= {"held-out perplexity": kept["held-out perplexity"], "unigram perplexity": self.unigram}
+            stats |= {"held-out perplexity": kept_row["held-out perplexity"], "unigram perplexity": self.unigram}
         return stats
 
     def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
@@ -204,8 +204,8 @@ def loss_and_gradient(
     with torch.autocast(target.device.type, mm.dtype, enabled=mm.dtype is not None):
         g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
     # padding is left out of the softmax; states [P, H] and words [P] of all P target positions
-    there = target != NULL
-    states, words = g[there].to(model.W_o.dtype), target[there]
+    mask = target != NULL
+    states, words = g[mask].to(model.W_o.dtype), target[mask]
     sample = None if sampler is None else sampler.draw(words, int(numbers[0]))
     sums, d_states = softmax_gradient(mm, model.W_o, model.b_o, states.detach(), words, sample=sample)
     # autograd continues with the gradient of the softmax input

@@ -33,7 +33,7 @@ class Scorer:
 
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq]) -> None:
         self.ensemble = ensemble
-        self.steps = [Steps(one) for one in ensemble]
+        self.steps = [Steps(network) for network in ensemble]
 
     @torch.inference_mode()
     def score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> list[NDArray[np.float64]]:
@@ -197,7 +197,7 @@ def add_to_nbest(
         InputError: a list is empty, malformed or not sorted by sentence, has a sentence that is not in the source, or
             has the feature already.
     """
-    one = scorer.ensemble[0]
+    network = scorer.ensemble[0]
     entries = [0] * len(nbest)
     scored = 0
     streams = [_entries(path, index, len(sources), feature) for index, path in enumerate(nbest)]
@@ -207,8 +207,8 @@ def add_to_nbest(
         files = [stack.enter_context(atomic_text(path)) for path in outputs]
         while block := [(sentence, list(group)) for sentence, group in islice(groups, SENTENCES)]:
             distinct = [list(dict.fromkeys(entry.text for entry in group)) for _, group in block]
-            ids = [one.source.ids(split(sources[sentence]), eos=True) for sentence, _ in block]
-            lists = [[one.target.ids(split(text), eos=True) for text in texts] for texts in distinct]
+            ids = [network.source.ids(split(sources[sentence]), eos=True) for sentence, _ in block]
+            lists = [[network.target.ids(split(text), eos=True) for text in texts] for texts in distinct]
             scores = scorer.score(ids, lists)
             for (_, group), texts, values in zip(block, distinct, scores, strict=True):
                 score_of = dict(zip(texts, values.tolist(), strict=True))
@@ -259,9 +259,9 @@ def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_E
 def line_scores(scorer: Scorer, lines: Iterable[tuple[str, ...]]) -> Iterator[float]:
     """Yield ln p of target lines given source lines, including EOS, not length-normalised. lines: (source, target)."""
     stream = iter(lines)
-    one = scorer.ensemble[0]
+    network = scorer.ensemble[0]
     while block := list(islice(stream, NODES)):
-        sources = [one.source.ids(split(source), eos=True) for source, _ in block]
-        targets = [[one.target.ids(split(target), eos=True)] for _, target in block]
+        sources = [network.source.ids(split(source), eos=True) for source, _ in block]
+        targets = [[network.target.ids(split(target), eos=True)] for _, target in block]
         for scores in scorer.score(sources, targets):
             yield from scores.tolist()

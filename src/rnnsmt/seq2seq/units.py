@@ -59,11 +59,11 @@ class Units(ABC):
 
     def ids(self, words: Iterable[str], eos: bool = False) -> NDArray[np.int32]:
         """Return the ids of the units of words, int32, UNK for unknown units; with EOS appended if ``eos``."""
-        return self.vocabulary.ids((part for word in words for part in self.parts(word)), eos)
+        return self.vocabulary.ids((unit for word in words for unit in self.parts(word)), eos)
 
     def knows(self, word: str) -> bool:
         """Return whether a word consists of known units only."""
-        return all(part in self.vocabulary.index for part in self.parts(word))
+        return all(unit in self.vocabulary.index for unit in self.parts(word))
 
     @abstractmethod
     def parts(self, word: str) -> Sequence[str]:

@@ -111,7 +111,7 @@ def _own_query(content: Mapping[str, Any]) -> Query:
     if type(nbest) is not int or not 0 <= nbest <= MOST_NBEST or not isinstance(explain, bool):
         raise _bad(f"nbest must be a number of at most {MOST_NBEST}, explain must be true or false")
     lines = content["text"].replace("\r\n", "\n").removesuffix("\n").split("\n")
-    return Query(lines, nbest, explain, lambda found: {"translations": found})
+    return Query(lines, nbest, explain, lambda results: {"translations": results})
 
 
 def _libretranslate_query(content: Mapping[str, Any], about: Description) -> Query:
@@ -133,10 +133,10 @@ def _libretranslate_query(content: Mapping[str, Any], about: Description) -> Que
     templates = [_html_template(text, lines) if kind == "html" else _template(text, lines) for text in texts]
     written = html_escaped if kind == "html" else str
 
-    def response(found: list[dict[str, Any]]) -> dict[str, Any]:
+    def response(results: list[dict[str, Any]]) -> dict[str, Any]:
         hypotheses = [
-            [written(one["translation"]), *(written(other["translation"]) for other in one.get("nbest", [])[1:])]
-            for one in found
+            [written(result["translation"]), *(written(other["translation"]) for other in result.get("nbest", [])[1:])]
+            for result in results
         ]
         best = [_filled(template, hypotheses, 0) for template in templates]
         answer: dict[str, Any] = {"translatedText": best if isinstance(q, list) else best[0]}
@@ -158,26 +158,26 @@ Template = list[str | int]
 def _template(text: str, lines: list[str]) -> Template:
     """Return the template of plain text; its lines, but for empty ones, are appended to ``lines``."""
     parts: Template = []
-    for part in re.split(r"(\r?\n)", text):
-        if part.strip():
+    for piece in re.split(r"(\r?\n)", text):
+        if piece.strip():
             parts.append(len(lines))
-            lines.append(part)
+            lines.append(piece)
         else:
-            parts.append(part)
+            parts.append(piece)
     return parts
 
 
 def _html_template(text: str, lines: list[str]) -> Template:
     """Return the template of HTML; the text between two tags is a line, without entities, appended to ``lines``."""
     parts: Template = []
-    for is_text, part in _html_parts(text):
-        words = html.unescape(part).split() if is_text else []
+    for is_text, piece in _html_parts(text):
+        words = html.unescape(piece).split() if is_text else []
         if not words:
-            parts.append(part)
+            parts.append(piece)
             continue
-        stripped = part.strip()
-        before = part[: part.index(stripped)]
-        parts += [before, len(lines), part[len(before) + len(stripped) :]]
+        stripped = piece.strip()
+        before = piece[: piece.index(stripped)]
+        parts += [before, len(lines), piece[len(before) + len(stripped) :]]
         lines.append(" ".join(words))
     return parts
 
@@ -205,13 +205,13 @@ def html_escaped(text: str) -> str:
 
 def _filled(template: Template, hypotheses: list[list[str]], rank: int) -> str:
     """Return a text with the hypotheses of this rank; a line with fewer hypotheses has its best one."""
-    chosen = (hypotheses[part] if isinstance(part, int) else [part] for part in template)
-    return "".join(one[rank] if rank < len(one) else one[0] for one in chosen)
+    chosen = (hypotheses[piece] if isinstance(piece, int) else [piece] for piece in template)
+    return "".join(ranked[rank] if rank < len(ranked) else ranked[0] for ranked in chosen)
 
 
 def _alternatives(template: Template, hypotheses: list[list[str]], number: int) -> list[str]:
     """Return the alternatives of a text, as many as the line with most hypotheses has."""
-    most = max((len(hypotheses[part]) for part in template if isinstance(part, int)), default=1)
+    most = max((len(hypotheses[piece]) for piece in template if isinstance(piece, int)), default=1)
     return [_filled(template, hypotheses, rank) for rank in range(1, min(number + 1, most))]
 
 

@@ -38,7 +38,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--no-tokenize", action="store_true", help="do not tokenise (the input is already tokenised)")
     add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by Moses entities")
     add("--lowercase", action="store_true", help="lowercase the input")
-    add("--truecaser", metavar="FILE", help="truecasing model of the source language; if not given, keep the case")
+    add("--truecaser", metavar="FILE", help="truecasing model of the source language (default: keep the case)")
     add("--rnn", nargs="+", default=[], metavar="FILE",
         help="model file of the RNN Encoder-Decoder that scored the phrase table; one, or one for each "
         "--output-dir")  # fmt: skip
@@ -127,15 +127,15 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     add("--serve", type=int, metavar="PORT",
         help="start a web page and HTTP API on this port instead of reading --input; 0: any free port")  # fmt: skip
     add("--host", metavar="ADDRESS",
-        help="address that --serve listens on; 0.0.0.0: all interfaces; if not given, 127.0.0.1")  # fmt: skip
+        help="address that --serve listens on; 0.0.0.0: all interfaces (default: 127.0.0.1)")  # fmt: skip
     add("--public-name", nargs="+", default=[], metavar="NAME",
-        help="host names that clients use to reach --serve, for example those of a reverse proxy; if not given, a "
-        "server on 127.0.0.1 accepts only local names, and any other server accepts all names")  # fmt: skip
+        help="host names that clients use to reach --serve, for example those of a reverse proxy (default: local "
+        "names if --host is 127.0.0.1, otherwise all names)")  # fmt: skip
     add("--trusted-proxy", nargs="+", default=[], metavar="ADDRESS",
         help="addresses or networks of reverse proxies; for requests from these addresses, the client address is "
         "taken from the header X-Forwarded-For, which is ignored otherwise")  # fmt: skip
     add("--rate", type=positive, metavar="N",
-        help="maximum number of requests per minute per client address with --serve; if not given, 120")  # fmt: skip
+        help="maximum number of requests per minute per client address with --serve (default: 120)")  # fmt: skip
     add_device(parser)
 
 
@@ -237,8 +237,8 @@ def _lines(system: "System", texts: Sequence[str], first: int, args: argparse.Na
     """Yield the output lines of some segments. first: the number of the first segment, from 0."""
     if args.nbest:
         for number, text in enumerate(texts, first):
-            for one in system.nbest(text, args.nbest, number + 1):
-                yield f"{number} ||| {one.text} ||| {one.score:.6f}"
+            for hypothesis in system.nbest(text, args.nbest, number + 1):
+                yield f"{number} ||| {hypothesis.text} ||| {hypothesis.score:.6f}"
     elif args.explain:
         for best, phrases in system.explain_all(texts, first=first + 1):
             yield from explanation(best, phrases)
@@ -253,9 +253,9 @@ def explanation(best: "ExplainedTranslation", phrases: "list[PhraseUse]") -> Ite
         scores = ", ".join(f"{name} {value:.3g}" for name, value in use.scores.items()) or "unknown word"
         others = f"; instead of: {' | '.join(use.runners_up)}" if use.runners_up else ""
         yield f"    {use.source} → {use.target or '–'} ({scores}{others})"
-        for one in use.evidence:
-            sources = ", ".join(f"{word} {fall:.1f}" for word, _, fall in one.sources)
-            yield f"        joint model: {one.word} {one.log_p:.2f}" + (f" by {sources}" if sources else "")
+        for entry in use.evidence:
+            sources = ", ".join(f"{word} {fall:.1f}" for word, _, fall in entry.sources)
+            yield f"        joint model: {entry.word} {entry.log_p:.2f}" + (f" by {sources}" if sources else "")
     parts = ", ".join(f"{name} {value:+.2f}" for name, value in best.contributions.items() if abs(value) >= 0.005)
     yield f"    score {best.score:.2f} = {parts}"
 
@@ -265,7 +265,7 @@ def pack_options(parser: argparse.ArgumentParser) -> None:
     add("--system", required=True, metavar="DIR", help="directory of a tuned system")
     add("--results", metavar="DIR",
         help="`results` directory of the system's run; MODEL_CARD.md in the archive is written from its table1.json "
-        "and provenance.json; if not given, MODEL_CARD.md in --system is packed, if it exists")  # fmt: skip
+        "and provenance.json (default: pack MODEL_CARD.md in --system if it exists)")  # fmt: skip
     add("--licence", metavar="TEXT", help="licence of the system, for MODEL_CARD.md; required with --results")
     add("--output", required=True, metavar="FILE", help="output file: archive (.tar.gz, .tgz or .tar)")
 

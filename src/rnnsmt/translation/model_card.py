@@ -65,7 +65,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         raise InputError(
             f"{results}: table1.json or provenance.json is of another version ({error!r}); run again"
         ) from None
-    return "\n".join([*lines, "", "## Limits", "", *(f"* {one}" for one in _limits(description)), ""])
+    return "\n".join([*lines, "", "## Limits", "", *(f"* {limit}" for limit in _limits(description)), ""])
 
 
 def _introduction(about: Description, directory: Path, software: Mapping[str, Any]) -> Iterator[str]:

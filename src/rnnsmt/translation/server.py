@@ -136,7 +136,7 @@ class Server:
             "target_name": language_name(system_description.target),
             "features": features(system.description, system.ini),
             "examples": system_description.examples,
-            "documents": [{"title": one.title, "path": one.path} for one in self.documents],
+            "documents": [{"title": document.title, "path": document.path} for document in self.documents],
         }
 
         def always(kind: str, content: bytes) -> Callable[[], tuple[HTTPStatus, str, bytes]]:
@@ -148,7 +148,7 @@ class Server:
             "/languages": always(JSON, _encoded(api.languages(system_description))),
             "/spec": always(JSON, _encoded(api.specification(system_description))),
             "/health": self._health,
-            **{f"/{one.path}": always(one.kind, one.content) for one in self.documents},
+            **{f"/{document.path}": always(document.kind, document.content) for document in self.documents},
         }
 
     def _health(self) -> tuple[HTTPStatus, str, bytes]:
@@ -216,14 +216,14 @@ class Server:
         idle_end = time.monotonic() + LAST_REQUEST_SECONDS
         while self.connections and time.monotonic() < end:
             if time.monotonic() > idle_end:
-                for connection in [one for one in self.connections if one.is_silent]:
+                for connection in [connection for connection in self.connections if connection.is_silent]:
                     connection.close()
             await asyncio.sleep(0.02)
-        if cut := sum(one.is_busy for one in self.connections):
+        if cut := sum(connection.is_busy for connection in self.connections):
             say(f"warning: {cut} requests were not finished within {DRAIN_SECONDS:.0f} s")
         for connection in list(self.connections):
             connection.close()
-        await asyncio.gather(*(one.task for one in self.connections), return_exceptions=True)
+        await asyncio.gather(*(connection.task for connection in self.connections), return_exceptions=True)
 
     def _accept(self) -> None:
         """Accept the connections that wait."""
@@ -252,24 +252,24 @@ class Server:
 
     def _has_room(self, connection: "Connection") -> bool:
         """Return whether a connection may be opened; if there are too many, the oldest idle one is closed for it."""
-        connections = [one for one in self.connections if one.network == connection.network]
+        connections = [other for other in self.connections if other.network == connection.network]
         if len(connections) >= MOST_CONNECTIONS_OF_CLIENT and not self.is_proxy(connection.peer):
             return self._close_idle(connections)
         if len(self.connections) < MOST_CONNECTIONS:
             return True
         networks: dict[str, list[Connection]] = {}
-        for one in self.connections:
-            networks.setdefault(one.network, []).append(one)
+        for other in self.connections:
+            networks.setdefault(other.network, []).append(other)
         most = sorted(networks.values(), key=len, reverse=True)
         return any(self._close_idle(some) for some in most)
 
     def _close_idle(self, connections: "Sequence[Connection]") -> bool:
         """Close the oldest connection that has no complete request, and return whether there is one."""
-        for one in connections:
-            if not one.is_busy and not one.is_closing:
-                one.refuse()
-                one.close()
-                self.connections.pop(one, None)
+        for connection in connections:
+            if not connection.is_busy and not connection.is_closing:
+                connection.refuse()
+                connection.close()
+                self.connections.pop(connection, None)
                 return True
         return False
 
@@ -527,7 +527,7 @@ class Connection:
             self.h11.send(h11.EndOfMessage()),
         ]
         self._is_fresh = False
-        whole, loop = memoryview(b"".join(part or b"" for part in parts)), asyncio.get_running_loop()
+        whole, loop = memoryview(b"".join(piece or b"" for piece in parts)), asyncio.get_running_loop()
         for first in range(0, len(whole), 1 << 16):
             async with asyncio.timeout(SECONDS):
                 await loop.sock_sendall(self.socket, whole[first : first + (1 << 16)])

@@ -107,7 +107,7 @@ class Description:
             raise InputError(
                 f"{path}: was written by a different version; run the workflow again, or pack the system again"
             )
-        kinds: dict[str, Any] = {one.name: type(one.default) for one in fields(cls) if one.default is not MISSING}
+        kinds: dict[str, Any] = {f.name: type(f.default) for f in fields(cls) if f.default is not MISSING}
         kinds |= {"name": str, "source": str, "target": str, "truecaser": (str, NoneType)}
         kinds |= dict.fromkeys(("rnn", "columns", "examples"), list)
         wrong = [name for name, kind in kinds.items() if name in content and not _is(content[name], kind)]
@@ -133,9 +133,9 @@ class Description:
                 raise InputError(f"{where}: {mistake}")
         if min(self.pop_limit, self.stack, self.cslm_cells) < 1 or self.cslm_precision not in PRECISIONS:
             raise InputError(f"{where}: limits must be at least 1, cslm_precision one of {PRECISIONS}")
-        if not all(isinstance(one, str) and len(one) <= MAX_EXAMPLE for one in self.examples):
+        if not all(isinstance(text, str) and len(text) <= MAX_EXAMPLE for text in self.examples):
             raise InputError(f"{where}: examples must be texts of at most {MAX_EXAMPLE} characters")
-        if len(self.rnn) not in (0, 3) or not all(isinstance(one, str) for one in (*self.rnn, *self.columns)):
+        if len(self.rnn) not in (0, 3) or not all(isinstance(text, str) for text in (*self.rnn, *self.columns)):
             raise InputError(f"{where}: rnn must have a network and two vocabularies, columns must be names")
 
     def content(self) -> dict[str, object]:
@@ -390,8 +390,8 @@ class System:
         """
         entries = self._search(self.prepare([text], first), n)[0].nbest
         return [
-            self._hypothesis(*one)
-            for one in zip(entries.texts, entries.scores.tolist(), entries.features, entries.phrases, strict=True)
+            self._hypothesis(*entry)
+            for entry in zip(entries.texts, entries.scores.tolist(), entries.features, entries.phrases, strict=True)
         ]
 
     def explain(self, text: str, runners_up: int = 3) -> tuple[ExplainedTranslation, list[PhraseUse]]:
@@ -441,7 +441,7 @@ class System:
 
         x, y = (torch.from_numpy(self._ids(side, phrase))[None] for side, phrase in enumerate((source, target)))
         with torch.inference_mode():
-            lengths = [torch.tensor([one.shape[1]]) for one in (x, y)]
+            lengths = [torch.tensor([ids.shape[1]]) for ids in (x, y)]
             return float(model.log_probability(x, lengths[0], y, lengths[1]))
 
     def embed(self, phrase: str) -> NDArray[np.float32]:
@@ -468,7 +468,7 @@ class System:
     def _counted(self, search: SentenceSearch) -> list[Translation]:
         results = list(translations(search))
         self.words += sum(map(len, search.looked_up.spans))
-        self.unknown += sum(one.unknown for one in results)
+        self.unknown += sum(result.unknown for result in results)
         return results
 
     def _searched(self, sentences: list[str], nbest: int) -> SentenceSearch:
@@ -490,7 +490,7 @@ class System:
         return ExplainedTranslation(self._detokenize(tokens), tokens, score, contributions, spans)
 
     def _phrases(
-        self, search: SentenceSearch, number: int, sentence: str, found: Translation, runners_up: int
+        self, search: SentenceSearch, number: int, sentence: str, translation: Translation, runners_up: int
     ) -> list[PhraseUse]:
         """Return the phrase pairs of a translation with their scores and alternatives.
 
@@ -498,11 +498,11 @@ class System:
             number: index of the sentence in the search.
         """
         looked_up, ranked = search.looked_up, search.ranked
-        evidence = self._evidence(search, number, sentence, found)
+        evidence = self._evidence(search, number, sentence, translation)
         places = self.model.columns["PhraseDictionaryMemory"]
         uses = []
-        pairs = phrase_pairs(sentence, found.text, found.phrases)
-        for (first, last, _), (phrase, text) in zip(found.phrases, pairs, strict=True):
+        pairs = phrase_pairs(sentence, translation.text, translation.phrases)
+        for (first, last, _), (phrase, text) in zip(translation.phrases, pairs, strict=True):
             source = int(looked_up.spans[number][first, last - first])
             others, scores = [], {}
             for option in range(int(ranked.first[source]), int(ranked.first[source + 1])):
@@ -512,32 +512,34 @@ class System:
                     others.append(other)
                 elif row < looked_up.known:
                     scores = {self.kinds[p]: math.exp(looked_up.static[row, p]) for p in places}
-            shown = [unescape(one) for one in (phrase, text, *others[:runners_up])]
-            own, evidence = evidence[: len(words_of(text))], evidence[len(words_of(text)) :]
-            uses.append(PhraseUse(first, last, shown[0], shown[1], scores, shown[2:], own))
+            shown = [unescape(phrase_text) for phrase_text in (phrase, text, *others[:runners_up])]
+            pair_evidence, evidence = evidence[: len(words_of(text))], evidence[len(words_of(text)) :]
+            uses.append(PhraseUse(first, last, shown[0], shown[1], scores, shown[2:], pair_evidence))
         return uses
 
-    def _evidence(self, search: SentenceSearch, number: int, sentence: str, found: Translation) -> list[WordEvidence]:
+    def _evidence(
+        self, search: SentenceSearch, number: int, sentence: str, translation: Translation
+    ) -> list[WordEvidence]:
         """Return what the joint model says of every word of a translation; empty if there is none.
 
         Args:
             number: index of the sentence in the search.
         """
-        feature = next((one for one in self.model.neural if isinstance(one, JointFeature)), None)
-        if feature is None or not found.text:
+        feature = next((candidate for candidate in self.model.neural if isinstance(candidate, JointFeature)), None)
+        if feature is None or not translation.text:
             return []
         looked_up, affiliations = search.looked_up, search.looked_up.affiliations
         assert affiliations is not None
         hung = []
-        pairs = phrase_pairs(sentence, found.text, found.phrases)
-        for (first, last, size), (_, text) in zip(found.phrases, pairs, strict=True):
+        pairs = phrase_pairs(sentence, translation.text, translation.phrases)
+        for (first, last, size), (_, text) in zip(translation.phrases, pairs, strict=True):
             source = int(looked_up.spans[number][first, last - first])
             options = range(int(search.ranked.first[source]), int(search.ranked.first[source + 1]))
             rows = (int(search.ranked.row[option]) for option in options)
             row = next(row for row in rows if looked_up.target_text(row) == text)
             begin = int(affiliations.bounds[row])
             hung.append(first + affiliations.places[begin : begin + size].astype(np.int64))
-        words, target = words_of(sentence), words_of(found.text)
+        words, target = words_of(sentence), words_of(translation.text)
         log_p, falls = feature.scorer.evidence(words, np.concatenate(hung), target)
         shown = [unescape(word) for word in words]
         evidence = []
@@ -563,7 +565,7 @@ class System:
             if (direction := meta.get("direction", "direct")) != "direct":
                 raise InputError(f"{path}: was trained with --direction {direction}; train it with --direction direct")
             vocabularies = [Vocabulary.read(file) for file in files]
-            if [one.hash() for one in vocabularies] != [
+            if [vocabulary.hash() for vocabulary in vocabularies] != [
                 meta.get(f"{side} vocabulary") for side in ("source", "target")
             ]:
                 raise InputError(f"{path}: its vocabularies differ from {files[0]} and {files[1]}")

@@ -144,9 +144,9 @@ class Job:
         """Return whether no line is left to take, or nobody waits for the answer any more."""
         return self.next >= len(self.lines) or self.answer.done()
 
-    def store(self, index: int, found: dict[str, Any]) -> None:
+    def store(self, index: int, translation: dict[str, Any]) -> None:
         """Store the translation of a line; the last one completes the answer."""
-        self._found[index] = found
+        self._found[index] = translation
         self._missing -= 1
         if not self._missing and self.answer.set_running_or_notify_cancel():
             self.answer.set_result(self._found)
@@ -179,7 +179,7 @@ class Translator(threading.Thread):
             if number >= MOST_WAITING_OF_CLIENT or (cost and cost + job.cost > MOST_COST_OF_CLIENT):
                 raise FullError
             every = self._admitted.values()
-            if sum(one[0] for one in every) >= MOST_WAITING or sum(one[1] for one in every) > MOST_COST:
+            if sum(item[0] for item in every) >= MOST_WAITING or sum(item[1] for item in every) > MOST_COST:
                 raise FullError
             self._admitted[job.client] = [number + 1, cost + job.cost]
             self._clients.setdefault(job.client, deque()).append(job)
@@ -255,13 +255,13 @@ class Translator(threading.Thread):
         try:
             answers = translate(batch)
         except InputError:  # it is raised before the search begins, so others lose little time
-            self._together([one for one in batch if self._is_valid(*one)], translate)
+            self._together([item for item in batch if self._is_valid(*item)], translate)
         except Exception:  # caused by one line; the others and this thread must survive it
             for job, index in batch:
                 self._alone(job, index, lambda job, index: translate([(job, index)])[0])
         else:
-            for (job, index), one in zip(batch, answers, strict=True):
-                job.store(index, one)
+            for (job, index), answer in zip(batch, answers, strict=True):
+                job.store(index, answer)
 
     def _is_valid(self, job: Job, index: int) -> bool:
         """Return whether a line can be prepared; let its job fail otherwise."""
@@ -292,7 +292,7 @@ class Translator(threading.Thread):
         explained = self._explained([(job, index)])[0] if job.explain else {}
         hypotheses = self.system.nbest(line, job.nbest, index + 1) if line.strip() else []
         explained.setdefault("translation", hypotheses[0].text if hypotheses else "")
-        explained["nbest"] = [{"translation": one.text, "score": one.score} for one in hypotheses]
+        explained["nbest"] = [{"translation": hypothesis.text, "score": hypothesis.score} for hypothesis in hypotheses]
         return explained
 
 

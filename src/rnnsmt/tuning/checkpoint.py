@@ -52,8 +52,8 @@ class TuningCheckpoint:
         iterations, comparisons = saved.get("iterations"), saved.get("comparisons", [])
         if (
             not isinstance(before, dict)
-            or not (isinstance(iterations, list) and all(_whole(one, ITERATION) for one in iterations))
-            or not (isinstance(comparisons, list) and all(_whole(one, COMPARISON) for one in comparisons))
+            or not (isinstance(iterations, list) and all(_whole(record, ITERATION) for record in iterations))
+            or not (isinstance(comparisons, list) and all(_whole(record, COMPARISON) for record in comparisons))
         ):
             raise InputError(f"{self.path}: damaged; {self._checkpoint.remedy}")
         # checkpoints of earlier versions have no checksum

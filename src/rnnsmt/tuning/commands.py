@@ -176,7 +176,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     for name, weight in zip(lists.names, weights, strict=True):
         ini.set_weight(name, float(weight))
     ini.write(args.output_ini)
-    before, after = (round(100 * pool_bleu(flat, one), 2) for one in (start, weights))
+    before, after = (round(100 * pool_bleu(flat, vector), 2) for vector in (start, weights))
     return {"sentences": len(lists.texts), "translations": len(pool), "BLEU before": before, "BLEU": after}
 
 

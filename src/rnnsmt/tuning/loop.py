@@ -309,18 +309,18 @@ class _Run:
         points: list[dict[str, Any]] = []
         if ahead["dev_bleu"] > best["dev_bleu"]:
             weights = np.array(ahead["weights"])
-            for part in LINE:
+            for share in LINE:
                 points.append(
-                    self._comparison(ahead["nested"], part, normalised(weights + part * (best_weights - weights)))
+                    self._comparison(ahead["nested"], share, normalised(weights + share * (best_weights - weights)))
                 )
                 if points[-1]["dev_bleu"] >= ahead["dev_bleu"]:
                     break
         return points + candidates
 
-    def _comparison(self, nested: int, part: float, weights: Weights) -> dict[str, Any]:
+    def _comparison(self, nested: int, share: float, weights: Weights) -> dict[str, Any]:
         """Return the record of one decoding with these weights: from the checkpoint, or decode and save it."""
         key = weights.tolist()
-        value = next((one["dev_bleu"] for one in self._checkpoint.comparisons if one["weights"] == key), None)
+        value = next((record["dev_bleu"] for record in self._checkpoint.comparisons if record["weights"] == key), None)
         if value is None:
             self._ask_for_time()
             began, cpu = time.monotonic(), time.process_time()
@@ -329,6 +329,6 @@ class _Run:
             self._checkpoint.save_comparison({"weights": key, "dev_bleu": value})
             self.seconds.append((0.0, time.process_time() - cpu, 0.0))
             self._last = time.monotonic() - began
-        where = "weights" if part == 0 else f"{part:.0%} of the way from the weights"
+        where = "weights" if share == 0 else f"{share:.0%} of the way from the weights"
         say(f"{where} of nested model {nested}: dev BLEU {value:.2f}")
-        return {"nested": nested, "part": part, "weights": key, "dev_bleu": value}
+        return {"nested": nested, "part": share, "weights": key, "dev_bleu": value}

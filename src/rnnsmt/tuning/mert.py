@@ -165,7 +165,7 @@ def _directions(
 
 
 @kernel()
-def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
+def upper_envelope(slopes, intercepts, low, high, candidates, lines, starts):
     """Find the upper envelope of lines between ``low`` and ``high``, from left to right, by gift wrapping.
 
     Takes O(n k) for n lines and k lines on the envelope. No sort is needed, and k is small compared to n.
@@ -173,7 +173,7 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
     Args:
         slopes, intercepts: float64 ``[n]``, the lines.
         low, high: finite bounds of the range.
-        kept: int32 ``[n]``, scratch buffer: lines that may still follow on the envelope, in ascending order.
+        candidates: int32 ``[n]``, scratch buffer: lines that may still follow on the envelope, in ascending order.
         lines: int32 ``[n]``, written: indices of the lines on the envelope.
         starts: float64 ``[n]``, written: left end of the interval on which each of them is the highest; the first is
             ``low``.
@@ -202,23 +202,23 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
         x = (intercepts[best] - intercepts[last]) / (slopes[last] - slopes[best])
         meeting = intercepts[best] + x * slopes[best]
         for i in range(n):
-            kept[count_kept] = i
+            candidates[count_kept] = i
             count_kept += intercepts[i] + x * slopes[i] > meeting or i == last
     lines[0] = best
     starts[0] = low
     count = 1
     while count_kept > 0:
-        # Slopes ascend along the envelope: only steeper lines can follow, and flatter ones are removed from ``kept``.
-        # The next line is the one that crosses the current line first; if tied, the steepest.
+        # Slopes ascend along the envelope: only steeper lines can follow, and flatter ones are removed from
+        # ``candidates``. The next line is the one that crosses the current line first; if tied, the steepest.
         slope, intercept = slopes[best], intercepts[best]
         next_x = high
         following = -1
         write = 0
         for index in range(count_kept):
-            i = kept[index]
+            i = candidates[index]
             gap = slopes[i] - slope
             if gap > 0.0:
-                kept[write] = i
+                candidates[write] = i
                 write += 1
                 x = (intercept - intercepts[i]) / gap
                 if x < next_x or (x == next_x and following >= 0 and slopes[i] > slopes[following]):
@@ -254,7 +254,7 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, 
     for s in range(offsets.size - 1):
         largest = max(largest, offsets[s + 1] - offsets[s])
     # buffers of ``upper_envelope``, allocated once with the size of the longest n-best list
-    kept = np.empty(largest, np.int32)
+    candidates = np.empty(largest, np.int32)
     lines = np.empty(largest, np.int32)
     starts = np.empty(largest, np.float64)
     total[:] = 0
@@ -263,7 +263,7 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, 
         start, end = offsets[s], offsets[s + 1]
         if start == end:
             continue
-        number = upper_envelope(slopes[start:end], intercepts[start:end], low, high, kept, lines, starts)
+        number = upper_envelope(slopes[start:end], intercepts[start:end], low, high, candidates, lines, starts)
         for j in range(9):
             total[j] += statistics[start + lines[0], j]
         for e in range(1, number):

@@ -40,15 +40,15 @@ def optimise(
     return normalised(weights)
 
 
-def interpolated(start: Weights, found: Weights, share: float) -> Weights:
-    """Return ``(1 - share) start + share found``, with ``found`` scaled to the absolute sum of ``start``.
+def interpolated(start: Weights, optimised: Weights, share: float) -> Weights:
+    """Return ``(1 - share) start + share found``, with ``optimised`` scaled to the absolute sum of ``start``.
 
-    If ``found`` is 0, return ``start``. If ``start`` is 0, ``found`` is scaled to absolute sum 1.
+    If ``optimised`` is 0, return ``start``. If ``start`` is 0, ``optimised`` is scaled to absolute sum 1.
     """
-    size, length = np.abs(start).sum(), np.abs(found).sum()
+    size, length = np.abs(start).sum(), np.abs(optimised).sum()
     if not length > 0:
         return start
-    return (1 - share) * start + share * found / length * (size if size > 0 else 1.0)
+    return (1 - share) * start + share * optimised / length * (size if size > 0 else 1.0)
 
 
 def sample_pairs(pool: FlatPool, rng: np.random.Generator, options: OptimiserOptions) -> NDArray[np.float64]:
@@ -62,12 +62,12 @@ def sample_pairs(pool: FlatPool, rng: np.random.Generator, options: OptimiserOpt
     for start, end in zip(pool.offsets[:-1], pool.offsets[1:], strict=True):
         if end - start < 2:
             continue
-        one, other = rng.integers(start, end, (2, options.samples))
-        gap = bleu[one] - bleu[other]
+        left, right = rng.integers(start, end, (2, options.samples))
+        gap = bleu[left] - bleu[right]
         far = np.flatnonzero(np.abs(gap) >= options.threshold)
-        kept = far[np.argsort(-np.abs(gap[far]), kind="stable")[: options.kept]]
-        first.append(np.where(gap[kept] > 0, one[kept], other[kept]))
-        second.append(np.where(gap[kept] > 0, other[kept], one[kept]))
+        chosen = far[np.argsort(-np.abs(gap[far]), kind="stable")[: options.kept]]
+        first.append(np.where(gap[chosen] > 0, left[chosen], right[chosen]))
+        second.append(np.where(gap[chosen] > 0, right[chosen], left[chosen]))
     better, worse = (np.concatenate([np.zeros(0, np.int64), *rows]) for rows in (first, second))
     return np.asarray((pool.features[:, better].astype(np.float64) - pool.features[:, worse]).T)
 

@@ -174,15 +174,15 @@ def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dic
     }
 
 
-def _one_a_run(option: str, given: list[Any], runs: int) -> list[Any]:
+def _one_a_run(option: str, values: list[Any], runs: int) -> list[Any]:
     """Return the value of an option for each run; it is given once, or once for each run.
 
     Raises:
         InputError: it is given neither once nor once for each run.
     """
-    if len(given) not in (1, runs):
-        raise InputError(f"{option}: {len(given)} given; give one, or one for each of the {runs} runs")
-    return given * (runs if len(given) == 1 else 1)
+    if len(values) not in (1, runs):
+        raise InputError(f"{option}: {len(values)} given; give one, or one for each of the {runs} runs")
+    return values * (runs if len(values) == 1 else 1)
 
 
 def _nested_of_runs(

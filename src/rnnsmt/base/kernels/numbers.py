@@ -137,17 +137,17 @@ def add_counts(counts, amounts):
 
 
 @kernel(**INNER)
-def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
-    """Return the first index from ``low`` on whose value is at least ``wanted``, or ``high`` if there is none.
+def lower_bound(values: Any, low: Any, high: Any, value: Any) -> Any:
+    """Return the first index from ``low`` on whose value is at least ``value``, or ``high`` if there is none.
 
     Args:
         values: array, ascending between ``low`` and ``high``.
         low, high: range of the search, ``high`` excluded.
-        wanted: value to search for.
+        value: value to search for.
     """
     while low < high:
         middle = (low + high) // 2
-        if values[middle] < wanted:
+        if values[middle] < value:
             low = middle + 1
         else:
             high = middle

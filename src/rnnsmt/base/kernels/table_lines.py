@@ -227,22 +227,22 @@ def split_phrase_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> An
     Returns:
         Number of scores per line, and the first rejected line (from 0), or -1.
     """
-    one, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
+    fields_of_line, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
     begin, line = 0, 0
     while begin < block.size:
         end = begin
         while block[end] != 10:
             end += 1
-        fields = split_line(block, begin, end, one)
+        fields = split_line(block, begin, end, fields_of_line)
         count = MALFORMED
         if fields != MALFORMED:
-            count = check_phrase_line(block, one, fields, pow10, nothing)
+            count = check_phrase_line(block, fields_of_line, fields, pow10, nothing)
         if expected == 0 and count > 0:
             expected = count
         if count != expected or count == MALFORMED:
             return expected, line
         for field in range(bounds.shape[1]):
-            bounds[line, field, 0], bounds[line, field, 1] = one[field, 0], one[field, 1]
+            bounds[line, field, 0], bounds[line, field, 1] = fields_of_line[field, 0], fields_of_line[field, 1]
         begin = end + 1
         line += 1
     return expected, -1

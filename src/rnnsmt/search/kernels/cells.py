@@ -179,16 +179,16 @@ def _last_block(work, group, start, end):
 
 
 @kernel(**INNER, **UNCOUNTED)
-def _are_same_blocks(work, one, other):
+def _are_same_blocks(work, group, other):
     """Return whether the stacks of blocks of two groups, from their last blocks downwards, are equal."""
-    while one != other:
-        if one == _NONE or other == _NONE:  # noqa: PLR1714
+    while group != other:
+        if group == _NONE or other == _NONE:  # noqa: PLR1714
             return False
-        if work.groups[one].block_start != work.groups[other].block_start:
+        if work.groups[group].block_start != work.groups[other].block_start:
             return False
-        if work.groups[one].block_end != work.groups[other].block_end:
+        if work.groups[group].block_end != work.groups[other].block_end:
             return False
-        one = np.int64(work.groups[one].below)
+        group = np.int64(work.groups[group].below)
         other = np.int64(work.groups[other].below)
     return True
 

@@ -65,18 +65,18 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
         state = work.requests[cell.request].state
         forward = ranked.forward_class[cell.option]
         slot = np.int64(mix(recombination_key(group, forward, state)) & np.uint64(last))
-        found = np.int64(_NONE)
+        leader_number = np.int64(_NONE)
         while work.recombination_slots[slot].stamp == stamp:
             leader = work.cells[work.recombination_slots[slot].item]
             same = work.edges[leader.edge].target == group and work.requests[leader.request].state == state
             if same and ranked.forward_class[leader.option] == forward:
-                found = np.int64(work.recombination_slots[slot].item)
+                leader_number = np.int64(work.recombination_slots[slot].item)
                 break
             slot = (slot + 1) & last
-        if found != _NONE:
-            if value <= work.estimates[found]:  # among equal cells the first is the leader
+        if leader_number != _NONE:
+            if value <= work.estimates[leader_number]:  # among equal cells the first is the leader
                 continue
-            work.active[found] = _OTHER
+            work.active[leader_number] = _OTHER
         work.recombination_slots[slot].stamp = stamp
         work.recombination_slots[slot].item = number
         work.active[number] = _LEADER
@@ -139,14 +139,14 @@ def _keep_best(cells, rank, room, threshold, work):
     lowest, equal = threshold, room  # lowest estimate to keep, and how many cells may have exactly this one
     if count > room:
         lowest, equal = last_place(work.values, count, room)
-    kept = np.int64(0)
+    n_kept = np.int64(0)
     for number in range(cells):
         value = work.estimates[number]
         if rank <= work.active[number] < _KEPT and (value > lowest or (value == lowest and equal > 0)):
             equal -= value == lowest
             work.active[number] = _KEPT
-            kept += 1
-    return kept
+            n_kept += 1
+    return n_kept
 
 
 @kernel(**UNCOUNTED)
@@ -173,15 +173,15 @@ def choose_for_neural(cells, ends, ranked, work, constants):
     else:
         work.active[:cells] = _OTHER
     _keep_best(cells, _OTHER, room, threshold, work)
-    kept = np.int64(0)
+    n_kept = np.int64(0)
     requests = np.int64(0)
-    # Move the kept cells to the front, in order: kept <= number. Requests are numbered in this order, too, and so are
+    # Move the kept cells to the front, in order: n_kept <= number. Requests are numbered in this order, too, and so are
     # the new entries of the stores: the batches of the networks do not depend on hash tables.
     for number in range(cells):
         if work.active[number] == _KEPT:
-            work.cells[kept] = work.cells[number]
-            work.cell_phrase[kept], requests = _request(work.cells[kept], requests, ranked, work, constants)
-            kept += 1
+            work.cells[n_kept] = work.cells[number]
+            work.cell_phrase[n_kept], requests = _request(work.cells[n_kept], requests, ranked, work, constants)
+            n_kept += 1
     # the ranges of their entries are the same for all features
     used = 0
     for number in range(requests):
@@ -189,7 +189,7 @@ def choose_for_neural(cells, ends, ranked, work, constants):
         request.first = used
         used += ranked.target_bounds[request.target + 1] - ranked.target_bounds[request.target] + ends
     work.phrases[requests].first = used
-    return kept, requests, groups
+    return n_kept, requests, groups
 
 
 @kernel(**UNCOUNTED)

@@ -338,11 +338,11 @@ def new_work(
         cslm_cells: maximum number of cells that they score per stack.
         longest_target: number of words of the longest target phrase, for neural features.
     """
-    kept = min(pop_limit, stack_size)
-    hypotheses = words * kept + 1
+    capacity = min(pop_limit, stack_size)
+    hypotheses = words * capacity + 1
     arcs = words * pop_limit + 1 if keep_arcs else 1
-    # stack k is reached from one stack per phrase length; each of these has at most ``kept`` groups
-    edges = longest * kept * min(starts, words) + 1
+    # stack k is reached from one stack per phrase length; each of these has at most ``capacity`` groups
+    edges = longest * capacity * min(starts, words) + 1
     cells = pop_limit + 1
     cache = np.empty(CACHE_SLOTS, CACHED)
     cache["key"] = -1

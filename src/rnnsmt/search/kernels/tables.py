@@ -93,15 +93,13 @@ def _affiliate_words(buffer, bounds, fields, begin, out):
 
 
 @kernel()
-def phrase_lines(
-    buffer, begin, wanted, sources, targets, pow10, out_source, out_target, out_scores, affiliated, filled
-):
+def phrase_lines(buffer, begin, keys, sources, targets, pow10, out_source, out_target, out_scores, affiliated, filled):
     """Parse the lines of a phrase table in a block, from byte ``begin`` on.
 
     Args:
         buffer: ``uint8``, whole lines.
         begin: first byte of a line.
-        wanted: ``uint64``, set of hashes of source phrases as of ``add_ngram_keys``; a single slot keeps every line.
+        keys: ``uint64``, set of hashes of source phrases as of ``add_ngram_keys``; a single slot keeps every line.
         sources, targets: intern tables of whole phrases.
         pow10: ``float64``, powers of ten for the parser of numbers.
         out_source, out_target: ``int32`` [capacity], ids of the phrases.
@@ -126,7 +124,7 @@ def phrase_lines(
         fields = split_line(buffer, position, stop, bounds)
         if fields == MALFORMED:
             return position, filled, lines, REFUSED
-        keep = wanted.shape[0] == 1 or has_key(wanted, hash_bytes(buffer, bounds[0, 0], bounds[0, 1]))
+        keep = keys.shape[0] == 1 or has_key(keys, hash_bytes(buffer, bounds[0, 0], bounds[0, 1]))
         if keep:
             # both phrases are shorter than the line: enough space for the line is enough for either of them
             full = (
@@ -157,7 +155,7 @@ def phrase_lines(
 
 
 @kernel()
-def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
+def reordering_lines(buffer, sources, targets, pairs, pow10, out, present):
     """Parse the lines of a reordering table in a block that belong to known phrase pairs.
 
     Args:
@@ -166,7 +164,7 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
         pairs: ``int64`` [pairs], source id << 32 | target id, sorted.
         pow10: ``float64``, powers of ten for the parser of numbers.
         out: ``float64`` [pairs, columns], filled with the probabilities.
-        found: ``uint8`` [pairs], set to 1 for pairs that are in the block.
+        present: ``uint8`` [pairs], set to 1 for pairs that are in the block.
 
     Returns:
         (number of complete lines, code).
@@ -196,7 +194,7 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
                         return lines, REFUSED
                     if columns != out.shape[1]:
                         return lines, COLUMNS
-                    found[row] = 1
+                    present[row] = 1
         position = stop + 1
         lines += 1
     return lines, OK
@@ -375,27 +373,27 @@ def _affiliations_fault(model):
 
 
 @kernel()
-def model_fault(model, part, number):  # noqa: PLR0911
+def model_fault(model, component, number):  # noqa: PLR0911
     """Check a part of a binary model.
 
     Args:
         model: ``MappedModel``.
-        part: the part.
+        component: the part, ``SOURCES`` to ``LMS``.
         number: index of an LM, for ``LM_WORDS`` and ``LMS``.
 
     Returns:
         0, or the index of the fault among those of the part.
     """
-    if part == SOURCES:
+    if component == SOURCES:
         return strings_fault(model.sources)
-    if part == TARGETS:
+    if component == TARGETS:
         return strings_fault(model.targets)
-    if part == PAIRS:
+    if component == PAIRS:
         return _pairs_fault(model)
-    if part == AFFILIATIONS:
+    if component == AFFILIATIONS:
         return np.int64(model.bounds.shape[0] > 0 and _affiliations_fault(model))
-    if part == REORDERING:
+    if component == REORDERING:
         return np.int64(_outside(model.row_of, model.reordering.shape[0]) or _not_scores(model.reordering) > 0)
-    if part == LM_WORDS:
+    if component == LM_WORDS:
         return strings_fault(model.words[number])
     return automaton_fault(model.lms[number])
