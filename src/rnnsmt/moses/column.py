@@ -142,7 +142,7 @@ def model_of_ini(path: Path) -> Model:
             raise InputError(
                 f"{path}, line {feature.number}: {feature.kind} is a binary phrase table, created by "
                 f"{BINARY_TABLES[feature.kind]}, to which no score can be added; replace it with "
-                "PhraseDictionaryMemory with the text file (phrase-table.gz) from which it was built"
+                "PhraseDictionaryMemory and the text file (phrase-table.gz) from which it was built"
             )
     tables = [feature for feature in ini.features if feature.kind in PHRASE_TABLES]
     if len(tables) != 1:

@@ -132,14 +132,14 @@ class TrainingSettings(ABC):
     precision: str
 
     shared: ClassVar[Mapping[str, Setting]] = {
-        "batch": Setting("minibatch size (total over all processes)", above=0),
+        "batch": Setting("minibatch size, total over all processes", above=0),
         "optimiser": Setting(
             "optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum", choices=OPTIMISERS
         ),
         "learning_rate": Setting("base learning rate, to which --warmup and --schedule apply", above=0),
         "schedule": Setting(
-            "learning rate schedule; linear: decay to 0 at the last update; halving: constant for 2/3 of the "
-            "updates, then halved after every further 1/15 of them",
+            "learning rate schedule; linear: decay to 0 at the last update; halving: constant for the first 2/3 "
+            "of the updates, then halved every 1/15 of the updates",
             choices=SCHEDULES,
         ),
         "warmup": Setting("number of updates of linear learning rate warm-up", least=0),

@@ -67,7 +67,7 @@ def models_options(parser: argparse.ArgumentParser) -> None:
         help="minimum count of vocabulary words in the in-domain training text",
     )
     parser.add_argument(
-        "--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines (K >= 2)"
+        "--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines, K >= 2"
     )
     parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit in MB")
 

@@ -446,8 +446,8 @@ class Connection:
             name = urlsplit(f"//{host}").hostname or ""
             foreign = origin is not None and urlsplit(origin).netloc != host
         except ValueError:
-            self.server.log.say("a malformed request was rejected: Host or Origin is not an address")
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "Host or Origin is not an address") from None
+            self.server.log.say("a malformed request was rejected: the Host or Origin header is invalid")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the Host or Origin header is invalid") from None
         is_open = not self.server.is_local and not self.server.names
         if foreign or not (is_open or name in ("", "localhost", *self.server.names) or _is_loopback(name)):
             sentence = "this server does not accept requests for this host name; see --host and --public-name"

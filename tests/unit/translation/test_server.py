@@ -281,7 +281,7 @@ def test_malformed_addresses_are_answered_and_logged(server, head, capsys):
         one.settimeout(10)
         one.sendall(f"GET / HTTP/1.1\r\n{head}\r\n\r\n".encode())
         assert b" 400 " in one.recv(10_000)
-    assert "a malformed request was rejected: Host or Origin" in capsys.readouterr().err
+    assert "a malformed request was rejected: the Host or Origin" in capsys.readouterr().err
 
 
 def test_damaged_requests_are_answered(server, capsys):

@@ -261,7 +261,7 @@ def _description(name: str, value: Any, function: Callable[..., Any]) -> str:
         return _file_stamp(code.co_filename)
     raise TypeError(
         f"kernel {function.__module__}.{function.__qualname__} reads {name}, a global of type {type(value).__name__}; "
-        "a change of it would not invalidate the cache of compiled code"
+        "changing it would not invalidate the cache of compiled code"
     )
 
 
