@@ -467,7 +467,8 @@ def _weights(line: str, where: str) -> tuple[str, list[float]]:
         raise InputError(f"{where}: a weight of {name.strip()} is not finite")
     if any(abs(number) > MAX_WEIGHT for number in numbers):
         raise InputError(
-            f"{where}: a weight of {name.strip()} is larger than {MAX_WEIGHT:g}; weights in Moses are about 1 or less"
+            f"{where}: a weight of {name.strip()} is larger than {MAX_WEIGHT:g} in absolute value; weights in Moses "
+            "are about 1 or less"
         )
     return name.strip(), numbers
 

@@ -381,7 +381,7 @@ MISTAKES = {
     ),
     "rescored LSTMs": (
         lambda c: c["systems"].update({"lstm+lstm": {"network": "lstm", "rescores": "lstm"}}),
-        ["systems.lstm+lstm: rescores lstm, which is not a phrase-based system; there are baseline, rnn, cslm, "],
+        ["systems.lstm+lstm: rescores lstm, which is not a phrase-based system; available: baseline, rnn, cslm, "],
     ),
     "another rescored system": (
         lambda c: c["systems"]["baseline+lstm"].update(rescores="rnn"),

@@ -433,7 +433,7 @@ def test_bad_text_is_refused(model, tmp_path, capsys, name, content, said):
         ("0.2 0.2 0.2 0.2", "0.2 0.2", "TranslationModel0"),
         ("LM0= 0.5", "LM0= half", "LM0"),
         ("lm.arpa", "other.arpa", "the file of LM0 is missing"),
-        ("LM0= 0.5", "LM0= 1e300", "a weight of LM0 is beyond"),
+        ("LM0= 0.5", "LM0= 1e300", "a weight of LM0 is larger than"),
         (INI[INI.index("\nWordPenalty0=") :], "\nWordPenalty0= 0\nPhrasePenalty0= 0\nTranslationModel0= 0 0 0 0\n"
          "LexicalReordering0= 0 0 0 0 0 0\nDistortion0= 0\nLM0= 0\n", "all weights are 0"),
     ],
