@@ -241,7 +241,7 @@ def test_the_package_of_another_checkout_is_refused(workflow, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     done = Workflow(workflow.directory, copy_of_checkout(other)).call("--dry-run", PYTHONPATH=str(ROOT / "src"))
     assert done.returncode != 0
-    assert f"imported from {ROOT / 'src/rnnsmt'}, but this workflow belongs to the checkout {other}" in done.stdout
+    assert f"imported from {ROOT / 'src/rnnsmt'}, but this workflow is part of the checkout {other}" in done.stdout
     assert "make setup" in done.stdout
 
 
@@ -512,7 +512,7 @@ def test_networks_of_lstms(workflow):
     assert f" --subwords none {aligned} " in workflow.commands("seq2seq_prepare", *pointing)
     assert " --unknown position --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pointing)
     both = workflow.call("--dry-run", "--config", "seq2seq={unknown: position, subwords: bpe}")
-    assert "seq2seq.unknown: position is for words" in both.stdout + both.stderr
+    assert "seq2seq.unknown: position requires words" in both.stdout + both.stderr
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
     assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr
@@ -753,7 +753,7 @@ def test_lower_case_everywhere(workflow):
     [
         ("rnn={settings: {hiden: 3}}", "rnn.settings: unknown key hiden; did you mean hidden?"),
         ("rnn={preset: papr}", "did you mean paper?"),
-        ("nnjm={preset: papr}", "nnjm.preset: 'papr' is not possible; did you mean paper?"),
+        ("nnjm={preset: papr}", "nnjm.preset: 'papr' is not allowed; did you mean paper?"),
         ("nnjm={settings: {weight_decay: 0.1, optimiser: sgd}}", "nnjm.settings: --weight-decay 0.1: "),
         ("systems={rnn: {features: [rn]}}", "did you mean rnn?"),
         ("tuning={run: 3}", "tuning: unknown key run; did you mean runs?"),

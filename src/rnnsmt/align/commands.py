@@ -47,7 +47,7 @@ def words_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="output file: alignment links, written source-target for both directions",
+        help="output file: alignment links as source-target index pairs (i-j) for both directions",
     )
     add("--threads", type=int, default=1, help="number of threads")
     add("--checkpoint-dir", metavar="DIR",
@@ -267,8 +267,8 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
 def symmetrize(args: argparse.Namespace) -> dict[str, object]:
     r"""Combine the alignments of both directions (Och and Ney 2003), like symal (Moses) and atools (fast_align).
 
-    All files are in Pharaoh format, with source-target links in both directions. The results of --order atools and
-    --order symal differ in about one sentence in eight (on Multi30k).
+    All files are in Pharaoh format, with source-target index pairs for both directions. The results of --order atools
+    and --order symal differ in about one sentence in eight (on Multi30k).
 
     Example, in the directory of a run of the embedded corpus:
 

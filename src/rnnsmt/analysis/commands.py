@@ -81,7 +81,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
     for text in args.history:
         system, equals, path = text.partition("=")
         if not equals:
-            raise InputError(f"--history {text}: write SYSTEM=FILE, for example rnn=run1/history.json")
+            raise InputError(f"--history {text}: must be SYSTEM=FILE, for example rnn=run1/history.json")
         systems.setdefault(system, []).append(read_history(path))
     figure = draw_mert_curves(systems)
     save(figure, args.output)
@@ -95,7 +95,7 @@ def bleu_curves_options(parser: argparse.ArgumentParser) -> None:
     add("--system", action="append", nargs="+", required=True, metavar=("NAME FILE", "FILE"),
         help="name of a system and its tokenised output, one file per run; repeat for each system")  # fmt: skip
     add("--reference", nargs="+", required=True, metavar="FILE",
-        help="tokenised reference; several files are multiple references")  # fmt: skip
+        help="tokenised reference; give several files for multiple references")  # fmt: skip
     add("--source", required=True, metavar="FILE", help="tokenised source text")
     add("--rank-text", nargs="+", required=True, metavar="FILE",
         help="tokenised source-language text for word frequencies")  # fmt: skip

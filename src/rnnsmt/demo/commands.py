@@ -58,7 +58,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     )
 
     if not 0.01 <= args.scale <= 100:
-        raise InputError(f"--scale {args.scale}: must be from 0.01 to 100")
+        raise InputError(f"--scale {args.scale}: must be a number from 0.01 to 100")
     directory, seed = Path(args.output_dir), args.seed
 
     def size(lines: int) -> int:

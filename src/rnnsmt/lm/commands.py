@@ -60,7 +60,7 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 def interpolate_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--models", nargs="+", required=True, metavar="ARPA", help="language models to interpolate (ARPA)")
-    add("--tune", required=True, metavar="FILE", help="tokenised text whose perplexity the weights minimise")
+    add("--tune", required=True, metavar="FILE", help="tokenised text whose perplexity is minimised")
     add("--output", required=True, metavar="ARPA",
         help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
     add("--threads", type=positive, default=1, help="number of compression threads")
@@ -71,8 +71,8 @@ def interpolate(args: argparse.Namespace) -> dict[str, object]:
 
     The weights that minimise the perplexity of --tune are found by EM. The output contains the n-grams of all models
     and recomputed back-off weights, like SRILM's ``-mix-lm`` (Stolcke 2002). A word has probability 0 under a model
-    that does not know it; words unknown to all models are ignored when the weights are estimated. A model with weight 0
-    contributes no n-grams. All models and the output are held in memory.
+    whose vocabulary does not contain it; words in no vocabulary are ignored when the weights are estimated. A model
+    with weight 0 contributes no n-grams. All models and the output are held in memory.
 
     The last line of the log gives the weights and the perplexities of the models and of the output, including ``<unk>``
     and ``</s>``, as in `lm perplexity`.

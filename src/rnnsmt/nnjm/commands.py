@@ -49,7 +49,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     for name, text in (
         ("source", "source side, one tokenised sentence per line"),
         ("target", "target side"),
-        ("alignment", "word alignment in Pharaoh format, source-target"),
+        ("alignment", "word alignment in Pharaoh format (i-j)"),
     ):
         parser.add_argument(f"--{name}", nargs="+", required=True, metavar="FILE", help=text)
     for side in ("source", "target"):
@@ -70,8 +70,8 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         choices=DIRECTIONS,
         default=DIRECTIONS[0],
         help="word that the network predicts; direct: the next target word, given the preceding target words and the "
-        "source words around the affiliated one; inverse: the same with the sides exchanged; -rl: from right to "
-        "left, given the words that follow. The search requires a direct network; `nnjm rescore` uses all four "
+        "source words around the affiliated one; inverse: the same with source and target exchanged; -rl: from right "
+        "to left, given the following words. The search requires a direct network; `nnjm rescore` uses all four "
         "directions",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")

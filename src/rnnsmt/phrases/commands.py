@@ -165,16 +165,20 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
 
 def prune_options(parser: argparse.ArgumentParser) -> None:
     def threshold(text: str) -> str:
-        if text not in ("a+e", "a-e") and not 0 < float(text) < math.inf:
-            raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a number above 0")
+        try:
+            valid = text in ("a+e", "a-e") or 0 < float(text) < math.inf
+        except ValueError:
+            valid = False
+        if not valid:
+            raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a positive number")
         return text
 
     add = parser.add_argument
     add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     _add_text(parser, "corpus that the table was extracted from")
     add("--threshold", type=threshold, default="a+e", metavar="a+e|a-e|N",
-        help="minimum significance (-ln p) of the pairs to keep; a+e, a-e: just above or below ln(sentence "
-        "pairs)")  # fmt: skip
+        help="minimum significance (-ln p) of the pairs to keep; a+e, a-e: slightly above or below ln(number "
+        "of sentence pairs)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
     add("--origins", metavar="FILE",
         help="folds of the phrase pairs, written by `phrases score --output-origins`; requires "
@@ -285,7 +289,8 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
     add("--column", nargs="+", action="append", required=True, metavar="FILE",
         help="scores of the lines of the table (.npy), in consecutive shards; may be repeated")  # fmt: skip
     add("--kept-lines", metavar="FILE",
-        help="output of `phrases filter --output-lines`, if the scores belong to the unfiltered table")  # fmt: skip
+        help="output of `phrases filter --output-lines`, if the scores were computed for the unfiltered "
+        "table")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
     add("--threads", type=positive, default=1, help="number of compression threads")
 

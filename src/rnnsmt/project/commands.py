@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
     workflow of this package, --configfile is config.yaml in the directory, and --workflow-profile is its
     profiles/default.
 
-    Example, in a directory that `rnnsmt init` has set up:
+    Example, in a directory created by `rnnsmt init`:
 
         rnnsmt run --cores 2
     """

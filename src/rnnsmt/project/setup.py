@@ -328,7 +328,7 @@ def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> 
         out.write(text)
     lines = [f"wrote {script}"]
     if find_spec("torch") is None:
-        lines.append("PyTorch is not installed, which trains the network: pip install 'rnnsmt[networks]'")
+        lines.append("PyTorch, which trains the network, is not installed: pip install 'rnnsmt[networks]'")
     if not any(corpus.role == "bitext" for corpus in corpora):
         lines.append(f"next: write the names of the training text of the table in {script}")
     return [*lines, f"next: sh {shlex.quote(str(script))}"]

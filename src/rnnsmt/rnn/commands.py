@@ -21,7 +21,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
             f"--{side}-vocabulary",
             type=positive,
             default=15_001,
-            help=f"number of {side} classes: id 0, UNK, the words, and EOS",
+            help=f"number of {side} classes, including id 0, UNK and EOS",
         )
 
 
@@ -338,7 +338,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     """
     nbest = 1 if args.nbest is None else args.nbest
     if not 1 <= nbest <= args.beam:
-        raise InputError(f"--nbest {nbest}: must be between 1 and the beam, {args.beam}")
+        raise InputError(f"--nbest {nbest}: must be an integer from 1 to the beam size, {args.beam}")
 
     need_torch()
 
@@ -443,7 +443,7 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
             --lex-f2e results/model/lex.f2e --output try/proposals.gz
     """
     if args.nbest > args.beam:
-        raise InputError(f"--nbest {args.nbest}: must be between 1 and the beam, {args.beam}")
+        raise InputError(f"--nbest {args.nbest}: must be an integer from 1 to the beam size, {args.beam}")
     need_torch()
 
     from rnnsmt.networks.devices import set_up_device

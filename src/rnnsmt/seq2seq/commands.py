@@ -164,7 +164,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         nargs="+",
         metavar="FILE",
-        help="output files: translations of all --input by the first --model, then by the second, and so on",
+        help="output files, one translation per line; first one file per --input for the first --model, then for the "
+        "second --model, and so on",
     )
     parser.add_argument(
         "--report", nargs="+", metavar="FILE", help="output files: statistics, one file for each --output (JSON)"
@@ -176,9 +177,9 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         "--unknown",
         choices=REPLACEMENTS,
         default="keep",
-        help="replacement of unknown words in the translation; keep: <unk>; copy: unknown words in the source; "
-        "lexicon: translations from --lexicon; position: the same, for the source words whose positions the network "
-        "predicts",
+        help="replacement of unknown words in the translation; keep: <unk>; copy: unknown words of the source; "
+        "lexicon: translations from --lexicon; position: translations from --lexicon of the source words whose "
+        "positions the network predicts",
     )
     parser.add_argument(
         "--lexicon",

@@ -39,7 +39,7 @@ class Seq2SeqSizes(NetworkSizes):
         least = {"source_vocabulary": 3, "target_vocabulary": 3, "embedding": 1, "hidden": 1, "layers": 1}
         for name, number in least.items():
             if getattr(self, name) < number:
-                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least {number}")
+                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least {number}")
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: part -> symbol -> number; ``torch.nn.LSTM`` has two biases per gate."""
