@@ -21,7 +21,7 @@ class Stage(NamedTuple):
 
 
 PACKAGES: dict[str, str] = {
-    "demo": "embedded English-French demonstration corpus",
+    "demo": "English-French demo corpus",
     "corpus": "download, normalise, tokenise, clean and truecase text",
     "selection": "data selection by cross-entropy difference (Moore-Lewis, Axelrod)",
     "align": "word alignment and symmetrisation",
@@ -46,7 +46,7 @@ ALIGNMENT = 3
 
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
-        "make": Stage(3, "generate the embedded English-French corpus"),
+        "make": Stage(3, "generate the English-French demo corpus"),
     },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),

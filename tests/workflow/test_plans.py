@@ -42,7 +42,7 @@ def assert_absent(jobs, *rules: str) -> None:
     assert not set(rules) & set(jobs)
 
 
-def test_the_embedded_corpus(plan):
+def test_the_demo_corpus(plan):
     assert plan.items() >= (BASELINE | NETWORKS | {"mert": 9, "decode": 9, "score": 9, "table1": 1}).items()
     assert plan.items() >= {"demo": 1, "selection_score_bitext": 1, "selection_score_mono": 2, "provenance": 1}.items()
     assert_absent(plan, "fetch", "unpack", "check_alignment")
@@ -472,7 +472,7 @@ def test_the_networks_of_a_comparison(workflow):
 
 
 def test_lists_are_scored_once_for_all_weights(workflow):
-    """Table 2 of the embedded corpus: five networks of the reversed source, one of the forward one."""
+    """Table 2 of the demo corpus: five networks of the reversed source, one of the forward one."""
     jobs = workflow.plan("--", "results/table2.md")
     assert "table1" not in jobs
     expected = {"seq2seq_prepare": 1, "seq2seq_train": 6, "seq2seq_translate": 3, "nbest_lists": 2, "rerank": 6}
@@ -777,7 +777,7 @@ def test_a_key_that_is_there_twice_is_named(workflow):
     assert (done.stdout + done.stderr).count("duplicate key") == 1
 
 
-def test_own_corpora_have_larger_networks_than_the_embedded_one(workflow):
+def test_own_corpora_have_larger_networks_than_the_demo_corpus(workflow):
     """And the plan says so."""
     lines = [f"hello {i}\n" for i in range(50)]
     for name in ("train", "dev", "test"):
@@ -839,17 +839,17 @@ def leave_run(workflow: Workflow, host: str, cluster: bool) -> Path:
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory) -> Workflow:
-    """A directory in which the embedded corpus has been made."""
-    workflow = Workflow(tmp_path_factory.mktemp("embedded"))
+def demo_run(tmp_path_factory) -> Workflow:
+    """A directory in which the demo corpus has been made."""
+    workflow = Workflow(tmp_path_factory.mktemp("demo"))
     assert workflow.call(*DEMO).returncode == 0
     return workflow
 
 
 @pytest.fixture
-def killed(workflow, embedded) -> Workflow:
-    """A directory as a run leaves it that was killed while it made the embedded corpus."""
-    subprocess.run(["cp", "-a", f"{embedded.directory}/.", str(workflow.directory)], check=True)
+def killed(workflow, demo_run) -> Workflow:
+    """A directory as a run leaves it that was killed while it made the demo corpus."""
+    subprocess.run(["cp", "-a", f"{demo_run.directory}/.", str(workflow.directory)], check=True)
     state = workflow.directory / ".snakemake"
     (state / "locks").mkdir(exist_ok=True)
     (state / "locks/0.output.lock").write_text("results/demo/dev.en\n")

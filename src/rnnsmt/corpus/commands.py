@@ -47,7 +47,7 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
     and the same command resumes it; FILE is written only when the download is complete. If FILE exists and has the
     expected SHA-256, nothing is downloaded.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus fetch --url file://$PWD/try/texts.tar.gz --sha256 none --output try/fetched.tar.gz
     """
@@ -77,7 +77,7 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     A tar archive is read sequentially up to the requested file; only this file is written to disk. A file that is
     compressed inside the archive is not decompressed.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus unpack --archive try/fetched.tar.gz --member try/demo/dev.en --output try/unpacked.en
     """
@@ -156,7 +156,7 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
     segments are removed. TMX files whose document type declares entities are rejected, and external references in a TMX
     file are not followed. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus separate --bitext try/pairs.tsv --source-lang en --target-lang fr \
             --output-source try/pairs.en.gz --output-target try/pairs.fr.gz
@@ -231,7 +231,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     --no-normalize --no-tokenize passes tokenised corpora through unchanged except for whitespace, control characters
     and cleaning. Do not use --no-escape for text that Moses will read: such text must not contain an unescaped "|".
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus prepare --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
             --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
@@ -332,7 +332,7 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     The output files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The command prints the entries of
     `corpora` for the configuration.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus split --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
             --target-lang fr --dev 100 --test 100 --output-dir try/own --report try/own/split.json
@@ -426,7 +426,7 @@ def check(args: argparse.Namespace) -> None:
 
     The exit status is 0 if no problems are found, 3 if problems are found, and 2 for invalid options.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus check --corpus train=bitext=try/own/train.en.gz=try/own/train.fr.gz \
             dev=dev=try/own/dev.en=try/own/dev.fr test=test=try/own/test.en=try/own/test.fr
@@ -524,7 +524,7 @@ def join_options(parser: argparse.ArgumentParser) -> None:
 def join(args: argparse.Namespace) -> dict[str, object]:
     """Concatenate text files.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus join --input try/general.fr.gz try/dev.fr.gz --output try/joined.fr.gz
     """
@@ -546,7 +546,7 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
     The model contains the counts of the cased forms of every word, as written by train-truecaser.perl. Words at the
     start of a sentence are not counted.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus train-truecaser --input try/general.fr.gz --output-model try/truecaser.fr --lang fr
     """
@@ -574,7 +574,7 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
     The first word of a sentence, and any unseen form of a known word, is replaced by the most frequent form of the
     word. Words that are not in the model are not changed.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus truecase --model try/truecaser.fr --input try/dev.fr.gz --output try/dev.tc.fr.gz
     """
@@ -606,7 +606,7 @@ def detokenize(args: argparse.Namespace) -> dict[str, object]:
     The first word of every sentence is capitalised, entities are replaced by their characters, and tokens are joined,
     as in Moses (detruecase.perl, detokenizer.perl) but implemented by sacremoses.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus detokenize --input try/dev.tc.fr.gz --output try/dev.detokenized.fr --lang fr
     """

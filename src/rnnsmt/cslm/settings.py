@@ -12,7 +12,7 @@ size are not published: Adam at a constant rate, minibatches large enough for a 
 * Dropout, since there are few training n-grams; learning rate decaying to 0 over ``epochs``.
 * Matrix products of rounded factors (``reduced``) where these are faster.
 
-``demo``: the same for the embedded corpus, limited to about a minute of CPU time; less dropout is better there, and all
+``demo``: the same for the demo corpus, limited to about a minute of CPU time; less dropout is better there, and all
 of its 1,500 classes can be summed.
 """
 

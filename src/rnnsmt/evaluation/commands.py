@@ -82,7 +82,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     untokenised references and the report of the decoder. The output (JSON) is a score file for `evaluation table`. With
     --lowercase, the sacreBLEU signature contains `case:lc`; tokenised BLEU is always case-sensitive.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation bleu --hypothesis results/systems/rnn/run1/harbour-test.tokens \
             --reference results/corpus/tokenized/harbour-test.fr.gz \
@@ -147,7 +147,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     The command writes SET.tokens (detruecased output), SET.detokenized and SET.bleu.json (score file) to the same
     directory.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation score --run-dir results/systems/rnn/run1 results/systems/rnn/run2 --lang fr \
             --system rnn --set \
@@ -222,7 +222,7 @@ def comet(args: argparse.Namespace) -> dict[str, object]:
     missing, no scores are computed: the reason is printed and written to the output file under "skipped", and the exit
     status is 0. Nothing is downloaded unless --download is given.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation comet --model wmt22-comet-da/checkpoints/model.ckpt --source results/demo/test.en \
             --reference results/demo/test.fr --hypothesis results/systems/rnn/run1/harbour-test.detokenized \
@@ -307,7 +307,7 @@ def table(args: argparse.Namespace) -> dict[str, object]:
     with every system that has one feature less (for example cslm_rnn with rnn and with cslm). The features of a system
     are specified by --features or by its name.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation table --features baseline= rnn=rnn --scores \
             results/systems/baseline/run1/harbour-test.bleu.json \
@@ -395,7 +395,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     BLEU, including that of groups, is the mean over all runs. Sentences, phrase pairs and contributions are those of
     the first runs. Gains and losses are differences of smoothed sentence BLEU.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation compare --names Baseline RNN --reference results/corpus/tokenized/harbour-test.fr.gz \
             --baseline results/systems/baseline/run1/harbour-test.tokens \
@@ -466,7 +466,7 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
     corpus-level oracle replaces single translations as long as corpus BLEU increases; it is a lower bound on the best
     possible BLEU. The BLEU of the first translation of every list is computed as well.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation oracle --nbest try/oracle.nbest --reference results/corpus/joined/truecased/dev.fr.gz \
             --sizes 1 10 --output try/oracle.json --output-text try/oracle.txt
@@ -556,7 +556,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     The output contains no times or host names, so the same files give the same output. Hashing takes about one second
     per gigabyte; --hash-limit-mb excludes large files.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation provenance --scores results/systems/rnn/run1/harbour-test.bleu.json \
             --output try/provenance.json

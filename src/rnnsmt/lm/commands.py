@@ -41,7 +41,7 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
     The text and its n-grams are kept in memory if they fit into --memory-mb, otherwise in temporary files next to the
     output. The vocabulary is always kept in memory.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt lm estimate \
             --input results/corpus/truecased/harbour.fr.gz results/corpus/truecased/gazette.fr.gz --order 5 \
@@ -77,7 +77,7 @@ def interpolate(args: argparse.Namespace) -> dict[str, object]:
     The last line of the log gives the weights and the perplexities of the models and of the output, including ``<unk>``
     and ``</s>``, as in `lm perplexity`.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt lm interpolate --models results/model/lm.arpa.gz try/lm.arpa.gz \
             --tune results/corpus/joined/truecased/dev.fr.gz --output try/mixed.arpa.gz
@@ -100,7 +100,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     The output (JSON) contains the numbers of sentences, words and unknown words, and the perplexity including unknown
     words (as ``<unk>``) and excluding them. ``</s>`` is predicted and counted on every line.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt lm perplexity --lm try/lm.arpa.gz --input results/corpus/joined/truecased/dev.fr.gz \
             --output try/perplexity.json

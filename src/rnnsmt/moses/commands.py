@@ -42,7 +42,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
     Paths in the ini are relative to its directory. Moses itself reads the file if it is started in that directory.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
@@ -145,7 +145,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     DIR/logs. The same command resumes after an interruption. Binary and compact phrase tables are not supported: use
     the text file from which the table was built.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses add-column --ini results/model/moses.ini --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --preset demo --vocab-size 1500 --threads 2 \
@@ -252,7 +252,7 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
     The features have the type Rescored. Decoders cannot compute such features and reject the ini. The other weights are
     not changed. With weight 1, the score of a hypothesis is the sum of the system score and the feature value.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
     """
@@ -313,7 +313,7 @@ def align_options(parser: argparse.ArgumentParser) -> None:
 def align(args: argparse.Namespace) -> dict[str, object]:
     r"""Align a parallel corpus with MGIZA or GIZA++ (run by train-model.perl) or fast_align, and symmetrise the links.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses align --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --aligner model4 --output try/aligned.gz --threads 2 \
@@ -349,7 +349,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     Multiple files are concatenated, with texts and alignments in the same order. To use two alignments of the same
     text, specify the text twice.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses train --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --max-length 7 \
@@ -384,7 +384,7 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
 def decode(args: argparse.Namespace) -> dict[str, object]:
     r"""Translate tokenised texts with the Moses decoder; inputs and outputs are the same as in `search decode`.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses decode --ini try/tuned/moses.ini --model-dir results/model/filtered/all \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out \
@@ -446,7 +446,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     The weights of the iteration with the highest BLEU on the development set are kept. A run that was interrupted
     resumes from its --checkpoint-dir after the last complete iteration.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses tune --ini results/model/moses.ini --model-dir results/model/filtered/dev \
             --source results/corpus/joined/truecased/dev.en.gz \
@@ -501,7 +501,7 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     All missing programs are listed. For tuning and decoding, the decoder translates one word with a small model that
     has a language model of the given order and a lexicalised reordering table, and with --joint-model a joint model.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses check --moses-home $MOSES_HOME
     """

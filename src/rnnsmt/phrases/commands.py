@@ -47,7 +47,7 @@ def lexical(args: argparse.Namespace) -> dict[str, object]:
     f stands for a source and e for a target word. A line of ``lex.e2f`` is ``f e p(f|e)``, a line of ``lex.f2e`` is
     ``e f p(e|f)``, with seven decimals. Both files are sorted by f, then e.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases lexical --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz \
@@ -78,7 +78,7 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
     table. `phrases score` and `phrases reordering` read it. Words are stored as ids, and the vocabularies are stored in
     the metadata of the file.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases extract --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz \
@@ -119,7 +119,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     first and the last fold of the sentences that the phrase pair was extracted from, and its extraction count. `rnn
     prepare --origins` reads this file to hold out phrase pairs by sentence.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
             --smoothing kneser-ney --output try/phrase-table.gz --output-origins try/origins.npy
@@ -154,7 +154,7 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     additive smoothing. If `phrases extract` has read the same text with n alignments, each alignment contributes 1/n to
     the counts, so a duplicate alignment does not change the result.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases reordering --extract try/extract.parquet --output try/reordering-table.gz
     """
@@ -202,7 +202,7 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
     The remaining lines are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases prune --phrase-table try/phrase-table.gz --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --threshold a+e --output try/pruned.gz \
@@ -240,7 +240,7 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     of the input files. With the line numbers of --output-lines, `phrases augment` can add scores of the unfiltered
     table to the filtered table.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases filter --input results/corpus/joined/truecased/dev.en.gz \
             --phrase-table try/phrase-table.gz --reordering-table try/reordering-table.gz \
@@ -271,7 +271,7 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
     reordering probabilities of an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses
     sorts them; the output files have the names of the input files.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases fill-up --phrase-table results/augmented/rnn/network1/filtered/dev/phrase-table.gz \
             --reordering-table \
@@ -302,7 +302,7 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
     because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
     streamed; its other fields are not changed. Every --column adds one score; its files are consecutive shards.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
             --column results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \

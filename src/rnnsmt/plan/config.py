@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from rnnsmt.base.io import read_json
 from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
-from rnnsmt.plan.corpora import EMBEDDED, code_mistake, corpora, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.plan.corpora import DEMO_DIRECTORY, code_mistake, corpora, corpora_listed, file_mistakes, is_in_domain
 from rnnsmt.plan.features import BY_NAME, CSLM, LIST_NETWORKS, NNJM, features_of, known_features, named_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
 from rnnsmt.stages import PACKAGES
@@ -39,7 +39,7 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("tuning", "restarts"): (8, 20),
     ("tuning", "max_iterations"): (4, 25),
 }
-"""Values of ``auto`` by section and key: for the embedded corpus, which is to run in minutes, and for other corpora."""
+"""Values of ``auto`` by section and key: for the demo corpus, which is to run in minutes, and for other corpora."""
 
 
 MAX_TEXT = 2000
@@ -68,9 +68,11 @@ def kept_whole(keep: str | float | None, usual: str | float | Mapping[str, float
     return (keep or usual) in ("all", 1)
 
 
-def is_embedded(config: Mapping[str, Any]) -> bool:
-    """Return whether the parallel text of a checked configuration is the embedded corpus."""
-    return all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
+def is_demo_corpus(config: Mapping[str, Any]) -> bool:
+    """Return whether the parallel text of a checked configuration is the demo corpus."""
+    return all(
+        corpus.target.startswith(DEMO_DIRECTORY) for corpus in corpora(config).values() if corpus.role == "bitext"
+    )
 
 
 def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
@@ -96,20 +98,20 @@ def moses_has_joint_model(config: Mapping[str, Any]) -> bool:
 def settle(config: dict[str, Any]) -> str:
     """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists those of this run.
 
-    For other corpora, the networks of the embedded corpus are too small, its search too narrow and its tuning too
+    For other corpora, the networks of the demo corpus are too small, its search too narrow and its tuning too
     short. Settings of networks that no system of ``compare`` has are not listed.
     """
-    embedded = is_embedded(config)
+    demo = is_demo_corpus(config)
     unused = _unused_networks(config)
     settled = []
     if moses_has_joint_model(config) and config["nnjm"]["unknown"] == "auto":
         config["nnjm"]["unknown"] = "class"  # Moses has no other
     for (section, key), values in AUTO.items():
         if config[section][key] == "auto":
-            config[section][key] = values[0 if embedded else 1]
+            config[section][key] = values[0 if demo else 1]
             if section not in unused and not (key == "cslm_cells" and {"cslm", "nnjm"} <= unused):
                 settled.append(f"{section}.{key}: {config[section][key]}")
-    where = "the embedded corpus" if embedded else "your own corpora"
+    where = "the demo corpus" if demo else "your own corpora"
     return f"Settings for {where} (auto): {', '.join(settled)}" if settled else ""
 
 

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 SEPARATED = "results/corpus/separated"
 """Directory of the sides of corpora that are one file."""
 
-EMBEDDED = "results/demo/"
-"""Directory in which the embedded corpus is generated."""
+DEMO_DIRECTORY = "results/demo/"
+"""Directory in which the demo corpus is generated."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     translated as target words 2 to 8; 0-based). --output-details files have the same format, but contain only the best
     translation of every sentence.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt search decode --ini results/systems/rnn/run1/moses.ini \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.first --nbest 100 \
@@ -229,7 +229,7 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
 
     If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt search binarise --ini results/systems/rnn/run1/moses.ini
     """

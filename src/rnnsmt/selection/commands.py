@@ -90,7 +90,7 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     lines of the first sample. The vocabulary of all models is the same: the words with a count of at least --min-count
     in the in-domain training text. All other words are mapped to ``<unk>``, so rare words do not favour any model.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt selection models --in-domain results/corpus/truecased/harbour-dev.en.gz \
             --pool results/corpus/truecased/general.en.gz --output-dir try/models.en --seed 1
@@ -134,7 +134,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     2011). Lines in the training text of the general model, and copies of them, are scored with the second general model
     of `selection models`. The output has one score per line.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt selection score --text results/corpus/truecased/general.en.gz --models try/models.en \
             --text2 results/corpus/truecased/general.fr.gz --models2 try/models.fr --output try/general.tsv.gz \
@@ -253,7 +253,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     The command writes DIR/NAME.1.gz and, for a parallel corpus, DIR/NAME.2.gz for every corpus, DIR/selected.json, and
     the curve (TSV) with the columns fraction, lines, words, perplexity, oov_rate and chosen.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt selection select --fraction auto --held-out try/models.fr/held-out.gz --output-dir try/selected \
             --curve try/curve.tsv --corpus \

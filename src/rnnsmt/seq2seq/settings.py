@@ -8,7 +8,7 @@ sentences of similar length, gradient norm clipped at 5, reversed source, no dro
 al. 2014), learning rate decaying to 0, softmax over sampled classes; the best parameters on held-out sentences are
 kept.
 
-``demo``: for the embedded corpus, minutes of CPU time.
+``demo``: for the demo corpus, minutes of CPU time.
 """
 
 from dataclasses import dataclass, replace

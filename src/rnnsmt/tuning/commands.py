@@ -80,7 +80,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     the first decoding and the cached scores of a CSLM. With one --ini per run, the runs can use different models, e.g.
     networks of several training runs.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt tuning mert --ini results/augmented/rnn/network1/moses.ini \
             --model-dir results/augmented/rnn/network1/filtered/dev \
@@ -148,7 +148,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     without decoding. The new weights are for selecting hypotheses from n-best lists (`tuning rerank`), not for
     decoding. If the initial weights have a higher BLEU on the lists, they are kept.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt tuning optimise --ini results/augmented/cslm_rnn/network1/moses.ini --nbest try/dev.rescored \
             --source results/corpus/joined/truecased/dev.en.gz \
@@ -199,7 +199,7 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
     Use this command for n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights
     (`tuning optimise`). Among hypotheses with equal scores, the first in the list is selected.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt tuning rerank --ini try/rescored.ini --nbest try/dev.rescored \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out

@@ -1,4 +1,4 @@
-"""The embedded corpus as a whole."""
+"""The demo corpus as a whole."""
 
 import gzip
 import re

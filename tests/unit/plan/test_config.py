@@ -523,7 +523,7 @@ def test_in_domain_is_the_dev_text_unless_said(config):
 
 @pytest.fixture
 def directory(config, tmp_path, monkeypatch) -> Path:
-    """Return the working directory, with different files under the names of the embedded corpus."""
+    """Return the working directory, with different files under the names of the demo corpus."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results/demo").mkdir(parents=True)
     for entry in config["corpora"]:
@@ -562,12 +562,12 @@ def test_test_sets_may_share_a_side(config, directory):
     assert check(config, SCHEMA) == []
 
 
-def test_settings_for_the_embedded_corpus(config):
+def test_settings_for_the_demo_corpus(config):
     said = settle(config)
-    assert said.startswith("Settings for the embedded corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
-    for (section, key), (embedded, _) in AUTO.items():
-        assert config[section][key] == embedded
-        assert (f"{section}.{key}: {embedded}" in said) == (section != "seq2seq"), "no LSTM is compared"
+    assert said.startswith("Settings for the demo corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
+    for (section, key), (of_demo, _) in AUTO.items():
+        assert config[section][key] == of_demo
+        assert (f"{section}.{key}: {of_demo}" in said) == (section != "seq2seq"), "no LSTM is compared"
     assert check(config, SCHEMA) == []
     assert settle(config) == ""
 
