@@ -1,4 +1,4 @@
-# make table   set up, run the workflow on the embedded corpus, print Table 1
+# make table   set up, run the workflow on the demo corpus, print Table 1
 # make test    set up, run the tests that take minutes; test-all: every test, among them complete runs of the workflow;
 #              test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge); test-notebooks: executes notebooks/
 # make kill-test N=50   kill the workflow N times at random moments, resume it, compare the bytes of its results

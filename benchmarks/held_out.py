@@ -15,6 +15,9 @@ training text or in the text that weights are tuned on.
 
 ``run`` builds every split once with each kind of phrase table. Text, alignment, language model and networks of the
 second are those of the first: hard links, so nothing is trained twice.
+
+``halves`` writes two splits with the same training text and two texts, each of which is the dev text of one split and
+the test text of the other; ``run --same-training`` trains their models once.
 """
 
 import argparse
@@ -96,13 +99,19 @@ def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], li
 
 
 def config_of(directory: Path) -> dict[str, object]:
-    """Return the configuration of a split: Multi30k as its authors tokenised it, presets `small`, batch MIRA."""
+    """Return the configuration of a split: text that is tokenised already, presets `small`, batch MIRA.
+
+    If the directory has a file ``mono.fr``, it is additional text for the language models.
+    """
     roles = {"train": "bitext", "val": "dev", "test": "test"}
+    corpora = [
+        {"name": name, "role": role, "source": f"{name}.en", "target": f"{name}.fr"} for name, role in roles.items()
+    ]
+    if (directory / "mono.fr").is_file():
+        corpora.append({"name": "mono", "role": "mono", "target": "mono.fr"})
     return {
         "data_dir": str(directory.resolve()),
-        "corpora": [
-            {"name": name, "role": role, "source": f"{name}.en", "target": f"{name}.fr"} for name, role in roles.items()
-        ],
+        "corpora": corpora,
         "text": {"normalize": False, "tokenize": False, "escape": False, "truecase": False},
         "selection": {"bitext": 1, "mono": 1},
         "rnn": {"preset": "small", "vocab_size": 15000},
@@ -134,6 +143,25 @@ def split(args: argparse.Namespace) -> None:
         write_json(directory / "split.json", about)
         write_json(directory / "config.yaml", config_of(directory))
         print(directory, len(rows), "sentences held out,", len(dropped), "left out of dev", *typical[number - 1])
+
+
+def halves(args: argparse.Namespace) -> None:
+    """Write two splits with the same training text and with dev and test text exchanged."""
+    first, second = (Path(args.output_dir) / f"{args.name}{number}" for number in (1, 2))
+    for directory, dev, test in ((first, args.texts[0], args.texts[1]), (second, args.texts[1], args.texts[0])):
+        directory.mkdir(parents=True, exist_ok=True)
+        for side, lang in enumerate(("en", "fr")):
+            write_lines(directory / f"val.{lang}", read_lines(dev[side]))
+            write_lines(directory / f"test.{lang}", read_lines(test[side]))
+    training = {"train.en": args.source, "train.fr": args.target} | ({"mono.fr": args.mono} if args.mono else {})
+    for name, path in training.items():
+        write_lines(first / name, read_lines(path))
+        # hard links, so that the second training text is not newer than the models that both splits share
+        (second / name).unlink(missing_ok=True)
+        os.link(first / name, second / name)
+    for directory in (first, second):
+        write_json(directory / "config.yaml", config_of(directory))
+        print(directory)
 
 
 def noise(args: argparse.Namespace) -> None:
@@ -177,12 +205,25 @@ def snakemake(directory: Path, cores: int, settings: Sequence[str], *targets: st
 
 
 def link_shared(other: Path, directory: Path) -> None:
-    """Link what does not depend on the smoothing from one run into another; what is there already stays."""
+    """Link what does not depend on the smoothing from one run into another; existing files are kept."""
     results = other / "results"
     paths = [path for name in SHARED for path in (results / name).rglob("*")]
     paths += [*results.glob("model/lex.*"), *results.glob("model/reordering-table*")]
+    link_files(paths, results, directory / "results")
+
+
+def link_training(other: Path, directory: Path) -> None:
+    """Link what depends only on the training text from the run of one split into that of another."""
+    results = other / "results"
+    paths = [path for name in SHARED for path in (results / name).rglob("*")] + list((results / "model").glob("*"))
+    of_texts = re.compile(r"(dev|val|test|all)\b")
+    link_files([path for path in paths if not of_texts.match(path.name)], results, directory / "results")
+
+
+def link_files(paths: Sequence[Path], root: Path, new_root: Path) -> None:
+    """Make hard links of the files below another directory; existing files are kept."""
     for path in filter(Path.is_file, paths):
-        new = directory / "results" / path.relative_to(results)
+        new = new_root / path.relative_to(root)
         if not new.exists():
             new.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, new)
@@ -264,7 +305,9 @@ def run(args: argparse.Namespace) -> None:
             own = [*settings, f"phrases={{smoothing: {smoothing}}}"]
             table, origins = here / "results/model/phrase-table.gz", here / "results/phrases/origins.npy"
             here.mkdir(exist_ok=True)
-            if here != runs[0]:
+            if args.same_training and directory != Path(args.split[0]):
+                link_training(Path(args.split[0]) / smoothing, here)
+            elif here != runs[0]:
                 link_shared(runs[0], here)
                 snakemake(here, args.cores, own, str(table.relative_to(here)))
                 # The pairs of both tables are the same: nothing that was made of them is out of date.
@@ -603,6 +646,16 @@ def main() -> None:
     new.add_argument("--kind", choices=("random", "topics"), required=True, help="what is held out")
     new.add_argument("--output-dir", required=True)
     new.set_defaults(function=split)
+    new = commands.add_parser("halves", help="write two splits with dev and test text exchanged")
+    new.add_argument("--source", required=True, help="source side of the training text")
+    new.add_argument("--target", required=True, help="target side of the training text")
+    new.add_argument("--mono", metavar="FILE", help="further text for the language models")
+    new.add_argument(
+        "--texts", nargs=2, action="append", required=True, metavar=("SOURCE", "TARGET"), help="given twice: a text"
+    )
+    new.add_argument("--name", default="half", help="name of the splits, before their numbers")
+    new.add_argument("--output-dir", required=True)
+    new.set_defaults(function=halves)
     new = commands.add_parser("noise", help="add shuffled pairs to the training text of splits")
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--share", type=float, required=True, help="shuffled pairs for each pair of the training text")
@@ -613,6 +666,7 @@ def main() -> None:
     new.add_argument("--trainings", type=int, default=1, help="networks of each kind, and tuning runs")
     new.add_argument("--cores", type=int, default=1)
     new.add_argument("--config", nargs="*", default=[], help="further settings, as --config of snakemake")
+    new.add_argument("--same-training", action="store_true", help="train models once, for the first split (`halves`)")
     new.set_defaults(function=run)
     new = commands.add_parser("column", help="make a column of the scores of networks")
     new.add_argument("split", nargs="+", help="directories of splits")

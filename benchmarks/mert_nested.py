@@ -7,7 +7,7 @@ over halves and seeds.
 
     python benchmarks/mert_nested.py --results RUN/results --seeds 1 2 3 --work-dir DIR
 
-The settings are those of the embedded corpus. Runs that are in --work-dir already are not repeated.
+The settings are those of the demo corpus. Runs that are in --work-dir already are not repeated.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Run the embedded corpus as on other kinds of processors, and compare files and table with those of this processor.
+"""Run the demo corpus as on other kinds of processors, and compare files and table with those of this processor.
 
     python benchmarks/processors.py --directory DIR --kinds float32 haswell nehalem avx2 [--cores 2]
         [--configfile FILE] [--target results/table1.json ...]

@@ -2,7 +2,7 @@
 
     python benchmarks/regression.py [--run DIR] [--repeat 3] [--record]
 
-DIR is the directory of a complete run on the embedded corpus (``make table``); its results are only read. Each case
+DIR is the directory of a complete run on the demo corpus (``make table``); its results are only read. Each case
 is one command on files of that run, in a process of its own with one thread: start-up is part of it, as for a user.
 The yardstick is a process that sorts and gathers numbers in NumPy, multiplies matrices in PyTorch and loops in
 Python. Cases and yardstick are run in turn, ``--repeat`` times; the figure of a case is the median of its CPU seconds
@@ -54,7 +54,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
     """Return the command of every case.
 
     Args:
-        run: directory of a complete run on the embedded corpus.
+        run: directory of a complete run on the demo corpus.
         out: existing directory that the commands write to.
     """
     texts = Texts(yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text()))

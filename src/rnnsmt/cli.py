@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(unknown)
     for option in (word.partition("=")[0] for word in words[2:]):
         if new := RENAMED_OPTIONS.get(option):
-            parser.error(f"{option}: use {new}")
+            parser.error(f"{option} was renamed; use {new}")
     passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
     args = parser.parse_args(words[: len(words) - len(passed)])
     args.passed = passed
@@ -100,7 +100,7 @@ def _sentence(error: Exception) -> str | None:
             return None
         text = f"the Python module {module} is not installed; run `pip install 'rnnsmt[{EXTRAS[module]}]'`"
     elif isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(text)):
-        text = "out of memory; use a machine with more memory, or lower the limits"
+        text = "out of memory; use a machine with more memory, or reduce --threads, --memory-mb or --batch"
     elif isinstance(error, OSError) and error.filename is None and error.errno is None:
         return None
     elif isinstance(error, OSError) and error.filename is not None:  # the place is wrong, not the program
@@ -217,7 +217,7 @@ def _unknown_command(words: Sequence[str]) -> str | None:
     typed = " ".join(name for name in words[:2] if not name.startswith("-"))
     if near:
         return f"no command {typed}; did you mean rnnsmt {' or rnnsmt '.join(near)}?"
-    return f"no command {typed}; the commands are {', '.join(STAGES[package] if package in PACKAGES else PACKAGES)}"
+    return f"no command {typed}; available: {', '.join(STAGES[package] if package in PACKAGES else PACKAGES)}"
 
 
 def entry() -> None:

@@ -21,7 +21,7 @@ class Stage(NamedTuple):
 
 
 PACKAGES: dict[str, str] = {
-    "demo": "embedded English-French demonstration corpus",
+    "demo": "English-French demo corpus",
     "corpus": "download, normalise, tokenise, clean and truecase text",
     "selection": "data selection by cross-entropy difference (Moore-Lewis, Axelrod)",
     "align": "word alignment and symmetrisation",
@@ -46,7 +46,7 @@ ALIGNMENT = 3
 
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
-        "make": Stage(3, "generate the embedded English-French corpus"),
+        "make": Stage(3, "generate the English-French demo corpus"),
     },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),
@@ -71,7 +71,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "count": Stage(ALIGNMENT, "collect the expected counts of one shard in one iteration"),
         "estimate": Stage(ALIGNMENT, "estimate the parameters of an iteration from the counts of all shards"),
         "links": Stage(ALIGNMENT, "write the links of a corpus that was aligned in shards"),
-        "check": Stage(1, "check a word alignment of another program against its text"),
+        "check": Stage(1, "check a word alignment from another program against its text"),
         "symmetrize": Stage(1, "combine the alignments of both directions"),
     },
     "phrases": {
@@ -93,8 +93,8 @@ STAGES: dict[str, dict[str, Stage]] = {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(3, "convert a phrase table into memory-mapped word ids and vocabularies"),
         "train": Stage(5, "train the network on phrase pairs"),
-        "score": Stage(2, "compute log p(target | source) of every phrase table entry"),
-        "shortlist": Stage(1, "count the target words of every entry that are outside the shortlist (WP)"),
+        "score": Stage(2, "compute log p(target | source) of every phrase pair"),
+        "shortlist": Stage(1, "count the target words of every phrase pair that are not in the shortlist (WP)"),
         "sample": Stage(1, "sample targets of source phrases"),
         "translate": Stage(1, "translate phrases with the network, by beam search"),
         "propose": Stage(1, "generate targets for source phrases that are not in the phrase table"),
@@ -139,7 +139,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
         "table": Stage(9, "write Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
-        "oracle": Stage(1, "compute the best BLEU that n-best lists contain"),
+        "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
         "provenance": Stage(5, "record the files, seeds and weights of Table 1"),
     },
     "analysis": {

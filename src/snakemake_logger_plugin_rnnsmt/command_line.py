@@ -39,7 +39,7 @@ def _configfile(path: str) -> Iterator[str]:
         text = Path(path).read_text(encoding="utf-8")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except FileNotFoundError:
-        yield f"--configfile {path}: no such file (relative paths begin at {Path.cwd()})"
+        yield f"--configfile {path}: no such file (the base of relative paths is {Path.cwd()})"
     except OSError as error:
         yield f"--configfile {path}: cannot be read ({error.strerror})"
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ def _configfile(path: str) -> Iterator[str]:
         if root is None or not isinstance(root, yaml.MappingNode):
             yield f"{path}: must contain a map at top level (key: value)"
         elif _size(root, {}) > MAX_VALUES:
-            yield f"{path}: its aliases (*name) stand for more than {MAX_VALUES:,} values; write what is needed"
+            yield f"{path}: its aliases (*name) expand to more than {MAX_VALUES:,} values; use fewer aliases"
         else:
             yield from _values(path, text)
 
@@ -70,9 +70,9 @@ def _values(path: str, text: str) -> Iterator[str]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        yield f"{path}{where}: {error.problem or error.context}; only maps, lists, texts and numbers are possible"
+        yield f"{path}{where}: {error.problem or error.context}; only maps, lists, strings and numbers are allowed"
     except (ValueError, RecursionError) as error:
-        yield f"{path}: a value cannot be read ({error}); write it in quotes if it is a text"
+        yield f"{path}: a value cannot be read ({error}); quote it if it is a string"
 
 
 def _encoding(path: str) -> str:

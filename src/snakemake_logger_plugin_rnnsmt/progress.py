@@ -33,7 +33,7 @@ WEIGHTS = {
     "reordering_table": 4, "compare_systems": 4, "augment": 2, "filter_tables": 2, "symmetrize": 2, "lexical": 2,
     "phrase_examples": 2, "score": 2,
 }  # fmt: skip
-"""CPU seconds of a job of a rule on the embedded corpus, as shares of an estimate; of rules not listed: 1."""
+"""CPU seconds of a job of a rule on the demo corpus, as shares of an estimate; of rules not listed: 1."""
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
     python -m tests.fuzz.kills --kills 50
 
-Two configurations of the embedded corpus, at small sizes, contain every rule that needs no Moses.
+Two configurations of the demo corpus, at small sizes, contain every rule that needs no Moses.
 Each is run once without a kill. Then it is run again in another directory: a rule is chosen that was killed less often
 than others, and a random moment within the time that its job took in the first run; at this moment Snakemake and all
 processes of its session get SIGKILL, some of them SIGINT up to 1.5 seconds earlier, so that trainings have just written

@@ -254,7 +254,13 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("half a line", "pairs", "pt", line(3, lambda row: row[:9]), "pt, line 3: 1 field(s) between |||"),
     ("not UTF-8", "prune", "pt", line(3, lambda row: b"\xff" + row), "pt, line 3: not UTF-8"),
     ("not UTF-8", "prune", "tok.fr", line(4, lambda row: b"\xff" + row), "tok.fr, line 4: not UTF-8"),
-    ("one line less", "prune", "tok.fr", lambda d: d[: d.rstrip().rfind(b"\n") + 1], "tok.en has more lines than 39"),
+    (
+        "one line less",
+        "prune",
+        "tok.fr",
+        lambda d: d[: d.rstrip().rfind(b"\n") + 1],
+        "tok.fr ends after line 39, but tok.en has more lines",
+    ),
     ("no score", "prune", "pt", line(2, lambda row: b"a ||| b ||| x"), "pt, line 2: 'x' is not a score"),
     ("empty", "pairs", "pt", lambda d: b"", "pt: the table is empty"),
 ]
@@ -279,7 +285,7 @@ def test_damaged_files(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--output tok.en", "--output tok.en: is also --source; every output needs a different name"),
+        ("--output tok.en", "--output tok.en: is also --source; every output must have a different name"),
         ("--output ./sel/../tok.fr", "is also --target"),
         ("--checkpoint-dir O1", "--output O1: is also --checkpoint-dir"),
         ("--output .", "'.' is not a file name"),
@@ -313,7 +319,7 @@ def test_options_are_checked_first(
         ("models", "--seed 9223372036854775808", "--seed 9223372036854775808: must be at most 9223372036854775807"),
         ("select", "--random -1", "--random -1: must be at least 0"),
         ("mert", "--nbest -5", "--nbest -5: must be at least 0"),
-        ("mert", "--time-limit nan", "--time-limit nan: must be a number of seconds above 0"),
+        ("mert", "--time-limit nan", "--time-limit nan: must be a positive number of seconds"),
         ("extract", "--memory-mb 10000000000", "--memory-mb 10000000000: must be at most 2147483647"),
     ],
 )
@@ -503,9 +509,9 @@ def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--save-every nan", "--save-every nan: must be a number of seconds, 0 or more"),
-        ("--save-every -1", "--save-every -1.0: must be a number of seconds, 0 or more"),
-        ("--time-limit 0", "--time-limit 0.0: must be a number of seconds above 0"),
+        ("--save-every nan", "--save-every nan: must be a non-negative number of seconds"),
+        ("--save-every -1", "--save-every -1.0: must be a non-negative number of seconds"),
+        ("--time-limit 0", "--time-limit 0.0: must be a positive number of seconds"),
         ("--time-limit nan", "--time-limit nan: must be"),
         ("--hidden 2147483647", "out of memory"),
     ],

@@ -319,8 +319,8 @@ BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
         ("a: é\n".encode("utf-16"), ": not UTF-8 at byte 0; convert it, e.g. with iconv -f UTF-16 -t UTF-8"),
         (b"[1, 2]\n", ": must contain a map at top level (key: value)"),
         (b"", ": must contain a map at top level (key: value)"),
-        (BOMB.encode(), ": its aliases (*name) stand for more than 1,000,000 values; write what is needed"),
-        (b"a: &a [*a]\n", ": its aliases (*name) stand for more than 1,000,000 values; write what is needed"),
+        (BOMB.encode(), ": its aliases (*name) expand to more than 1,000,000 values; use fewer aliases"),
+        (b"a: &a [*a]\n", ": its aliases (*name) expand to more than 1,000,000 values; use fewer aliases"),
         (b"a: " + 5000 * b"[", ": not valid YAML (nested too deeply)"),
     ],
 )  # fmt: skip
@@ -334,7 +334,7 @@ def test_configuration_files_are_checked_before_snakemake_reads_them(tmp_path, c
 def test_missing_files_and_directories(tmp_path):
     (tmp_path / "file").touch()
     assert mistakes(["-d", str(tmp_path / "new"), "--configfile", str(tmp_path / "a.yaml"), str(tmp_path)]) == [
-        f"--configfile {tmp_path}/a.yaml: no such file (relative paths begin at {Path.cwd()})",
+        f"--configfile {tmp_path}/a.yaml: no such file (the base of relative paths is {Path.cwd()})",
         f"--configfile {tmp_path}: cannot be read (Is a directory)",
     ]
     assert mistakes(["--directory", str(tmp_path / "new/run")]) == []

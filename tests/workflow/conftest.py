@@ -29,7 +29,7 @@ SMALL = {
         *("lstm", "baseline+lstm_ensemble", "cslm_rnn+lstm_tuned"),
     ],
 }
-"""The embedded corpus at a size for tests."""
+"""The demo corpus at a size for tests."""
 
 
 class Workflow:
@@ -109,7 +109,7 @@ def plan(tmp_path_factory) -> Counter:
 
 @pytest.fixture(scope="session")
 def small_config(tmp_path_factory) -> Path:
-    """A config file with the embedded corpus at a size for tests."""
+    """A config file with the demo corpus at a size for tests."""
     import yaml
 
     path = tmp_path_factory.mktemp("config") / "small.yaml"
@@ -119,7 +119,7 @@ def small_config(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, small_config) -> Workflow:
-    """The whole workflow on a small embedded corpus, run once, also where the tests run in several processes.
+    """The whole workflow on a small demo corpus, run once, also where the tests run in several processes.
 
     What it printed is in ``finished.whole`` beside its directory.
     """

@@ -1,4 +1,4 @@
-"""README and docs: every command in them does what it says, on a finished run of the embedded corpus."""
+"""README and docs: every command in them does what it says, on a finished run of the demo corpus."""
 
 import gzip
 import os

@@ -117,7 +117,7 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
             ],
             "counted: weighting counts requires",
         ),
-        (["engine=real", "moses_home=HOME"], "it must be rnnsmt or moses or a map of alignment, training"),
+        (["engine=real", "moses_home=HOME"], "must be rnnsmt or moses or a map of alignment, training"),
         (
             ["engine={tuning: moses, search: moses}", "moses_home=HOME"],
             "map of alignment, training, tuning, decoding",

@@ -42,7 +42,7 @@ def assert_absent(jobs, *rules: str) -> None:
     assert not set(rules) & set(jobs)
 
 
-def test_the_embedded_corpus(plan):
+def test_the_demo_corpus(plan):
     assert plan.items() >= (BASELINE | NETWORKS | {"mert": 9, "decode": 9, "score": 9, "table1": 1}).items()
     assert plan.items() >= {"demo": 1, "selection_score_bitext": 1, "selection_score_mono": 2, "provenance": 1}.items()
     assert_absent(plan, "fetch", "unpack", "check_alignment")
@@ -241,7 +241,7 @@ def test_the_package_of_another_checkout_is_refused(workflow, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     done = Workflow(workflow.directory, copy_of_checkout(other)).call("--dry-run", PYTHONPATH=str(ROOT / "src"))
     assert done.returncode != 0
-    assert f"imported from {ROOT / 'src/rnnsmt'}, but this workflow belongs to the checkout {other}" in done.stdout
+    assert f"imported from {ROOT / 'src/rnnsmt'}, but this workflow is part of the checkout {other}" in done.stdout
     assert "make setup" in done.stdout
 
 
@@ -472,7 +472,7 @@ def test_the_networks_of_a_comparison(workflow):
 
 
 def test_lists_are_scored_once_for_all_weights(workflow):
-    """Table 2 of the embedded corpus: five networks of the reversed source, one of the forward one."""
+    """Table 2 of the demo corpus: five networks of the reversed source, one of the forward one."""
     jobs = workflow.plan("--", "results/table2.md")
     assert "table1" not in jobs
     expected = {"seq2seq_prepare": 1, "seq2seq_train": 6, "seq2seq_translate": 3, "nbest_lists": 2, "rerank": 6}
@@ -512,7 +512,7 @@ def test_networks_of_lstms(workflow):
     assert f" --subwords none {aligned} " in workflow.commands("seq2seq_prepare", *pointing)
     assert " --unknown position --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pointing)
     both = workflow.call("--dry-run", "--config", "seq2seq={unknown: position, subwords: bpe}")
-    assert "seq2seq.unknown: position is for words" in both.stdout + both.stderr
+    assert "seq2seq.unknown: position requires words" in both.stdout + both.stderr
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
     assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr
@@ -753,7 +753,7 @@ def test_lower_case_everywhere(workflow):
     [
         ("rnn={settings: {hiden: 3}}", "rnn.settings: unknown key hiden; did you mean hidden?"),
         ("rnn={preset: papr}", "did you mean paper?"),
-        ("nnjm={preset: papr}", "nnjm.preset: 'papr' is not possible; did you mean paper?"),
+        ("nnjm={preset: papr}", "nnjm.preset: 'papr' is not allowed; did you mean paper?"),
         ("nnjm={settings: {weight_decay: 0.1, optimiser: sgd}}", "nnjm.settings: --weight-decay 0.1: "),
         ("systems={rnn: {features: [rn]}}", "did you mean rnn?"),
         ("tuning={run: 3}", "tuning: unknown key run; did you mean runs?"),
@@ -777,7 +777,7 @@ def test_a_key_that_is_there_twice_is_named(workflow):
     assert (done.stdout + done.stderr).count("duplicate key") == 1
 
 
-def test_own_corpora_have_larger_networks_than_the_embedded_one(workflow):
+def test_own_corpora_have_larger_networks_than_the_demo_corpus(workflow):
     """And the plan says so."""
     lines = [f"hello {i}\n" for i in range(50)]
     for name in ("train", "dev", "test"):
@@ -839,17 +839,17 @@ def leave_run(workflow: Workflow, host: str, cluster: bool) -> Path:
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory) -> Workflow:
-    """A directory in which the embedded corpus has been made."""
-    workflow = Workflow(tmp_path_factory.mktemp("embedded"))
+def demo_run(tmp_path_factory) -> Workflow:
+    """A directory in which the demo corpus has been made."""
+    workflow = Workflow(tmp_path_factory.mktemp("demo"))
     assert workflow.call(*DEMO).returncode == 0
     return workflow
 
 
 @pytest.fixture
-def killed(workflow, embedded) -> Workflow:
-    """A directory as a run leaves it that was killed while it made the embedded corpus."""
-    subprocess.run(["cp", "-a", f"{embedded.directory}/.", str(workflow.directory)], check=True)
+def killed(workflow, demo_run) -> Workflow:
+    """A directory as a run leaves it that was killed while it made the demo corpus."""
+    subprocess.run(["cp", "-a", f"{demo_run.directory}/.", str(workflow.directory)], check=True)
     state = workflow.directory / ".snakemake"
     (state / "locks").mkdir(exist_ok=True)
     (state / "locks/0.output.lock").write_text("results/demo/dev.en\n")

@@ -51,7 +51,7 @@ elif ALIGN_SHARDS == 1:
             direction="forward|reverse",
         conda:
             BASE_ENV
-        threads: 1 if is_embedded(config) else machine.half
+        threads: 1 if is_demo_corpus(config) else machine.half
         resources:
             mem_mb=memory("align_words"),
             runtime=LONG,

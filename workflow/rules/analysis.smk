@@ -279,7 +279,7 @@ rule embeddings:
     params:
         version=version("analysis", "embeddings"),
         pairs=subpath(input[0], parent=True),
-        sample=2000 if is_embedded(config) else 5000,
+        sample=2000 if is_demo_corpus(config) else 5000,
         seed=config["seed"],
     shell:
         "rnnsmt analysis embeddings --of {wildcards.of} --model {input.model:q} --pairs {params.pairs:q} "

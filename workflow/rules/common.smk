@@ -46,7 +46,7 @@ from rnnsmt.monitoring.estimate import setting_mistakes
 from rnnsmt.monitoring.runs import enter, executes
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
-from rnnsmt.plan.config import amount_kept, check, is_embedded, parts_of_moses, settle
+from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, settle
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.features import NNJM_DIRECTIONS
 from rnnsmt.plan.models import Systems, column_options, settings_options

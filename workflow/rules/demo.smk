@@ -1,4 +1,4 @@
-# The embedded corpus.
+# The demo corpus.
 
 
 rule demo:

@@ -59,7 +59,7 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
         shorter, longer = (source, target) if lines[0] < lines[1] else (target, source)
         raise InputError(
             f"{shorter} ends after line {min(lines)}, but {longer} has more lines; "
-            "parallel files need the same number of lines"
+            "parallel files must have the same number of lines"
         )
     if not lines[0]:
         raise InputError(f"{source} is empty; at least one sentence pair is required")
@@ -92,7 +92,9 @@ def _read_side(path: str | Path) -> BitextSide:
     offsets = np.zeros(lines + 1, np.int64)
     np.cumsum(np.concatenate([*lengths, np.zeros(0, np.int32)]), out=offsets[1:])
     if offsets[-1] > MAX_WORDS:
-        raise InputError(f"{path}: {offsets[-1]:,} words, more than {MAX_WORDS:,}; align the corpus in several parts")
+        raise InputError(
+            f"{path}: {offsets[-1]:,} words; the maximum is {MAX_WORDS:,}; align the corpus in several parts"
+        )
     vocabulary = [word.decode("utf-8") for word in words.strings()]
     return BitextSide(np.concatenate([*ids, np.zeros(0, np.int32)]), offsets, vocabulary)
 

@@ -47,7 +47,7 @@ def words_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="output file: alignment links, written source-target for both directions",
+        help="output file: alignment links as source-target index pairs (i-j) for both directions",
     )
     add("--threads", type=int, default=1, help="number of threads")
     add("--checkpoint-dir", metavar="DIR",
@@ -77,7 +77,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     before --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again
     to resume. The alignment is identical to that of an uninterrupted run.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt align words --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --aligner model4 --direction forward --output try/forward.gz \
@@ -126,7 +126,7 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
     The corpus is split at the boundaries of blocks of sentences (500 sentences, or 1/256 of a large corpus). If there
     are fewer blocks than shards, some shards are empty.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt align cut --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --aligner fast_align --direction forward --shards 2 --output-dir try/shards
@@ -229,7 +229,7 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     sentence pair. Links are sorted and duplicates removed; nothing else is changed. An alignment with a different
     number of lines, or with a link beyond the end of a sentence, is an error.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt align check --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --output try/checked.gz
@@ -267,10 +267,10 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
 def symmetrize(args: argparse.Namespace) -> dict[str, object]:
     r"""Combine the alignments of both directions (Och and Ney 2003), like symal (Moses) and atools (fast_align).
 
-    All files are in Pharaoh format, with source-target links in both directions. The results of --order atools and
-    --order symal differ in about one sentence in eight (on Multi30k).
+    All files are in Pharaoh format, with source-target index pairs for both directions. The results of --order atools
+    and --order symal differ in about one sentence in eight (on Multi30k).
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt align symmetrize --forward try/forward.gz --reverse try/reverse.gz \
             --heuristic grow-diag-final-and --output try/aligned.gz

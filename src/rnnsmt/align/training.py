@@ -228,7 +228,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
         raise InputError(f"{path}: no such file") from None
     except KeyError:
         raise InputError(
-            f"{path}: was written by a different alignment step; use the file from this step, or {remedy}"
+            f"{path}: was written by a different alignment step; use a file of this step, or {remedy}"
         ) from None
     except (OSError, *DAMAGED_ARRAY):
         raise InputError(f"{path}: damaged; {remedy}") from None
@@ -245,7 +245,7 @@ def fingerprint(bitext: Bitext) -> dict[str, object]:
     return digests
 
 
-REMEDY = "create it again, and then all later files"
+REMEDY = "create it and all later files again"
 """Advice at the end of the error messages about a file of another job."""
 
 TEXT = ("given_ids", "given_offsets", "generated_ids", "generated_offsets")
@@ -430,7 +430,7 @@ def _in_order(paths: Sequence[str | Path], job: dict[str, str], done: int) -> li
     for path in paths:
         fingerprint, of = load_arrays(path, REMEDY, "shard", "done")
         if fingerprint != job or int(of["done"]) != done:
-            raise InputError(f"{path}: does not belong to iteration {done + 1} of this alignment; {REMEDY}")
+            raise InputError(f"{path}: is not from iteration {done + 1} of this alignment; {REMEDY}")
         by_number[int(of["shard"])] = path
     if missing := [str(k) for k in range(1, int(job["--shards"]) + 1) if k not in by_number]:
         raise InputError(f"--counts: shard {', '.join(missing)} of {job['--shards']} is missing")

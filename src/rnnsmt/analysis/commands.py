@@ -33,7 +33,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
     Inputs are the histories written by `rnn train`, `cslm train`, `nnjm train` or `seq2seq train`; each is a separate
     curve.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis learning-curve --history results/rnn/network1/history.json --title RNN \
             --output try/learning.png try/learning.svg
@@ -67,7 +67,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
 
     Inputs are the histories written by `tuning mert`. A ring marks the best iteration of each run.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis mert-curves \
             --history rnn=results/systems/rnn/run1/history.json rnn=results/systems/rnn/run2/history.json \
@@ -81,7 +81,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
     for text in args.history:
         system, equals, path = text.partition("=")
         if not equals:
-            raise InputError(f"--history {text}: write SYSTEM=FILE, for example rnn=run1/history.json")
+            raise InputError(f"--history {text}: must be SYSTEM=FILE, for example rnn=run1/history.json")
         systems.setdefault(system, []).append(read_history(path))
     figure = draw_mert_curves(systems)
     save(figure, args.output)
@@ -95,7 +95,7 @@ def bleu_curves_options(parser: argparse.ArgumentParser) -> None:
     add("--system", action="append", nargs="+", required=True, metavar=("NAME FILE", "FILE"),
         help="name of a system and its tokenised output, one file per run; repeat for each system")  # fmt: skip
     add("--reference", nargs="+", required=True, metavar="FILE",
-        help="tokenised reference; several files are multiple references")  # fmt: skip
+        help="tokenised reference; give several files for multiple references")  # fmt: skip
     add("--source", required=True, metavar="FILE", help="tokenised source text")
     add("--rank-text", nargs="+", required=True, metavar="FILE",
         help="tokenised source-language text for word frequencies")  # fmt: skip
@@ -111,7 +111,7 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
     BLEU is computed for each group and averaged over the runs of a system. The most frequent word of --rank-text has
     rank 1; all words that do not occur in it share the rank one above the number of its distinct words.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis bleu-curves --reference results/corpus/tokenized/harbour-test.fr.gz \
             --source results/corpus/truecased/harbour-test.en.gz --rank-text results/corpus/joined/train.en.gz \
@@ -163,7 +163,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     The vector of a sentence is the state of the last encoder layer after reading the sentence. Each group of sentences
     is projected onto its first two principal components. A warning lists the words that are not in the vocabulary.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis sentence-vectors --model try/lstm.pt --sentences try/sentences.en \
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
@@ -220,7 +220,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
     The table score is log p(target | source), the direct phrase probability, which is the third score in Moses format.
     The pairs are a random sample of the table. Colours show how often a pair was extracted, if the table has counts.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis score-scatter --phrase-table results/model/phrase-table.gz \
             --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
@@ -295,7 +295,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     more than three words and at least --targets targets: frequent phrases from the 1 % with the highest counts, rare
     phrases from the 10 % with the lowest counts.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis phrase-examples --phrase-table results/model/phrase-table.gz \
             --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
@@ -350,7 +350,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
     (van der Maaten 2013). The outputs are the whole map, and enlarged views of clusters found by HDBSCAN (Campello et
     al. 2013).
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis embeddings --of words --model results/rnn/network1/model.pt --pairs results/rnn/pairs \
             --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
@@ -403,7 +403,7 @@ def report(args: argparse.Namespace) -> dict[str, object]:
     each feature; comparisons of systems sentence by sentence; phrase examples; maps of words and phrases; learning
     curves and tuning; time and memory of every command; and the configuration.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis report --table results/table1.json --provenance results/provenance.json \
             --logs results/logs --figures results/figures/learning-rnn.svg results/figures/mert.svg \

@@ -439,7 +439,7 @@ def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
                 longer = next(p for p, other in zip(paths, row, strict=True) if other is not None)
                 raise InputError(
                     f"{path} ends after line {number}, but {longer} has more lines; "
-                    "parallel files need the same number of lines"
+                    "parallel files must have the same number of lines"
                 )
         number += 1
         yield tuple(cast(list[str], row))

@@ -31,19 +31,26 @@ NO_PATHS = ("package", "stage", "aligner", "direction", "heuristic", "optimiser"
 
 
 def positive(text: str) -> int:
-    """Parse a whole number above 0, as the type of an option."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
+    """Parse a positive integer, as the type of an option."""
+    value = _integer(text)
+    if value is None or value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be a positive integer")
     return value
 
 
 def not_negative(text: str) -> int:
-    """Parse a whole number from 0 on, as the type of an option."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text}: must be at least 0")
+    """Parse a non-negative integer, as the type of an option."""
+    value = _integer(text)
+    if value is None or value < 0:
+        raise argparse.ArgumentTypeError(f"{text}: must be a non-negative integer")
     return value
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def k_of_n(text: str) -> tuple[int, int]:
@@ -64,9 +71,9 @@ def bounds_of_shard(shard: tuple[int, int], total: int) -> tuple[int, int]:
 def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
     """Say what is wrong with thresholds of pruning n-grams of orders 1, 2 and so on; None where nothing is."""
     if len(thresholds) > order:
-        return f"{len(thresholds)} thresholds for a model of order {order}; give at most one for each order"
+        return f"{len(thresholds)} thresholds for a model of order {order}; specify at most one for each order"
     if list(thresholds) != sorted(thresholds):
-        return "a threshold is below the one before it; thresholds must not decrease"
+        return "thresholds must not decrease"
     return None
 
 
@@ -83,23 +90,25 @@ def check_options(args: argparse.Namespace) -> None:
         elif any(isinstance(item, int) for item in _values(value)):
             _check_range(args, name, -1 if name in NONE_IS_MINUS_ONE else 0, MAX_INT)
     if not getattr(args, "save_every", 0) >= 0:
-        raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
+        raise InputError(f"--save-every {args.save_every}: must be a non-negative number of seconds")
     if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
-        raise InputError(f"--time-limit {args.time_limit}: must be a number of seconds above 0")
+        raise InputError(f"--time-limit {args.time_limit}: must be a positive number of seconds")
     outputs = [(name, path) for name, path in _outputs(args) if str(path) != STANDARD_STREAM]
     for index, (name, path) in enumerate(outputs):
         check_output(path)
         if any(_same(path, before) for other, before in outputs[:index] if other == name):
-            raise InputError(f"{option(name)} {path}: used twice; every output needs a different name")
+            raise InputError(f"{option(name)} {path}: used twice; every output must have a different name")
         for other, value in _paths(args):
             if other != name and _same(path, value):
-                raise InputError(f"{option(name)} {path}: is also {option(other)}; every output needs a different name")
+                raise InputError(
+                    f"{option(name)} {path}: is also {option(other)}; every output must have a different name"
+                )
     for name in DIRECTORIES:
         directories = _values(getattr(args, name, None))
         for index, directory in enumerate(directories):
             check_output_directory(directory)
             if any(_same(directory, before) for before in directories[:index]):
-                raise InputError(f"{option(name)} {directory}: used twice; every run needs a different directory")
+                raise InputError(f"{option(name)} {directory}: used twice; every run must have a different directory")
 
 
 def option(name: str) -> str:

@@ -176,7 +176,7 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
     if file.members is not None:
         for name in file.members:
             if name not in names:
-                raise InputError(f"{file.path}: the archive contains no file {name}; it contains {shown or 'none'}")
+                raise InputError(f"{file.path}: the archive contains no file {name}; available: {shown or 'none'}")
         return file.members
     stems: list[dict[str, str]] = [
         {_without_language(name, lang): name for name in names if language_suffix(name) == lang} for lang in file.langs
@@ -186,7 +186,7 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
         source, target = file.langs
         count = f"{len(pairs)} pairs" if pairs else "no pair"
         raise InputError(
-            f"{file.path}: the archive contains {count} of text files NAME.{source} and NAME.{target}; it contains "
+            f"{file.path}: the archive contains {count} of text files NAME.{source} and NAME.{target}; available: "
             f"{shown or 'none'}; specify the names of the two files (`members`, --members)"
         )
     return pairs[0]
@@ -316,8 +316,8 @@ class _TmxReader:
         if not self._pairs:
             seen = ", ".join(lang for lang, _ in self._seen.most_common(SHOWN)) or "none"
             raise InputError(
-                f"{self._name}: none of {self._units:,} translation units has {' and '.join(self._langs)}; its "
-                f"languages are {seen}"
+                f"{self._name}: none of {self._units:,} translation units has {' and '.join(self._langs)}; "
+                f"available: {seen}"
             )
         if self._pairs < self._units:
             say(
@@ -375,14 +375,14 @@ class _TmxReader:
             return
         self._length += len(text)
         if self._length > MAX_LINE_BYTES:
-            raise self._error(f"a segment of more than {MAX_LINE_BYTES} characters; split it")
+            raise self._error(f"segment is longer than {MAX_LINE_BYTES} bytes; split it")
         self._text.append(text)
 
     def _entity(self, name: str, is_parameter: bool) -> None:
         """Replace an entity of the document type that is not read, if HTML has it: ``&eacute;``."""
         text = html.unescape(f"&{name};")
         if is_parameter or text.startswith("&"):
-            raise self._error(f"undefined entity {name[:20]}; replace it by its character")
+            raise self._error(f"undefined entity {name[:20]}; replace it with the character itself")
         self._characters(text)
 
 

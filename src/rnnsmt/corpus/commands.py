@@ -24,14 +24,14 @@ FOUND = 3
 
 
 def fetch_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", required=True, help="address of the file (http, https, ftp or file)")
+    parser.add_argument("--url", required=True, help="URL of the file (http, https, ftp or file)")
     parser.add_argument(
         "--mirror",
         nargs="+",
         action="extend",
         default=[],
         metavar="URL",
-        help="alternative addresses of the same file, tried in this order",
+        help="alternative URLs of the same file, tried in this order",
     )
     parser.add_argument(
         "--sha256", required=True, metavar="HEX", help='expected SHA-256 of the file, or "none" to skip the check'
@@ -43,11 +43,11 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
     """Download a corpus file and check its SHA-256.
 
     --url is tried first, then the mirrors in the given order. After a broken connection, a timeout or a temporary
-    server error, the same address is tried again after increasing pauses. An incomplete download is kept in FILE.part,
+    server error, the same URL is tried again after increasing pauses. An incomplete download is kept in FILE.part,
     and the same command resumes it; FILE is written only when the download is complete. If FILE exists and has the
     expected SHA-256, nothing is downloaded.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus fetch --url file://$PWD/try/texts.tar.gz --sha256 none --output try/fetched.tar.gz
     """
@@ -77,7 +77,7 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     A tar archive is read sequentially up to the requested file; only this file is written to disk. A file that is
     compressed inside the archive is not decompressed.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus unpack --archive try/fetched.tar.gz --member try/demo/dev.en --output try/unpacked.en
     """
@@ -156,7 +156,7 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
     segments are removed. TMX files whose document type declares entities are rejected, and external references in a TMX
     file are not followed. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus separate --bitext try/pairs.tsv --source-lang en --target-lang fr \
             --output-source try/pairs.en.gz --output-target try/pairs.fr.gz
@@ -191,7 +191,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--no-normalize", action="store_true", help="do not normalise punctuation")
     add("--no-tokenize", action="store_true", help="do not tokenise (the text is already tokenised)")
-    add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by entities")
+    add("--no-escape", action="store_true", help="do not escape & | < > ' \" [ ] as entities")
     add("--lowercase", action="store_true", help="lowercase the text")
     defaults = CleaningOptions()
     add(
@@ -209,7 +209,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         help="maximum number of tokens per line, on each side",
     )
     add("--max-ratio", type=float, default=defaults.max_ratio, metavar="R",
-        help="maximum token count ratio of the two sides")  # fmt: skip
+        help="maximum ratio of the token counts of the two sides")  # fmt: skip
     add("--keep-all", action="store_true", help="keep all lines and repair invalid ones (for dev and test sets)")
     add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines in the output")
     add("--threads", type=int, default=1, metavar="N", help="number of processes")
@@ -231,7 +231,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     --no-normalize --no-tokenize passes tokenised corpora through unchanged except for whitespace, control characters
     and cleaning. Do not use --no-escape for text that Moses will read: such text must not contain an unescaped "|".
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus prepare --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
             --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
@@ -329,10 +329,10 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     Jaccard index of the sets of word trigrams. Pairs with an empty side, invalid UTF-8 or a line of more than 65,536
     bytes are discarded as well.
 
-    The output files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The command prints the entries for `corpora`
-    in the configuration.
+    The output files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The command prints the entries of
+    `corpora` for the configuration.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus split --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
             --target-lang fr --dev 100 --test 100 --output-dir try/own --report try/own/split.json
@@ -342,7 +342,7 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.corpus.splitting import FILES, SplitOptions, split_bitext
 
     if not 0 < args.similarity <= 1:
-        raise InputError(f"--similarity {args.similarity}: must be above 0 and at most 1")
+        raise InputError(f"--similarity {args.similarity}: must be a number greater than 0 and at most 1")
     if (args.bitext is None) == (args.source is None) or (args.source is None) != (args.target is None):
         raise InputError("--source and --target, or --bitext, is required")
     bitext = _bitext(args)
@@ -407,7 +407,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="maximum number of training text lines to read; 0: all lines",
+        help="maximum number of lines of training text to read; 0: no limit",
     )
     add("--json", action="store_true", help="print the report as JSON")
 
@@ -417,16 +417,16 @@ def check(args: argparse.Namespace) -> None:
 
     For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
     pairs that have very different lengths, have the same text on both sides, or are repeated. The command warns if the
-    function words of a side belong to another language; if source and target are swapped; if sentence lengths show that
+    function words of a side are from another language; if source and target are swapped; if sentence lengths show that
     one side is shifted by a line, and from which line on; if sentences of dev and test are also in the training text
-    (compared without case, punctuation and the values of digits) or have a near-duplicate there (half of the word
-    trigrams in both are common); and if many words of dev and test do not occur in the training text. The n-gram
+    (compared ignoring case, punctuation and the values of digits) or have a near-duplicate there (half of the word
+    trigrams are shared); and if many words of dev and test do not occur in the training text. The n-gram
     overlap of dev and test is the share of the n-grams of their source sentences, n = 1 to 4, that occur in the
     training text: the mean over n and over the sentences.
 
-    The exit status is 0 if there are no warnings, 3 if there are some, 2 for invalid options.
+    The exit status is 0 if no problems are found, 3 if problems are found, and 2 for invalid options.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus check --corpus train=bitext=try/own/train.en.gz=try/own/train.fr.gz \
             dev=dev=try/own/dev.en=try/own/dev.fr test=test=try/own/test.en=try/own/test.fr
@@ -524,7 +524,7 @@ def join_options(parser: argparse.ArgumentParser) -> None:
 def join(args: argparse.Namespace) -> dict[str, object]:
     """Concatenate text files.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus join --input try/general.fr.gz try/dev.fr.gz --output try/joined.fr.gz
     """
@@ -546,7 +546,7 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
     The model contains the counts of the cased forms of every word, as written by train-truecaser.perl. Words at the
     start of a sentence are not counted.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus train-truecaser --input try/general.fr.gz --output-model try/truecaser.fr --lang fr
     """
@@ -574,7 +574,7 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
     The first word of a sentence, and any unseen form of a known word, is replaced by the most frequent form of the
     word. Words that are not in the model are not changed.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus truecase --model try/truecaser.fr --input try/dev.fr.gz --output try/dev.tc.fr.gz
     """
@@ -606,7 +606,7 @@ def detokenize(args: argparse.Namespace) -> dict[str, object]:
     The first word of every sentence is capitalised, entities are replaced by their characters, and tokens are joined,
     as in Moses (detruecase.perl, detokenizer.perl) but implemented by sacremoses.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt corpus detokenize --input try/dev.tc.fr.gz --output try/dev.detokenized.fr --lang fr
     """

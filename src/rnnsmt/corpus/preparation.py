@@ -404,6 +404,6 @@ def check_cleaning(options: CleaningOptions) -> None:
         InputError: they cannot; the message names the option.
     """
     if options.max_length < options.min_length:
-        raise InputError("--max-length must not be below --min-length")
+        raise InputError("--max-length must be at least --min-length")
     if not 1 <= options.max_ratio < float("inf"):
         raise InputError(f"--max-ratio {options.max_ratio}: must be at least 1")

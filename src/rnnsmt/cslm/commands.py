@@ -38,7 +38,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     The training settings of the preset are printed as well. torch is not required.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm describe --preset small
     """
@@ -77,7 +77,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     input or of another text (--vocabulary-text). All words outside the shortlist are mapped to one class, UNK. Lines
     without words are skipped.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm prepare \
             --input results/corpus/truecased/harbour.fr.gz results/corpus/truecased/gazette.fr.gz \
@@ -110,7 +110,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     perplexity of the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the
     perplexity has not improved for --patience epochs; the best parameters are saved.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm train --text try/text --preset demo --self-normalised 0.1 --seed 1 \
             --output-model try/cslm.pt --output-history try/cslm.json --checkpoint-dir try/cslm.checkpoint --threads 2
@@ -147,7 +147,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     The output (JSON) also contains the perplexity of a mixture of both models with equal weights. For a self-normalised
     CSLM, it contains the mean and standard deviation of ln Z, where Z is the sum of the softmax over all classes.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm perplexity --model try/cslm.pt --input results/corpus/joined/truecased/dev.fr.gz \
             --lm results/model/lm.arpa.gz --output try/cslm.perplexity.json
@@ -179,7 +179,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     The output has one natural logarithm per line. It includes ``</s>`` and is not normalised by length.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm score --model try/cslm.pt --input results/corpus/joined/truecased/dev.fr.gz \
             --output try/dev.scores
@@ -222,7 +222,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     With --lm, words outside the shortlist are scored by this n-gram model. The total probability of the shortlist words
     under the n-gram model is divided among them in proportion to the exact softmax of the CSLM (Schwenk 2007).
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest \
             --output try/dev.rescored --unknown class

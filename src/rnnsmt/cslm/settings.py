@@ -12,7 +12,7 @@ size are not published: Adam at a constant rate, minibatches large enough for a 
 * Dropout, since there are few training n-grams; learning rate decaying to 0 over ``epochs``.
 * Matrix products of rounded factors (``reduced``) where these are faster.
 
-``demo``: the same for the embedded corpus, limited to about a minute of CPU time; less dropout is better there, and all
+``demo``: the same for the demo corpus, limited to about a minute of CPU time; less dropout is better there, and all
 of its 1,500 classes can be summed.
 """
 
@@ -43,7 +43,7 @@ class CslmSizes(FeedForwardSizes):
     def __post_init__(self) -> None:
         for name, least in (("vocabulary", 3), ("order", 2), ("projection", 1), ("hidden_1", 1), ("hidden_2", 1)):
             if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least {least}")
+                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least {least}")
 
     @property
     def context(self) -> int:
@@ -84,7 +84,7 @@ class CslmSettings(EpochSettings):
     )
     output_bias: str = setting(
         "zero",
-        "initial output biases; unigram: log relative frequencies of the words; uniform: -ln of their number",
+        "initial output biases; unigram: log relative frequencies of the words; uniform: -ln(number of classes)",
         choices=OUTPUT_BIASES,
     )
     dropout: float = setting(0.0, "dropout rate of the projection and of both hidden layers", least=0)

@@ -1,4 +1,4 @@
-"""The command of the embedded corpus."""
+"""The command of the demo corpus."""
 
 import argparse
 from itertools import islice
@@ -23,7 +23,7 @@ def make_options(parser: argparse.ArgumentParser) -> None:
 
 
 def make(args: argparse.Namespace) -> dict[str, object]:
-    """Generate the embedded corpus: English-French text from a synchronous grammar, reproducible from the seed.
+    """Generate the demo corpus: English-French text from a synchronous grammar, reproducible from the seed.
 
     The in-domain text is news from a harbour town. The general text consists of technical manuals and laws, in which
     many words have a different meaning; it contains errors typical of crawled text, and one sixth of it is harbour
@@ -35,7 +35,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     Numbers of lines at --scale 1: 4,000 in-domain pairs, 16,000 general pairs, 20,000 monolingual lines, 400 for dev,
     500 for test. The sizes of dev and test do not depend on --scale.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt demo make --output-dir try/demo --seed 1
     """
@@ -58,7 +58,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     )
 
     if not 0.01 <= args.scale <= 100:
-        raise InputError(f"--scale {args.scale}: must be from 0.01 to 100")
+        raise InputError(f"--scale {args.scale}: must be a number from 0.01 to 100")
     directory, seed = Path(args.output_dir), args.seed
 
     def size(lines: int) -> int:

@@ -1,4 +1,4 @@
-"""Lexicon of the embedded corpus: entries of ``lexicon/*.tsv``, vocabulary of each domain, random choice of words."""
+"""Lexicon of the demo corpus: entries of ``lexicon/*.tsv``, vocabulary of each domain, random choice of words."""
 
 import re
 from bisect import bisect

@@ -193,7 +193,7 @@ def read_irregular_verbs() -> dict[str, Paradigm]:
     for row in read_table("irregular_verbs"):
         present, subjunctive = row["present"].split(), row["subjunctive"].split()
         if len(present) != 6 or len(subjunctive) not in (0, 6):
-            raise row.error("present and subjunctive need six forms, separated by blanks")
+            raise row.error("present and subjunctive require six forms, separated by spaces")
         paradigms[row["ending"]] = Paradigm(present, row["future"], row["participle"], subjunctive)
     return dict(sorted(paradigms.items(), key=lambda item: -len(item[0])))
 

@@ -1,4 +1,4 @@
-"""Generation of the embedded corpus: English-French sentences from a synchronous grammar, reproducible from the seed.
+"""Generation of the demo corpus: English-French sentences from a synchronous grammar, reproducible from the seed.
 
 The patterns of the sentences of both domains are first, the files of the corpus further below. In-domain text is news
 of a harbour town. General text consists of technical manuals and laws, in which many words have another meaning; one

@@ -105,7 +105,7 @@ def read_table(name: str, directory: Path = LEXICON) -> Iterator[LexiconRow]:
             )
         for column, field in zip(columns, fields, strict=True):
             if field != " ".join(field.split()):
-                raise InputError(f"{location}: {column} {field!r} has superfluous blanks; remove them")
+                raise InputError(f"{location}: {column} {field!r} has superfluous spaces; remove them")
             if not field and column not in EMPTY:
                 raise InputError(f"{location}: {column} must not be empty")
         yield LexiconRow(location, dict(zip(columns, fields, strict=True)))

@@ -51,7 +51,7 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         metavar="FILE",
-        help="tokenised reference; several files are multiple references",
+        help="tokenised reference; give several files for multiple references",
     )
     parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output for sacreBLEU, chrF and TER")
     parser.add_argument(
@@ -59,7 +59,7 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         metavar="FILE",
-        help="untokenised reference, for sacreBLEU, chrF and TER; several files are multiple references",
+        help="untokenised reference, for sacreBLEU, chrF and TER; give several files for multiple references",
     )
     parser.add_argument("--lowercase", action="store_true", help="ignore case in sacreBLEU, chrF and chrF++")
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
@@ -82,7 +82,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     untokenised references and the report of the decoder. The output (JSON) is a score file for `evaluation table`. With
     --lowercase, the sacreBLEU signature contains `case:lc`; tokenised BLEU is always case-sensitive.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation bleu --hypothesis results/systems/rnn/run1/harbour-test.tokens \
             --reference results/corpus/tokenized/harbour-test.fr.gz \
@@ -147,7 +147,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     The command writes SET.tokens (detruecased output), SET.detokenized and SET.bleu.json (score file) to the same
     directory.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation score --run-dir results/systems/rnn/run1 results/systems/rnn/run2 --lang fr \
             --system rnn --set \
@@ -209,7 +209,7 @@ def comet_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="detokenised outputs to score, one file per system or run",
     )
-    add("--download", action="store_true", help="download the model (its name as --model) and its encoder if needed")
+    add("--download", action="store_true", help="download the model and its encoder if needed; --model is a model name")
     add("--batch-size", type=positive, default=16, metavar="N", help="batch size in segments")
     add("--gpus", type=int, default=0, metavar="N", help="number of GPUs; 0: the CPU")
     add("--output", required=True, metavar="FILE", help="output file: scores of outputs and segments (JSON)")
@@ -222,7 +222,7 @@ def comet(args: argparse.Namespace) -> dict[str, object]:
     missing, no scores are computed: the reason is printed and written to the output file under "skipped", and the exit
     status is 0. Nothing is downloaded unless --download is given.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation comet --model wmt22-comet-da/checkpoints/model.ckpt --source results/demo/test.en \
             --reference results/demo/test.fr --hypothesis results/systems/rnn/run1/harbour-test.detokenized \
@@ -307,7 +307,7 @@ def table(args: argparse.Namespace) -> dict[str, object]:
     with every system that has one feature less (for example cslm_rnn with rnn and with cslm). The features of a system
     are specified by --features or by its name.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation table --features baseline= rnn=rnn --scores \
             results/systems/baseline/run1/harbour-test.bleu.json \
@@ -342,12 +342,18 @@ def table(args: argparse.Namespace) -> dict[str, object]:
 def compare_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--reference", required=True, nargs="+", metavar="FILE",
-        help="tokenised reference; several files are multiple references")  # fmt: skip
+        help="tokenised reference; give several files for multiple references")  # fmt: skip
     add("--baseline", required=True, nargs="+", metavar="FILE",
         help="tokenised output of the first system, one file per run")  # fmt: skip
     add("--system", required=True, nargs="+", metavar="FILE",
         help="tokenised output of the second system, one file per run, in the same number as --baseline")  # fmt: skip
-    add("--names", nargs=2, default=["baseline", "system"], metavar=("BASELINE", "SYSTEM"), help="display names")
+    add(
+        "--names",
+        nargs=2,
+        default=["baseline", "system"],
+        metavar=("BASELINE", "SYSTEM"),
+        help="display names of the systems",
+    )
     add("--trainings", nargs=2, type=positive, default=[1, 1], metavar=("BASELINE", "SYSTEM"),
         help="number of training runs per network of each system; tuning run i uses training run "
         "(i - 1) mod N + 1")  # fmt: skip
@@ -360,11 +366,13 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
         "--source")  # fmt: skip
     add("--ini", metavar="FILE",
         help="tuned moses.ini of the first run of --system, for feature contributions; requires --details")  # fmt: skip
-    add("--model-dir", metavar="DIR", help="directory searched first for the model files, by base name")
+    add("--model-dir", metavar="DIR",
+        help="directory in which model files are looked up by base name before the paths in moses.ini are "
+        "used")  # fmt: skip
     add("--columns", nargs="*", default=[], metavar="NAME",
         help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--examples", type=positive, default=10, metavar="N",
-        help="number of sentences to show for the largest gains and for the largest losses")  # fmt: skip
+        help="number of sentences to show with the largest gains, and with the largest losses")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
         help="precision of the softmax sum of a CSLM")  # fmt: skip
     add_device(parser)
@@ -387,7 +395,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     BLEU, including that of groups, is the mean over all runs. Sentences, phrase pairs and contributions are those of
     the first runs. Gains and losses are differences of smoothed sentence BLEU.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation compare --names Baseline RNN --reference results/corpus/tokenized/harbour-test.fr.gz \
             --baseline results/systems/baseline/run1/harbour-test.tokens \
@@ -411,7 +419,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     if (args.details and not args.source) or (args.ini and not args.details):
         raise InputError("--ini requires --details, and --details requires --source")
     if any(len(args.baseline) % number for number in args.trainings):
-        raise InputError(f"--trainings: must divide the number of runs, {len(args.baseline)}")
+        raise InputError(f"--trainings: the number of runs ({len(args.baseline)}) must be a multiple of each value")
     if args.shared_networks and len(set(args.trainings)) > 1:
         raise InputError("--shared-networks: both systems must have the same number of --trainings")
     _, references = read_texts(args.reference[0], args.reference)
@@ -440,25 +448,25 @@ def oracle_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--nbest", required=True, metavar="FILE", help="n-best lists in Moses format, best translation first")
     add("--reference", required=True, nargs="+", metavar="FILE",
-        help="tokenised reference; several files are multiple references")  # fmt: skip
+        help="tokenised reference; give several files for multiple references")  # fmt: skip
     add("--sizes", type=positive, nargs="+", default=[], metavar="N",
         help="also compute the oracle BLEU of the first N translations of every list")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: BLEU (JSON)")
     add(
         "--output-text",
         metavar="FILE",
-        help="output file: translations selected by the corpus oracle from the complete lists",
+        help="output file: translations selected by the corpus-level oracle from the full n-best lists",
     )
 
 
 def oracle(args: argparse.Namespace) -> dict[str, object]:
     r"""Compute the oracle BLEU of n-best lists: the BLEU of the translations that are closest to the reference.
 
-    The sentence oracle selects the translation with the highest smoothed sentence BLEU of every list. The corpus oracle
-    replaces single translations as long as corpus BLEU increases; it is a lower bound on the best possible BLEU. The
-    BLEU of the first translation of every list is computed as well.
+    The sentence-level oracle selects the translation with the highest smoothed sentence BLEU of every list. The
+    corpus-level oracle replaces single translations as long as corpus BLEU increases; it is a lower bound on the best
+    possible BLEU. The BLEU of the first translation of every list is computed as well.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation oracle --nbest try/oracle.nbest --reference results/corpus/joined/truecased/dev.fr.gz \
             --sizes 1 10 --output try/oracle.json --output-text try/oracle.txt
@@ -548,7 +556,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     The output contains no times or host names, so the same files give the same output. Hashing takes about one second
     per gigabyte; --hash-limit-mb excludes large files.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt evaluation provenance --scores results/systems/rnn/run1/harbour-test.bleu.json \
             --output try/provenance.json

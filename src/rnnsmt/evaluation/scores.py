@@ -381,8 +381,7 @@ def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
     for test_set in parts:
         if test_set not in known:
             raise InputError(
-                f"--joint {name}: there is no score file for the test set {test_set}; there are "
-                f"{', '.join(sorted(known))}"
+                f"--joint {name}: no score file for the test set {test_set}; available: {', '.join(sorted(known))}"
             )
     for system in sorted({system for system, _ in scores}):
         pieces = []
@@ -463,8 +462,7 @@ def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
     for candidate in track(read_nbest(path)[1], "reading", unit="translations"):
         if candidate.sentence >= sentences:
             raise InputError(
-                f"{path}: has sentence {candidate.sentence}, but the references have only {sentences} (numbers start "
-                "at 0)"
+                f"{path}: has sentence {candidate.sentence}, but the references have only {sentences} (0-based)"
             )
         texts[candidate.sentence].append(candidate.text)
     return [candidates or [""] for candidates in texts]

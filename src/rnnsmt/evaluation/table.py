@@ -225,7 +225,8 @@ def rows(
     for (system, _), runs in scores.items():
         if len(runs) % trainings:
             raise InputError(
-                f"--trainings {trainings}: {system} has {len(runs)} runs; the number must be a multiple of {trainings}"
+                f"--trainings {trainings}: {system} has {len(runs)} runs; the number of runs must be a multiple of "
+                f"{trainings}"
             )
     dev = set(dev_sets)
     without_paper = set(joint)

@@ -138,7 +138,7 @@ def why_skipped(model: str, download: bool) -> str | None:
     if find_spec("comet") is None:
         return "COMET is skipped: the package unbabel-comet is not installed (pip install 'rnnsmt[comet]')"
     if not Path(model).exists() and not download:
-        return f"COMET is skipped: there is no model {model}; name a checkpoint on disk, or give --download"
+        return f"COMET is skipped: no such model {model}; specify a checkpoint on disk, or use --download"
     return None
 
 
@@ -169,7 +169,7 @@ def segment_scores(
         try:
             loaded = comet.load_from_checkpoint(path)
         except Exception as error:
-            hint = "" if download else "; its encoder may not be on disk: give --download once"
+            hint = "" if download else "; its encoder may not be on disk: use --download once"
             raise InputError(f"{model}: COMET cannot load the model ({str(error).splitlines()[0]}){hint}") from None
         rows = [
             {"src": source, "mt": output, "ref": reference}

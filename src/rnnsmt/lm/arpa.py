@@ -41,7 +41,7 @@ _ERRORS = {
     2: "the probability is not a number from -1e30 to 0 (log10)",
     3: "the back-off weight is not a number",
     4: "a word of the n-gram is not among the 1-grams",
-    5: "the number of words does not fit the section",
+    5: "the number of words does not match the section",
 }
 """Messages of the error codes of ``parse_section``."""
 
@@ -156,9 +156,9 @@ def _header(lines: _Lines) -> list[int]:
             raise InputError(f"{path}, line {lines.number - 1}: order {len(counts) + 1} expected")
         counts.append(int(match[2]))
     if not counts or counts[0] < 1:
-        raise InputError(f"{path}: the \\data\\ section counts no 1-grams")
+        raise InputError(f"{path}: the \\data\\ section specifies no 1-grams")
     if len(counts) > MAX_ORDER:
-        raise InputError(f"{path}: order {len(counts)} is more than {MAX_ORDER}")
+        raise InputError(f"{path}: order {len(counts)}; the maximum is {MAX_ORDER}")
     if max(counts) > 1 << 30:
         raise InputError(f"{path}: more than {1 << 30} n-grams of one order")
     return counts
@@ -185,16 +185,16 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
         lines.number += int(newlines(buffer, begin, position))
         lines.position = position
         if error == 5 and filled == count:
-            raise InputError(f"{path}, line {lines.number}: more {order}-grams than the header's {count}")
+            raise InputError(f"{path}, line {lines.number}: more {order}-grams than the header specifies ({count})")
         if error:
             problem = _ERRORS[error]
             if error == 1 and order == 1:
-                problem = "is not of the form 'probability TAB word [TAB back-off]', or the word is there twice"
+                problem = "is not of the form 'probability TAB word [TAB back-off]', or the word is a duplicate"
             raise InputError(f"{path}, line {lines.number}: {problem}")
         if position < len(buffer):
             break
     if filled != count:
-        raise InputError(f"{path}, line {lines.number}: {filled} {order}-grams, but the header counts {count}")
+        raise InputError(f"{path}, line {lines.number}: {filled} {order}-grams, but the header specifies {count}")
     arpa.ngrams.append(words)
     arpa.log10_probs.append(probs)
     arpa.log10_backoffs.append(backoffs)

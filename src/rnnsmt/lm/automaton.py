@@ -139,7 +139,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Au
         bad = int(insert(rows, arpa.ngrams[order - 1], probs[order - 1], first, extends, node_links))
         if bad != -1:
             index, problem = (
-                (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is there twice")
+                (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is a duplicate")
             )
             raise InputError(f"{where}, line {arpa.lines[order - 1] + index}: the n-gram {problem}")
         first += counts[order - 1]
@@ -295,10 +295,10 @@ def automaton_fault(lm):
 
 AUTOMATON_FAULTS = (
     "",
-    "an n-gram with an impossible probability or next state",
-    "a hash table whose look-ups would not end",
-    "a context with an impossible back-off weight, shorter context, or place of the words that follow it",
-    "a word with an impossible probability or next state",
+    "an n-gram with an invalid probability or next state",
+    "a hash table whose look-ups would not terminate",
+    "a context with an invalid back-off weight, shorter context, or position of its following words",
+    "a word with an invalid probability or next state",
 )
 """What ``automaton_fault`` found."""
 

@@ -41,7 +41,7 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
     The text and its n-grams are kept in memory if they fit into --memory-mb, otherwise in temporary files next to the
     output. The vocabulary is always kept in memory.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt lm estimate \
             --input results/corpus/truecased/harbour.fr.gz results/corpus/truecased/gazette.fr.gz --order 5 \
@@ -60,7 +60,7 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 def interpolate_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--models", nargs="+", required=True, metavar="ARPA", help="language models to interpolate (ARPA)")
-    add("--tune", required=True, metavar="FILE", help="tokenised text whose perplexity the weights minimise")
+    add("--tune", required=True, metavar="FILE", help="tokenised text whose perplexity is minimised")
     add("--output", required=True, metavar="ARPA",
         help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
     add("--threads", type=positive, default=1, help="number of compression threads")
@@ -71,13 +71,13 @@ def interpolate(args: argparse.Namespace) -> dict[str, object]:
 
     The weights that minimise the perplexity of --tune are found by EM. The output contains the n-grams of all models
     and recomputed back-off weights, like SRILM's ``-mix-lm`` (Stolcke 2002). A word has probability 0 under a model
-    that does not know it; words unknown to all models are ignored when the weights are estimated. A model with weight 0
-    contributes no n-grams. All models and the output are held in memory.
+    whose vocabulary does not contain it; words in no vocabulary are ignored when the weights are estimated. A model
+    with weight 0 contributes no n-grams. All models and the output are held in memory.
 
     The last line of the log gives the weights and the perplexities of the models and of the output, including ``<unk>``
     and ``</s>``, as in `lm perplexity`.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt lm interpolate --models results/model/lm.arpa.gz try/lm.arpa.gz \
             --tune results/corpus/joined/truecased/dev.fr.gz --output try/mixed.arpa.gz
@@ -100,7 +100,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     The output (JSON) contains the numbers of sentences, words and unknown words, and the perplexity including unknown
     words (as ``<unk>``) and excluding them. ``</s>`` is predicted and counted on every line.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt lm perplexity --lm try/lm.arpa.gz --input results/corpus/joined/truecased/dev.fr.gz \
             --output try/perplexity.json

@@ -50,9 +50,12 @@ def order_between(least: int, most: int) -> Callable[[str], int]:
         Raises:
             ArgumentTypeError: the order is out of range.
         """
-        value = int(text)
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"must be from {least} to {most}")
+            raise argparse.ArgumentTypeError(f"{text}: must be an integer from {least} to {most}")
         return value
 
     return order
@@ -90,7 +93,7 @@ def estimate(
     """
     thresholds = _padded(prune, order)
     if order < KENLM_ORDERS[0]:
-        say("note: KenLM, and Moses with it, reads no model of order 1; the search and 'lm perplexity' of rnnsmt do")
+        say("note: KenLM and Moses cannot read models of order 1; `search decode` and `lm perplexity` can")
     workspace = Workspace(max(memory_mb - OWN_MB, 16) << 20, Path(output).parent)
     counts = count_ngrams(inputs, order, LmVocabulary(vocabulary), workspace)
     model, discounts = smooth(counts, workspace, thresholds)
@@ -177,7 +180,7 @@ def run_lmplz(
             status = process.wait()
         words = log.read_text("utf-8", "replace").strip().splitlines()
         if status != 0 or not arpa.exists():
-            raise InputError(f"lmplz ended with status {status}: {' '.join(words[-3:])}")
+            raise InputError(f"lmplz exited with status {status}: {' '.join(words[-3:])}")
         with arpa.open("rb") as source, atomic_binary(output) as target:
             shutil.copyfileobj(source, target, 1 << 20)
     return {"lines": lines, "estimator": lmplz}
@@ -233,10 +236,10 @@ def smooth(
             n += np.bincount(np.minimum(level.adjusted.read(start, stop), 5), minlength=6)[:5]
         discounts = estimate_discounts(n)
         if discounts.fallback:
-            say(f"{k}-grams with count 1, 2, 3, 4: {', '.join(str(int(x)) for x in n[1:])}; default discounts")
+            say(f"{k}-grams with count 1, 2, 3, 4: {', '.join(str(int(x)) for x in n[1:])}; fallback discounts")
         all_discounts.append(discounts)
     if any(discounts.fallback for discounts in all_discounts):
-        say("warning: small text: the default discounts 0.5, 1 and 1.5 are used for some n-grams (harmless)")
+        say("warning: small text: the fallback discounts 0.5, 1 and 1.5 are used for some n-grams (harmless)")
     result = [_unigrams(counts, all_discounts[0], least[0], workspace)]
     for k in range(2, len(counts.orders) + 1):
         result.append(_order(counts, k, all_discounts[k - 1], least[k - 1], result[-1], workspace))

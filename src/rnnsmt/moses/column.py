@@ -141,12 +141,14 @@ def model_of_ini(path: Path) -> Model:
         if feature.kind in BINARY_TABLES:
             raise InputError(
                 f"{path}, line {feature.number}: {feature.kind} is a binary phrase table, created by "
-                f"{BINARY_TABLES[feature.kind]}, to which no score can be added; replace it by "
-                "PhraseDictionaryMemory with the text file (phrase-table.gz) from which it was built"
+                f"{BINARY_TABLES[feature.kind]}, to which no score can be added; replace it with "
+                "PhraseDictionaryMemory and the text file (phrase-table.gz) from which it was built"
             )
     tables = [feature for feature in ini.features if feature.kind in PHRASE_TABLES]
     if len(tables) != 1:
-        raise InputError(f"{path}: has {len(tables)} phrase tables (PhraseDictionaryMemory); the model must have one")
+        raise InputError(
+            f"{path}: has {len(tables)} phrase tables (PhraseDictionaryMemory); the model must have exactly one"
+        )
     return Model(ini, ini.located(tables[0]))
 
 

@@ -42,7 +42,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
     Paths in the ini are relative to its directory. Moses itself reads the file if it is started in that directory.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
@@ -89,9 +89,10 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", type=Path, metavar="FILE", help="moses.ini of the model; its weights are kept")
     add("--phrase-table", type=Path, metavar="FILE", help="plain-text phrase table, instead of --ini")
-    add("--reordering-table", type=Path, metavar="FILE", help="reordering table, with --phrase-table")
+    add("--reordering-table", type=Path, metavar="FILE", help="reordering table; requires --phrase-table")
     add("--lm", type=Path, nargs="+", metavar="FILE",
-        help="language models (ARPA), with --phrase-table (default: a model estimated on --target)")  # fmt: skip
+        help="language models (ARPA); requires --phrase-table (default: a model estimated on "
+        "--target)")  # fmt: skip
     add("--lm-order", type=positive, default=5, metavar="N", help="order of the language models")
     add(
         "--source",
@@ -144,7 +145,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     DIR/logs. The same command resumes after an interruption. Binary and compact phrase tables are not supported: use
     the text file from which the table was built.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses add-column --ini results/model/moses.ini --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --preset demo --vocab-size 1500 --threads 2 \
@@ -248,10 +249,10 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
     r"""Add features of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    The features have the type Rescored, which decoders cannot compute, so they reject the ini. The other weights are
+    The features have the type Rescored. Decoders cannot compute such features and reject the ini. The other weights are
     not changed. With weight 1, the score of a hypothesis is the sum of the system score and the feature value.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
     """
@@ -292,7 +293,8 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 def add_model_dir(parser: argparse.ArgumentParser) -> None:
     """Add ``--model-dir``, the directory of filtered tables."""
     parser.add_argument("--model-dir", nargs="+", metavar="DIR",
-        help="directory searched first for the model files, by base name; one, or one for each --ini")  # fmt: skip
+        help="directory in which model files are looked up by base name before the paths in moses.ini are used; one, "
+        "or one for each --ini")  # fmt: skip
 
 
 def align_options(parser: argparse.ArgumentParser) -> None:
@@ -311,7 +313,7 @@ def align_options(parser: argparse.ArgumentParser) -> None:
 def align(args: argparse.Namespace) -> dict[str, object]:
     r"""Align a parallel corpus with MGIZA or GIZA++ (run by train-model.perl) or fast_align, and symmetrise the links.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses align --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --aligner model4 --output try/aligned.gz --threads 2 \
@@ -347,7 +349,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     Multiple files are concatenated, with texts and alignments in the same order. To use two alignments of the same
     text, specify the text twice.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses train --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --max-length 7 \
@@ -368,8 +370,8 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
         help="moses.ini with weights; paths in it are relative to its directory")  # fmt: skip
     add("--input", nargs="+", required=True, metavar="FILE", help="input files: tokenised text, one segment per line")
     add("--output", nargs="+", required=True, metavar="FILE",
-        help="output files: one translation per line; translations of all --input with the first --ini, then with "
-        "the second, and so on")  # fmt: skip
+        help="output files, one translation per line; first one file per --input for the first --ini, then for the "
+        "second --ini, and so on")  # fmt: skip
     add("--output-details", nargs="+", required=True, metavar="FILE",
         help="output files: phrases and features of every translation, as 1-best lists in Moses format")  # fmt: skip
     add("--report", nargs="+", required=True, metavar="FILE",
@@ -382,7 +384,7 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
 def decode(args: argparse.Namespace) -> dict[str, object]:
     r"""Translate tokenised texts with the Moses decoder; inputs and outputs are the same as in `search decode`.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses decode --ini try/tuned/moses.ini --model-dir results/model/filtered/all \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out \
@@ -444,7 +446,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     The weights of the iteration with the highest BLEU on the development set are kept. A run that was interrupted
     resumes from its --checkpoint-dir after the last complete iteration.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses tune --ini results/model/moses.ini --model-dir results/model/filtered/dev \
             --source results/corpus/joined/truecased/dev.en.gz \
@@ -456,7 +458,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     if not runs == len(args.output_ini) == len(args.output_history) == len(args.checkpoint_dir):
         raise InputError(f"{runs} --seed values require {runs} --output-ini, --output-history and --checkpoint-dir")
     if len(args.ini) not in (1, runs):
-        raise InputError(f"{len(args.ini)} --ini for {runs} runs; give one, or one for each")
+        raise InputError(f"{len(args.ini)} --ini for {runs} runs; specify one, or one for each")
 
     from rnnsmt.moses.engine import Limits
     from rnnsmt.moses.engine import tune as tune_weights
@@ -499,7 +501,7 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     All missing programs are listed. For tuning and decoding, the decoder translates one word with a small model that
     has a language model of the given order and a lexicalised reordering table, and with --joint-model a joint model.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt moses check --moses-home $MOSES_HOME
     """

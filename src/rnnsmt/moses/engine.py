@@ -78,7 +78,9 @@ def align(
         texts = [work / f"corpus.{side}" for side in SIDES]
         lines, others = (write_plain([path], text) for path, text in zip((source, target), texts, strict=True))
         if lines != others:
-            raise InputError(f"{source} has {lines} lines, but {target} has {others}; they must be equal")
+            raise InputError(
+                f"{source} has {lines} lines, but {target} has {others}; both must have the same number of lines"
+            )
         if aligner == "model4":
             giza = moses.giza()
             if giza is None:

@@ -244,7 +244,7 @@ class MosesIni:
             return False
         value = " ".join(self.sections[section]).lower()
         if value not in ("", *_ON, *_OFF):
-            raise InputError(f"{self._place(section)}: [{section}] {value[:60]} is neither 1 nor 0")
+            raise InputError(f"{self._place(section)}: [{section}] {value[:60]}: must be 0 or 1")
         return value not in _OFF
 
     def check_sections(self) -> None:
@@ -409,7 +409,7 @@ def feature_count(feature: Feature, where: str) -> int:
     default = {"PhraseDictionaryMemory": "4", "LexicalReordering": "6"}.get(feature.kind)
     text = feature.options.get("num-features", default)
     if text is None or not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise InputError(f"{where}: feature {feature.name}: num-features={text} is not a positive number")
+        raise InputError(f"{where}: feature {feature.name}: num-features={text} is not a positive integer")
     return int(text)
 
 
@@ -467,7 +467,8 @@ def _weights(line: str, where: str) -> tuple[str, list[float]]:
         raise InputError(f"{where}: a weight of {name.strip()} is not finite")
     if any(abs(number) > MAX_WEIGHT for number in numbers):
         raise InputError(
-            f"{where}: a weight of {name.strip()} is beyond {MAX_WEIGHT:g}; weights in Moses are about 1 or less"
+            f"{where}: a weight of {name.strip()} is larger than {MAX_WEIGHT:g} in absolute value; weights in Moses "
+            "are about 1 or less"
         )
     return name.strip(), numbers
 
@@ -478,7 +479,7 @@ def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> in
     try:
         number = int(lines[-1].split()[-1])
     except ValueError:
-        raise InputError(f"{path}: {name} {lines[-1][:60]} is not a whole number") from None
+        raise InputError(f"{path}: {name} {lines[-1][:60]} is not an integer") from None
     if not abs(number) < 1 << 31:
         raise InputError(f"{path}: {name} {lines[-1][:60]} is too large")
     return number

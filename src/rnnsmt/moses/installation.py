@@ -253,7 +253,7 @@ def try_joint_model(decoder: Path) -> None:
         )
     if abs(float(match[1]) - JOINT_SCORE) > 1e-3:
         raise InputError(
-            f"{decoder}: its {BILINGUAL} gives a word {match[1]} instead of {JOINT_SCORE}, as if the network had no "
+            f"{decoder}: its {BILINGUAL} scores a word {match[1]} instead of {JOINT_SCORE}, as if the network had no "
             f"biases or only one hidden layer; build Moses with NPLM 0.3 and without tcmalloc (docs/moses.md)"
         )
 
@@ -456,7 +456,7 @@ def run(
         how = f"status {status}" if status > 0 else signal.Signals(-status).name
         with log.open("a", encoding="utf-8") as out:
             out.writelines(path.read_text("utf-8", "replace") for path in more_logs if path.is_file())
-        cause = last_words(_printed(log, begin)) or "without a word"
+        cause = last_words(_printed(log, begin)) or "no output"
         raise InputError(f"{name}: ended with {how}: {cause}; full output in {log}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Done(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, _printed(log, begin))

@@ -153,14 +153,14 @@ def read_segmentation(text: str) -> list[Segment]:
     for segment in text.split():
         ranges = _SEGMENT.fullmatch(segment)
         if ranges is None:
-            raise ValueError(f"'{segment}' is not a range of source words = range of target words")
+            raise ValueError(f"'{segment}' is not of the form 2-5=2-8 (source words=target words)")
         first, last, begin, end = (int(number or -1) for number in ranges.groups())
         if 0 <= last < first:
-            raise ValueError(f"'{segment}': its source words end before they begin")
+            raise ValueError(f"'{segment}': the source range ends before it begins")
         last = max(first, last)
         size = 0 if begin < 0 else max(begin, end) - begin + 1
         if 0 <= end < begin or (size and begin != position):
-            raise ValueError(f"'{segment}': its target words do not follow those before")
+            raise ValueError(f"'{segment}': the target range does not follow the previous one")
         segments.append((first, last, size))
         position += size
     return segments
@@ -240,7 +240,9 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
         lacks, more = (", ".join(sorted(a - b)) for a, b in ((set(names), set(in_file)), (set(in_file), set(names))))
         parts = [f"lacks {lacks} of {ini.path}"] if lacks else []
         parts += [f"has {more}, which {ini.path} lacks"] if more else []
-        raise InputError(f"{path}: {' and '.join(parts) or 'has a feature twice'}; use the ini with these features")
+        raise InputError(
+            f"{path}: {' and '.join(parts) or 'contains a duplicate feature'}; use the ini with these features"
+        )
     order = [in_file.index(name) for name in names]
     texts: list[list[str]] = [[] for _ in source]
     rows: list[list[tuple[float, ...]]] = [[] for _ in source]

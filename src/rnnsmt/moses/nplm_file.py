@@ -158,7 +158,7 @@ def read_network(path: str | Path) -> NplmNetwork:
         if line in _SECTIONS:
             name = _SECTIONS[line]
             if name in matrices:
-                raise InputError(f"{path}: has {line} twice; {REMEDY}")
+                raise InputError(f"{path}: contains {line} twice; {REMEDY}")
             matrix = _matrix(rows, shapes[name], f"{path}: {line}")
             matrices[name] = matrix[:, 0] if "biases" in name else matrix
         elif line:
@@ -201,7 +201,7 @@ def _size(config: dict[str, str], name: str, path: str | Path) -> int:
     text = config.get(name, config.get("vocab_size", "") if name.endswith("_vocab_size") else "")
     least = {"ngram_size": 2, "num_hidden": 0}.get(name, 1)
     if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= LARGEST:
-        raise InputError(f"{path}: {name} in \\config is {text[:60] or 'missing'}, not a size; {REMEDY}")
+        raise InputError(f"{path}: {name} in \\config is {text[:60] or 'missing'}, not a valid size; {REMEDY}")
     return int(text)
 
 

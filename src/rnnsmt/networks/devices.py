@@ -120,7 +120,7 @@ def _sign_of_a_gpu() -> str:
     for variable in RESERVED:
         if variable in os.environ:
             return f"{variable} is {os.environ[variable]}"
-    return f"{DRIVER} is there" if DRIVER.exists() else ""
+    return f"{DRIVER} exists" if DRIVER.exists() else ""
 
 
 DRIVER = Path("/dev/nvidia0")

@@ -240,6 +240,6 @@ class GraphedGradient:
             return f"the capture failed: {error}"
         norm = torch.linalg.vector_norm(launched).item()
         if not difference <= AGREEMENT * norm:
-            return f"a replayed gradient was {difference:.3g} away from the launched one, whose norm is {norm:.3g}"
+            return f"the gradient of the graph differs from that without a graph by {difference:.3g} (norm: {norm:.3g})"
         self._captured[shapes] = CapturedGradient(graph, read, sums)
         return ""

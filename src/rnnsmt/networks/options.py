@@ -125,7 +125,7 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         "--normalize",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="softmax normalisation; yes: exact sum over all classes; no: unnormalised output unit; auto: no for "
+        help="softmax normalisation; yes: exact sum over all classes; no: unnormalised logit; auto: no for "
         "self-normalised models, else yes",
     )
     parser.add_argument(

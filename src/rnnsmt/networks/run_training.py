@@ -39,9 +39,9 @@ it; on a CPU the result is bitwise identical to that of an uninterrupted run. On
 --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again
 to resume.
 
-With --processes, or under torchrun, every minibatch is split among several processes. The network is that of
-a single process up to rounding and the random choices of a minibatch (for example --dropout
-and --sampled-classes)."""
+With --processes, or under torchrun, every minibatch is split among several processes. The network is the
+same as with a single process, except for rounding and the random choices within a minibatch (for example
+--dropout and --sampled-classes)."""
 """Description of the options of ``add_training`` in the help."""
 
 
@@ -162,5 +162,5 @@ def _watch(other: subprocess.Popen[bytes], over: threading.Event) -> None:
     """Wait for another process; exit this one if the other one ended before the training was over."""
     code = other.wait()
     if not over.wait(PATIENCE.get(code, 1.0)):
-        say(f"another process of this training ended with exit status {code}; stopping")
+        say(f"another process of this training run exited with status {code}; stopping")
         os._exit(code if code == 2 else 1)

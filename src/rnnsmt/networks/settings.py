@@ -132,14 +132,14 @@ class TrainingSettings(ABC):
     precision: str
 
     shared: ClassVar[Mapping[str, Setting]] = {
-        "batch": Setting("minibatch size, the total of all processes", above=0),
+        "batch": Setting("minibatch size, total over all processes", above=0),
         "optimiser": Setting(
             "optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum", choices=OPTIMISERS
         ),
         "learning_rate": Setting("base learning rate, to which --warmup and --schedule apply", above=0),
         "schedule": Setting(
-            "learning rate schedule; linear: decay to 0 at the last update; halving: constant for two thirds of the "
-            "updates, then halved every fifteenth of them",
+            "learning rate schedule; linear: decay to 0 at the last update; halving: constant for the first 2/3 "
+            "of the updates, then halved every 1/15 of the updates",
             choices=SCHEDULES,
         ),
         "warmup": Setting("number of updates of linear learning rate warm-up", least=0),
@@ -147,7 +147,7 @@ class TrainingSettings(ABC):
         "weight_decay": Setting("decoupled weight decay, for --optimiser adam only", least=0),
         "dropout": Setting("dropout rate", least=0),
         "sampled_classes": Setting(
-            "number of classes sampled for the softmax of a minibatch in training, in addition to its own words; 0: "
+            "number of classes sampled for the softmax of a minibatch in training, in addition to the words in it; 0: "
             "softmax over all classes",
             least=0,
         ),
@@ -179,7 +179,7 @@ class TrainingSettings(ABC):
         """
         for name, (_, above, least, _) in self.described().items():
             if above is not None and not above < getattr(self, name) < float("inf"):
-                raise InputError(f"{option(name)} {getattr(self, name)}: must be above {above}")
+                raise InputError(f"{option(name)} {getattr(self, name)}: must be greater than {above}")
             if least is not None and not least <= getattr(self, name) < float("inf"):
                 raise InputError(f"{option(name)} {getattr(self, name)}: must be at least {least}")
         if self.weight_decay and self.optimiser != "adam":
@@ -190,7 +190,7 @@ class TrainingSettings(ABC):
                     f"{option(name)} {getattr(self, name)}: cannot be combined with the other settings; set it to 0"
                 )
         if self.dropout >= 1:
-            raise InputError(f"--dropout {self.dropout}: must be below 1")
+            raise InputError(f"--dropout {self.dropout}: must be less than 1")
 
     @abstractmethod
     def sizes(self, *vocabularies: int) -> NetworkSizes:
@@ -228,10 +228,10 @@ class EpochSettings(TrainingSettings):
         ),
         "epochs": Setting("maximum number of epochs", above=0),
         "patience": Setting(
-            "number of epochs without an improvement of the validation perplexity before training stops", above=0
+            "number of epochs without an improvement of the validation perplexity after which training stops", above=0
         ),
         "held_out": Setting("fraction of the n-grams used for validation, at most 0.1", least=0),
-        "held_out_least": Setting("minimum number of validation n-grams, limited to a tenth of all n-grams", above=0),
+        "held_out_least": Setting("minimum number of validation n-grams, limited to 10 % of all n-grams", above=0),
     }
 
     def check(self) -> None:

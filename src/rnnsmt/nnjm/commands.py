@@ -38,7 +38,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     The training settings of the preset are printed as well. torch is not required.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt nnjm describe --preset small
     """
@@ -49,7 +49,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     for name, text in (
         ("source", "source side, one tokenised sentence per line"),
         ("target", "target side"),
-        ("alignment", "word alignment in Pharaoh format, source-target"),
+        ("alignment", "word alignment in Pharaoh format (i-j)"),
     ):
         parser.add_argument(f"--{name}", nargs="+", required=True, metavar="FILE", help=text)
     for side in ("source", "target"):
@@ -70,8 +70,8 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         choices=DIRECTIONS,
         default=DIRECTIONS[0],
         help="word that the network predicts; direct: the next target word, given the preceding target words and the "
-        "source words around the affiliated one; inverse: the same with the sides exchanged; -rl: from right to "
-        "left, given the words that follow. The search requires a direct network; `nnjm rescore` uses all four "
+        "source words around the affiliated one; inverse: the same with source and target exchanged; -rl: from right "
+        "to left, given the following words. The search requires a direct network; `nnjm rescore` uses all four "
         "directions",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
@@ -84,7 +84,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     which it is linked. A target word without links takes the affiliation of the nearest linked target word. Sentence
     pairs without a link are skipped and counted.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt nnjm prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --alignment results/align/model4/aligned.grow-diag-final-and.gz \
@@ -124,7 +124,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     perplexity of held-out sentence pairs is computed after every epoch. Training ends after --epochs epochs, or when
     the perplexity has not improved for --patience epochs; the best parameters are saved.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt nnjm train --examples try/examples --preset demo --seed 1 --output-model try/nnjm.pt \
             --output-history try/nnjm.json --checkpoint-dir try/nnjm.checkpoint --threads 2
@@ -160,7 +160,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     softmax is exact. For a self-normalised model, the output also contains the mean and standard deviation of ln Z,
     where Z is the sum of the softmax over all classes.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt nnjm perplexity --model try/nnjm.pt --examples try/examples \
             --cslm results/cslm/network1/model.pt --output try/nnjm.perplexity.json
@@ -203,7 +203,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with the features,
     `tuning optimise` determines their weights, and `tuning rerank` selects the best hypotheses.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt nnjm rescore --model try/nnjm.pt --nbest try/dev.nbest \
             --source results/corpus/joined/truecased/dev.en.gz --phrase-table results/model/phrase-table.gz \
@@ -252,7 +252,7 @@ def export_nplm(args: argparse.Namespace) -> dict[str, object]:
     The network must be direct, and self-normalised because Moses does not normalise. `moses ini --nplm` writes the
     moses.ini. Moses must be built with --with-nplm (NPLM 0.3).
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt nnjm export-nplm --model try/nnjm.pt --output-dir try/nplm
     """
@@ -282,7 +282,7 @@ def import_nplm(args: argparse.Namespace) -> dict[str, object]:
     Networks with two hidden layers, tanh or rectifier, are supported. All words outside the vocabulary have the
     probability of <unk>.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt nnjm import-nplm --nplm try/nplm/model.nplm --output-model try/imported.pt
     """

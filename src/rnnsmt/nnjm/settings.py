@@ -48,9 +48,9 @@ class JointSizes(FeedForwardSizes):
         least = {"vocabulary": 3, "source_vocabulary": 3, "order": 2, "window": 0}
         for name in ("vocabulary", "source_vocabulary", "order", "window", "projection", "hidden_1", "hidden_2"):
             if getattr(self, name) < least.get(name, 1):
-                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least {least.get(name, 1)}")
+                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least {least.get(name, 1)}")
         if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation is {self.activation}, it must be one of {', '.join(ACTIVATIONS)}")
+            raise ValueError(f"activation is {self.activation}, but must be one of {', '.join(ACTIVATIONS)}")
 
     @property
     def context(self) -> int:
@@ -78,8 +78,8 @@ class JointSizes(FeedForwardSizes):
 class JointSettings(CslmSettings):
     """The settings of a training on a bitext with links; the defaults are those of the preset ``paper``."""
 
-    order: int = setting(4, "number of target words of an n-gram: those before the predicted word, and the word itself")
-    window: int = setting(5, "number of source words on each side of the affiliated one", least=0)
+    order: int = setting(4, "n-gram order: number of target context words plus the predicted word")
+    window: int = setting(5, "number of source words on each side of the affiliated source word", least=0)
     activation: str = setting("tanh", "activation function of the hidden layers", choices=ACTIVATIONS)
     projection: int = setting(192, "dimension of the projection (embedding) of every input word", above=0)
     hidden_1: int = setting(512, "number of units of the first hidden layer", above=0)
@@ -91,7 +91,7 @@ class JointSettings(CslmSettings):
     )
     output_bias: str = setting(
         "uniform",
-        "initial output biases; unigram: log relative frequencies of the words; uniform: -ln of their number",
+        "initial output biases; unigram: log relative frequencies of the words; uniform: -ln(number of classes)",
         choices=("zero", "unigram", "uniform"),
     )
     self_normalised: float = 0.1

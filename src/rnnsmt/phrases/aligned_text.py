@@ -139,7 +139,7 @@ def check_file_lists(sources: Sequence[str], targets: Sequence[str], alignments:
     """
     if not len(sources) == len(targets) == len(alignments):
         raise InputError(
-            f"--source names {len(sources)} files, --target {len(targets)} and --alignment {len(alignments)}; "
+            f"--source has {len(sources)} files, --target {len(targets)} and --alignment {len(alignments)}; "
             "specify the same number of each, in the same order"
         )
 
@@ -237,8 +237,8 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
     longer = [path for path, line in zip(paths, lines, strict=True) if line is not None]
     if longer:
         raise InputError(
-            f"{longer[0]} has more lines than {number}, where {' and '.join(ended)} ended; "
-            "source, target and alignment need the same number of lines"
+            f"{' and '.join(ended)} ended after line {number}, but {longer[0]} has more lines; "
+            "source, target and alignment must have the same number of lines"
         )
 
 

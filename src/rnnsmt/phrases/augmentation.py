@@ -142,7 +142,7 @@ def augment_table(
             meter.add(count)
         if not lines and numbers is None:
             raise InputError(f"{table}: the table is empty; create it again")
-        whole, remedy = f"the unfiltered table of {kept_lines}", "give the scores of that table"
+        whole, remedy = f"the unfiltered table of {kept_lines}", "specify the scores of that table"
         if numbers is None:
             scored, whole, remedy = lines, table, "score this table or, if it is a filtered table, add --kept-lines"
         elif len(numbers) != lines:
@@ -150,7 +150,7 @@ def augment_table(
         for column in opened:
             if len(column) != scored:
                 raise InputError(
-                    f"{column.name}: {len(column)} scores, but {whole} has {scored} lines; they belong to "
+                    f"{column.name}: {len(column)} scores, but {whole} has {scored} lines; they are scores of "
                     f"another table: {remedy}"
                 )
     return {"lines": lines, "scores of a line": scores + len(opened)}
@@ -272,6 +272,8 @@ def _in_order(entries: Iterable[Entry], path: str) -> Iterator[tuple[bytes, Entr
     for entry in entries:
         key = line_order(entry)
         if key <= before:
-            raise InputError(f"{path}: '{entry.source} ||| {entry.target}' is out of order; sort it with LC_ALL=C sort")
+            raise InputError(
+                f"{path}: '{entry.source} ||| {entry.target}' is out of order; sort the table with LC_ALL=C sort"
+            )
         before = key
         yield key, entry

@@ -47,7 +47,7 @@ def lexical(args: argparse.Namespace) -> dict[str, object]:
     f stands for a source and e for a target word. A line of ``lex.e2f`` is ``f e p(f|e)``, a line of ``lex.f2e`` is
     ``e f p(e|f)``, with seven decimals. Both files are sorted by f, then e.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases lexical --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz \
@@ -78,7 +78,7 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
     table. `phrases score` and `phrases reordering` read it. Words are stored as ids, and the vocabularies are stored in
     the metadata of the file.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases extract --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz \
@@ -119,7 +119,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     first and the last fold of the sentences that the phrase pair was extracted from, and its extraction count. `rnn
     prepare --origins` reads this file to hold out phrase pairs by sentence.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
             --smoothing kneser-ney --output try/phrase-table.gz --output-origins try/origins.npy
@@ -154,7 +154,7 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     additive smoothing. If `phrases extract` has read the same text with n alignments, each alignment contributes 1/n to
     the counts, so a duplicate alignment does not change the result.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases reordering --extract try/extract.parquet --output try/reordering-table.gz
     """
@@ -165,16 +165,20 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
 
 def prune_options(parser: argparse.ArgumentParser) -> None:
     def threshold(text: str) -> str:
-        if text not in ("a+e", "a-e") and not 0 < float(text) < math.inf:
-            raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a number above 0")
+        try:
+            valid = text in ("a+e", "a-e") or 0 < float(text) < math.inf
+        except ValueError:
+            valid = False
+        if not valid:
+            raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a positive number")
         return text
 
     add = parser.add_argument
     add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     _add_text(parser, "corpus that the table was extracted from")
     add("--threshold", type=threshold, default="a+e", metavar="a+e|a-e|N",
-        help="minimum significance (-ln p) of the pairs to keep; a+e, a-e: just above or below ln(sentence "
-        "pairs)")  # fmt: skip
+        help="minimum significance (-ln p) of the pairs to keep; a+e, a-e: slightly above or below ln(number "
+        "of sentence pairs)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
     add("--origins", metavar="FILE",
         help="folds of the phrase pairs, written by `phrases score --output-origins`; requires "
@@ -198,7 +202,7 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
     The remaining lines are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases prune --phrase-table try/phrase-table.gz --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --threshold a+e --output try/pruned.gz \
@@ -236,7 +240,7 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     of the input files. With the line numbers of --output-lines, `phrases augment` can add scores of the unfiltered
     table to the filtered table.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases filter --input results/corpus/joined/truecased/dev.en.gz \
             --phrase-table try/phrase-table.gz --reordering-table try/reordering-table.gz \
@@ -267,7 +271,7 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
     reordering probabilities of an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses
     sorts them; the output files have the names of the input files.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases fill-up --phrase-table results/augmented/rnn/network1/filtered/dev/phrase-table.gz \
             --reordering-table \
@@ -285,7 +289,8 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
     add("--column", nargs="+", action="append", required=True, metavar="FILE",
         help="scores of the lines of the table (.npy), in consecutive shards; may be repeated")  # fmt: skip
     add("--kept-lines", metavar="FILE",
-        help="output of `phrases filter --output-lines`, if the scores belong to the unfiltered table")  # fmt: skip
+        help="output of `phrases filter --output-lines`, if the scores were computed for the unfiltered "
+        "table")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
     add("--threads", type=positive, default=1, help="number of compression threads")
 
@@ -297,7 +302,7 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
     because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
     streamed; its other fields are not changed. Every --column adds one score; its files are consecutive shards.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
             --column results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \

@@ -127,7 +127,7 @@ def lexical_lines(path: str) -> Iterator[tuple[bytes, bytes, float]]:
             probability = float(text)
         except ValueError:
             raise InputError(
-                f"{path}, line {number}: expected 'word word probability', separated by single blanks"
+                f"{path}, line {number}: expected 'word word probability', separated by single spaces"
             ) from None
         if not 0.0 <= probability <= 1.0:
             raise InputError(f"{path}, line {number}: {probability} is not a probability")

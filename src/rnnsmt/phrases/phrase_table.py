@@ -151,7 +151,7 @@ def write_reordering_table(
             logarithm).
     """
     if not (smoothing > 0.0 and math.isfinite(smoothing)):
-        raise InputError(f"--smoothing {smoothing}: must be above 0")
+        raise InputError(f"--smoothing {smoothing}: must be a positive number")
     file = ExtractFile(extract, threads, memory_mb)
     packings, texts = packing_array(file.packings), word_texts(file.packings)
     alignments = file.smoothing.alignments

@@ -416,7 +416,7 @@ def _slices(
         InputError: the numbers of files or lines of both sides differ, or text is not UTF-8.
     """
     if len(source) != len(target):
-        raise InputError(f"--source names {len(source)} files, --target {len(target)}; specify the same number of each")
+        raise InputError(f"--source has {len(source)} files, --target {len(target)}; specify the same number of each")
     # 32 bytes per phrase occurrence, for the temporary arrays of ``sentence_lists``
     most = max((memory_mb << 20) // (32 * int(max(side.trie.size[1] for side in sides))), LEAST_TOKENS)
     meter = Meter("counting sentence pairs")
@@ -430,8 +430,8 @@ def _slices(
             if len(lines[0]) != len(lines[1]):
                 longer, shorter = (0, 1) if len(lines[0]) > len(lines[1]) else (1, 0)
                 raise InputError(
-                    f"{paths[longer]} has more lines than {number + len(lines[shorter])}, where {paths[shorter]} ends; "
-                    "source and target need the same number of lines"
+                    f"{paths[shorter]} ends after line {number + len(lines[shorter])}, but {paths[longer]} has more "
+                    "lines; source and target must have the same number of lines"
                 )
             if not lines[0]:
                 break

@@ -209,7 +209,7 @@ def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str, 
     paths = Path(phrase_table), Path(reordering_table)
     outputs = Path(output_dir) / paths[0].name, Path(output_dir) / paths[1].name
     if outputs[0] == outputs[1]:
-        raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
+        raise InputError(f"{phrase_table} and {reordering_table} have the same name; rename one of them")
     for path in (*paths, *map(Path, others)):
         if path.exists() and any(output.exists() and output.samefile(path) for output in outputs):
             raise InputError(f"--output-dir {output_dir}: is the directory of {path.name}; choose another directory")
@@ -251,7 +251,7 @@ def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
         _complain(path, number, f"not UTF-8 at byte {error.start}")
     fields = [item.strip(BLANKS) for item in text.split("|||")]
     if len(fields) < 3:
-        _complain(path, number, f"{len(fields)} field(s) between |||, at least 3 are needed")
+        _complain(path, number, f"{len(fields)} field(s) between |||, at least 3 are required")
     for name, phrase in zip(("source", "target"), fields, strict=False):
         if not phrase:
             _complain(path, number, f"the {name} phrase is empty")
@@ -267,7 +267,7 @@ def _scores(text: str, what: str, expected: int | None, path: str | Path, number
     scores = [_number(token, what, path, number) for token in _tokens(text)]
     if not scores or (expected is not None and len(scores) != expected):
         required = "at least 1" if expected is None else str(expected)
-        _complain(path, number, f"the third field has {len(scores)} numbers, needed: {required}")
+        _complain(path, number, f"the third field has {len(scores)} numbers, expected: {required}")
     return scores
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from rnnsmt.base.io import read_json
 from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
-from rnnsmt.plan.corpora import EMBEDDED, code_mistake, corpora, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.plan.corpora import DEMO_DIRECTORY, code_mistake, corpora, corpora_listed, file_mistakes, is_in_domain
 from rnnsmt.plan.features import BY_NAME, CSLM, LIST_NETWORKS, NNJM, features_of, known_features, named_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
 from rnnsmt.stages import PACKAGES
@@ -39,7 +39,7 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("tuning", "restarts"): (8, 20),
     ("tuning", "max_iterations"): (4, 25),
 }
-"""Values of ``auto`` by section and key: for the embedded corpus, which is to run in minutes, and for other corpora."""
+"""Values of ``auto`` by section and key: for the demo corpus, which is to run in minutes, and for other corpora."""
 
 
 MAX_TEXT = 2000
@@ -68,9 +68,11 @@ def kept_whole(keep: str | float | None, usual: str | float | Mapping[str, float
     return (keep or usual) in ("all", 1)
 
 
-def is_embedded(config: Mapping[str, Any]) -> bool:
-    """Return whether the parallel text of a checked configuration is the embedded corpus."""
-    return all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
+def is_demo_corpus(config: Mapping[str, Any]) -> bool:
+    """Return whether the parallel text of a checked configuration is the demo corpus."""
+    return all(
+        corpus.target.startswith(DEMO_DIRECTORY) for corpus in corpora(config).values() if corpus.role == "bitext"
+    )
 
 
 def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
@@ -96,20 +98,20 @@ def moses_has_joint_model(config: Mapping[str, Any]) -> bool:
 def settle(config: dict[str, Any]) -> str:
     """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists those of this run.
 
-    For other corpora, the networks of the embedded corpus are too small, its search too narrow and its tuning too
+    For other corpora, the networks of the demo corpus are too small, its search too narrow and its tuning too
     short. Settings of networks that no system of ``compare`` has are not listed.
     """
-    embedded = is_embedded(config)
+    demo = is_demo_corpus(config)
     unused = _unused_networks(config)
     settled = []
     if moses_has_joint_model(config) and config["nnjm"]["unknown"] == "auto":
         config["nnjm"]["unknown"] = "class"  # Moses has no other
     for (section, key), values in AUTO.items():
         if config[section][key] == "auto":
-            config[section][key] = values[0 if embedded else 1]
+            config[section][key] = values[0 if demo else 1]
             if section not in unused and not (key == "cslm_cells" and {"cslm", "nnjm"} <= unused):
                 settled.append(f"{section}.{key}: {config[section][key]}")
-    where = "the embedded corpus" if embedded else "corpora of your own"
+    where = "the demo corpus" if demo else "your own corpora"
     return f"Settings for {where} (auto): {', '.join(settled)}" if settled else ""
 
 
@@ -247,13 +249,13 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _check_joint(config)
     seeds, runs = config["networks"]["seeds"], config["tuning"]["runs"]
     if runs % seeds:
-        yield f"networks.seeds: {seeds} trainings, but {runs} tuning runs; tuning.runs must be a multiple"
+        yield f"networks.seeds: {seeds}, but tuning.runs is {runs}; tuning.runs must be a multiple of networks.seeds"
     yield from _check_systems(config)
     yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
         yield "proposals.source_length: must not exceed phrases.max_length"
     if config["seq2seq"]["unknown"] == "position" and config["seq2seq"]["subwords"] != "none":
-        yield "seq2seq.unknown: position is for words; set seq2seq.subwords to none"
+        yield "seq2seq.unknown: position requires words; set seq2seq.subwords to none"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
         yield f"lm.prune: {wrong}"
     yield from _check_lms(config)
@@ -270,7 +272,7 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     if external is not None and Path(external).is_dir():
         yield f"alignment.external: {external} is a directory, not a file"
     if directory is not None and not Path(directory).is_dir():
-        yield f"data_dir: {directory} is not a directory (relative paths start at {Path.cwd()}, where the run is)"
+        yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
     else:
         yield from file_mistakes(corpora_listed(config))
 
@@ -390,7 +392,7 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
         phrase_based = [system for system, settings in config["systems"].items() if "features" in settings]
         yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"
     elif not name.startswith(f"{other}+") or name.endswith("+"):
-        yield f"systems.{name}: rescores {other}, which contradicts its name; call it {other}+{network}"
+        yield f"systems.{name}: rescores {other}, which contradicts its name; rename it to {other}+{network}"
 
 
 def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
@@ -412,7 +414,7 @@ def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[s
 def _hint(name: str, known: Iterable[str]) -> str:
     """Return a hint for a misspelt name: the closest known name, or all of them."""
     near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}"
 
 
 def _check_values(value: Any, place: str) -> Iterator[str]:
@@ -429,7 +431,7 @@ def _check_values(value: Any, place: str) -> Iterator[str]:
     elif isinstance(value, float) and not math.isfinite(value):
         yield f"{place}: {value} is not a finite number"
     elif isinstance(value, int) and value > (most := MAX_SEED if place == "seed" else MAX_INT):
-        yield f"{place}: {value} is more than {most}"
+        yield f"{place}: {value} is too large; the maximum is {most}"
 
 
 def _check_text(text: str, place: str) -> Iterator[str]:
@@ -438,7 +440,7 @@ def _check_text(text: str, place: str) -> Iterator[str]:
         kind = "the control character" if unicodedata.category(wrong) == "Cc" else "half of a surrogate pair,"
         yield f"{place}: {shortened(text)!r} contains {kind} {wrong!r}; remove it"
     elif len(text) > MAX_TEXT:
-        yield f"{place}: {shortened(text)!r} has {len(text):,} characters; at most {MAX_TEXT:,} are possible"
+        yield f"{place}: {shortened(text)!r} has {len(text):,} characters; the maximum is {MAX_TEXT:,}"
     elif "://" not in text and any(len(file_name.encode()) > MAX_FILE_NAME for file_name in text.split("/")):
         yield f"{place}: {shortened(text)!r} contains a file name of more than {MAX_FILE_NAME} bytes"
 
@@ -448,7 +450,7 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
     roles = Counter(entry["role"] for entry in entries)
     for name, times in Counter(entry["name"] for entry in entries).items():
         if times > 1:
-            yield f"corpora: {times} corpora are named {name}; give each its own name"
+            yield f"corpora: {times} corpora are named {name}; names must be unique"
     for number, entry in enumerate(entries):
         where = f"corpora[{number}] ({entry['name']})"
         role = entry["role"]
@@ -508,7 +510,7 @@ def _check_addresses(entries: list[Mapping[str, Any]]) -> Iterator[str]:
                     urlsplit(url)
                 except ValueError as error:
                     where = f"corpora[{number}] ({entry['name']})"
-                    yield f"{where}: download.{side}: {shortened(url)} is not an address ({error})"
+                    yield f"{where}: download.{side}: {shortened(url)} is not a URL ({error})"
 
 
 def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
@@ -526,7 +528,7 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
             continue
         if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):
             sides = "a target side" if kind == "mono" else "both sides"
-            yield f"selection.{kind}: no corpus with {sides} is in-domain; set in_domain: true for one or keep all (1)"
+            yield f"selection.{kind}: no corpus with {sides} is in-domain; set in_domain: true for one, or fraction 1"
 
 
 def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
@@ -539,4 +541,4 @@ def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"evaluation.joint.{joint}: two or more different test sets are required"
         for test_set in parts:
             if test_set not in tests:
-                yield f"evaluation.joint.{joint}: {test_set} is not a test corpus; there are {', '.join(tests)}"
+                yield f"evaluation.joint.{joint}: {test_set} is not a test corpus; available: {', '.join(tests)}"

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 SEPARATED = "results/corpus/separated"
 """Directory of the sides of corpora that are one file."""
 
-EMBEDDED = "results/demo/"
-"""Directory in which the embedded corpus is generated."""
+DEMO_DIRECTORY = "results/demo/"
+"""Directory in which the demo corpus is generated."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
                 if side in others and _same_file(path, others[side]):
                     yield (
                         f"{where}: its {side} text is also that of {earlier.name} ({earlier.role}), {path}; text for "
-                        "tuning and tests must not be used elsewhere"
+                        "tuning and tests must not be used for other roles"
                     )
 
 
@@ -278,11 +278,13 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
         if (meant["source"], meant["target"]) == (languages["target"], languages["source"]):
             remedy = "if source and target are swapped, exchange them"
         elif meant["source"] == meant["target"]:
-            remedy = "if this is the wrong file, correct its name"
+            remedy = "if this is the wrong file, specify the correct one"
         else:
-            remedy = f"if so, write languages: {{source: {meant['source']}, target: {meant['target']}}}"
+            remedy = (
+                f"if the suffix is correct, set languages: {{source: {meant['source']}, target: {meant['target']}}}"
+            )
         yield (
-            f"{where}: the suffix says another language than languages: {{source: {languages['source']}, "
+            f"{where}: the suffix does not match languages: {{source: {languages['source']}, "
             f"target: {languages['target']}}}; {remedy}"
         )
 

@@ -47,7 +47,7 @@ def check_package(rules: Path | None, version: str) -> None:
     this_checkout = checkout()
     if this_checkout is not None and rules is not None and (rules / "src").is_dir() and this_checkout != rules:
         raise InputError(
-            f"rnnsmt is imported from {PACKAGE}, but this workflow belongs to the checkout {rules}: run `make setup` "
+            f"rnnsmt is imported from {PACKAGE}, but this workflow is part of the checkout {rules}: run `make setup` "
             f"in {rules} and use its .venv/bin/snakemake, or run `pip install -e {rules}` in the current environment"
         )
     if rnnsmt.__version__ != version:

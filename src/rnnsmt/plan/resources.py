@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from rnnsmt.plan.config import is_embedded, moses_has_joint_model
+from rnnsmt.plan.config import is_demo_corpus, moses_has_joint_model
 
 BUDGET_MB = 16000
 """Maximum memory limit in MB of stages with ``--memory-mb``, which write to disk beyond it."""
@@ -115,9 +115,9 @@ class SizedInput(Protocol):
 def stage_threads(config: Mapping[str, Any]) -> int:
     """Return the threads of the stages from text to tables: two, since they read two sides or use two processes.
 
-    On the embedded corpus they take a second or two, and two stages at a time with one thread each are faster.
+    On the demo corpus they take a second or two, and two stages at a time with one thread each are faster.
     """
-    return 1 if is_embedded(config) else 2
+    return 1 if is_demo_corpus(config) else 2
 
 
 def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobNeeds]:

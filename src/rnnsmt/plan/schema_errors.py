@@ -26,9 +26,9 @@ RENAMED = {
 KINDS = {
     "object": "a map (key: value)",
     "array": "a list ([a, b])",
-    "integer": "a whole number",
+    "integer": "an integer",
     "number": "a number",
-    "string": "text",
+    "string": "a string",
     "boolean": "true or false",
     "null": "null",
 }
@@ -38,8 +38,8 @@ LIMITS = {
     "pattern": "does not match {limit}",
     "minimum": "is too small; the minimum is {limit}",
     "maximum": "is too large; the maximum is {limit}",
-    "exclusiveMinimum": "is too small; it must be more than {limit}",
-    "exclusiveMaximum": "is too large; it must be less than {limit}",
+    "exclusiveMinimum": "is too small; must be greater than {limit}",
+    "exclusiveMaximum": "is too large; must be less than {limit}",
     "minLength": "is too short; use at least {limit} characters",
     "maxLength": "is too long; use at most {limit} characters",
     "minItems": "has too few items; the minimum is {limit}",
@@ -71,11 +71,11 @@ def explain(error: Any, schema: Mapping[str, Any]) -> Iterator[str]:
         allowed = error.validator_value if error.validator == "enum" else [error.validator_value]
         near = difflib.get_close_matches(str(error.instance), [str(v) for v in allowed], 1)
         hint = f"did you mean {near[0]}? " if near else ""
-        choices = ", ".join(map(str, allowed)) or "nothing yet"
-        yield f"{where}{shown} is not possible; {hint}allowed: {choices}"
+        choices = ", ".join(map(str, allowed)) or "none"
+        yield f"{where}{shown} is not allowed; {hint}available: {choices}"
     elif error.validator == "anyOf":
         allowed = " or ".join(_describe(option) for option in error.validator_value)
-        yield f"{where}{shown} is not possible; it must be {allowed}"
+        yield f"{where}{shown} is not allowed; must be {allowed}"
     elif error.validator == "type":
         types = " or ".join(KINDS[name] for name in as_list(error.validator_value))
         hint = f"; {_map_hint(location, error.instance, error.schema)}" if error.validator_value == "object" else ""
@@ -97,7 +97,7 @@ def _key_hint(key: str, place: str, known: Sequence[str], schema: Mapping[str, A
     ]
     if sections:
         return f"did you mean {' or '.join(f'{name}.{key}' for name in sections)}?"
-    return f"known are {', '.join(known)}"
+    return f"available: {', '.join(known)}"
 
 
 def _map_hint(place: str, value: Any, schema: Mapping[str, Any]) -> str:
@@ -120,10 +120,10 @@ def _describe(option: Mapping[str, Any]) -> str:
         names = list(option["properties"])
         return f"{{{names[0]}: NUMBER}}" if len(names) == 1 else f"a map of {', '.join(names)}"
     if "pattern" in option:
-        return f"text like {option['pattern']}"
+        return f"a string that matches {option['pattern']}"
     return {
-        "number": "a number above {exclusiveMinimum} and up to {maximum}",
-        "integer": "a whole number from {minimum}",
+        "number": "a number greater than {exclusiveMinimum} and at most {maximum}",
+        "integer": "an integer of at least {minimum}",
     }.get(str(option.get("type")), str(option.get("type", option))).format_map(option)
 
 

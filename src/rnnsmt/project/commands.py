@@ -6,7 +6,7 @@ from pathlib import Path
 
 def init_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="run directory, created if it does not exist")
-    parser.add_argument("--demo", action="store_true", help="use the embedded English-French corpus")
+    parser.add_argument("--demo", action="store_true", help="use the English-French demo corpus")
     parser.add_argument(
         "--moses-table",
         type=Path,
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
     workflow of this package, --configfile is config.yaml in the directory, and --workflow-profile is its
     profiles/default.
 
-    Example, in a directory that `rnnsmt init` has set up:
+    Example, in a directory created by `rnnsmt init`:
 
         rnnsmt run --cores 2
     """

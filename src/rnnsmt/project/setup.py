@@ -102,9 +102,9 @@ def configuration(
 
     Args:
         defaults: text of config.yaml.
-        corpora: the corpora; without any, those of the embedded corpus or placeholders are written.
+        corpora: the corpora; without any, those of the demo corpus or placeholders are written.
         languages: codes of source and target; None: those that the suffixes of the files say.
-        demo: whether the corpus is the embedded one.
+        demo: whether the corpus is the demo corpus.
         has_networks: whether PyTorch is installed.
 
     Raises:
@@ -117,7 +117,7 @@ def configuration(
         "",
     ]
     if demo:
-        lines += ["# The corpus is the embedded English-French one.", *blocks.pop("demo").splitlines(), ""]
+        lines += ["# The corpus is the English-French demo corpus.", *blocks.pop("demo").splitlines(), ""]
     else:
         codes = _languages(languages, corpora) if corpora or languages else ("en", "fr")
         lines += [*_comments(blocks["languages"]), "languages:", f"  source: {codes[0]}", f"  target: {codes[1]}", ""]
@@ -328,7 +328,7 @@ def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> 
         out.write(text)
     lines = [f"wrote {script}"]
     if find_spec("torch") is None:
-        lines.append("PyTorch is not installed, which trains the network: pip install 'rnnsmt[networks]'")
+        lines.append("PyTorch, which trains the network, is not installed: pip install 'rnnsmt[networks]'")
     if not any(corpus.role == "bitext" for corpus in corpora):
         lines.append(f"next: write the names of the training text of the table in {script}")
     return [*lines, f"next: sh {shlex.quote(str(script))}"]

@@ -21,7 +21,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
             f"--{side}-vocabulary",
             type=positive,
             default=15_001,
-            help=f"number of {side} classes: id 0, UNK, the words, and EOS",
+            help=f"number of {side} classes, including id 0, UNK and EOS",
         )
 
 
@@ -30,7 +30,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     The training settings of the preset are printed as well. torch is not required.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn describe --preset paper
     """
@@ -75,7 +75,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     `rnn train` does not train on them and evaluates the network on them. `rnn train --weighting counts` and `rnn train
     --leave-out` require --origins.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn prepare --phrase-table results/model/phrase-table.gz --origins results/phrases/origins.npy \
             --vocab-size 1500 --source results/corpus/joined/train.en.gz \
@@ -112,7 +112,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Input is the directory written by `rnn prepare`; outputs are the network and its learning curve (JSON).
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.pt \
             --output-history try/rnn.json --checkpoint-dir try/rnn.checkpoint --threads 2
@@ -156,7 +156,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
     were not trained on (`rnn train --leave-out`) is scored by these networks only.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn score --pairs try/pairs --model try/rnn.pt --output try/scores.npy --threads 2
     """
@@ -218,7 +218,7 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
     Source words that are not in the phrase table are copied to the output by the decoder and are not counted. Their
     number is the same in every translation of a sentence, so counting them would not change any ranking.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn shortlist --pairs try/pairs --output try/shortlist.npy
     """
@@ -278,7 +278,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     targets of a phrase are counted and sorted by log p(target | source). The --top best targets are written, one per
     line: ``0-based line number ||| target ||| log p ||| number of samples``.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn sample --model try/rnn.pt --pairs try/pairs --input try/phrases --output try/samples \
             --draws 50 --top 5
@@ -331,14 +331,14 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     The output has one target per line. With --nbest N, it has the N best targets of every phrase instead, one per line:
     ``0-based line number ||| target ||| log p``.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn translate --model try/rnn.pt --pairs try/pairs --input try/phrases \
             --output try/translations --nbest 5
     """
     nbest = 1 if args.nbest is None else args.nbest
     if not 1 <= nbest <= args.beam:
-        raise InputError(f"--nbest {nbest}: must be between 1 and the beam, {args.beam}")
+        raise InputError(f"--nbest {nbest}: must be an integer from 1 to the beam size, {args.beam}")
 
     need_torch()
 
@@ -435,7 +435,7 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     probability. `phrases fill-up` adds these phrase pairs to a phrase table with the same five scores. A network
     trained with --direction inverse generates targets for the opposite translation direction.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn propose --model try/rnn.pt --pairs try/pairs \
             --input results/corpus/joined/truecased/dev.en.gz \
@@ -443,7 +443,7 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
             --lex-f2e results/model/lex.f2e --output try/proposals.gz
     """
     if args.nbest > args.beam:
-        raise InputError(f"--nbest {args.nbest}: must be between 1 and the beam, {args.beam}")
+        raise InputError(f"--nbest {args.nbest}: must be an integer from 1 to the beam size, {args.beam}")
     need_torch()
 
     from rnnsmt.networks.devices import set_up_device

@@ -20,7 +20,7 @@ at random, which is ``--batching random``.
 * Matrix products of rounded factors (``reduced``) where these are faster: on Multi30k the held-out log p per word after
   300 updates differs by 0.003.
 
-``demo``: the same for the embedded corpus, limited to about a minute of CPU time. Dropout 0.2 was chosen on pairs of
+``demo``: the same for the demo corpus, limited to about a minute of CPU time. Dropout 0.2 was chosen on pairs of
 held-out sentences: log p per word -1.39, with 0.1 -1.41, without dropout -1.55.
 """
 
@@ -81,12 +81,12 @@ class RnnSizes(NetworkSizes):
     def __post_init__(self) -> None:
         for name in ("source_vocabulary", "target_vocabulary"):
             if getattr(self, name) < 3:
-                raise ValueError(f"{name} is {getattr(self, name)}: ids 0, UNK and EOS make at least 3")
+                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least 3 (id 0, UNK and EOS)")
         for name in ("embedding", "hidden", "maxout", "max_length"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least 1")
+                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least 1")
         if self.variant not in VARIANTS:
-            raise ValueError(f"variant is '{self.variant}', it must be one of {', '.join(VARIANTS)}")
+            raise ValueError(f"variant is '{self.variant}', but must be one of {', '.join(VARIANTS)}")
 
     @property
     def longest(self) -> int:
@@ -148,7 +148,7 @@ class RnnSettings(TrainingSettings):
     variant: str = setting(
         "paper",
         "network architecture; paper: main text of the paper; supplementary: its supplementary material; "
-        "tanh: units without gates; bag-of-words: encoder without word order; feed-forward: no recurrence",
+        "tanh: units without gates; bag-of-words: encoder that ignores word order; feed-forward: no recurrence",
         choices=VARIANTS,
     )
     max_length: int = setting(7, "maximum phrase length in words, for --variant feed-forward only", above=0)

@@ -246,15 +246,15 @@ def _misfit(header: dict[str, Any], texts: Sequence[ModelText]) -> str | None:
     """Return the reason why a binary file with this header does not match ``texts``, None if it does."""
     described = header["texts"]
     if any(text.links for text in texts) and "affiliations.places" not in header["arrays"]:
-        return "has no word alignment of the phrase pairs, which the joint model needs"
+        return "has no word alignment of the phrase pairs, which the joint model requires"
     if [(entry["kind"], entry["columns"]) for entry in described] != [(text.kind, text.columns) for text in texts]:
-        return "was made from other files than those of this moses.ini"
+        return "was created from other files than those of this moses.ini"
     for entry, text in zip(described, texts, strict=True):
         size, changed = _state(text)
         if size == entry["bytes"] and changed == entry["mtime_ns"] and changed % 1_000_000_000:
             continue
         if size != entry["bytes"] or sha256(text.path) != entry["sha256"]:
-            return f"was made before {text.path} was changed"
+            return f"was created before {text.path} was changed"
     return None
 
 
@@ -304,7 +304,7 @@ class _Binary:
         try:
             yield
         except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
-            raise self._unusable("has a header that rnnsmt did not write") from None
+            raise self._unusable("has a header that was not written by rnnsmt") from None
 
     def _check_header(self) -> None:
         """Check types and ranges of the entries.
@@ -315,7 +315,7 @@ class _Binary:
         """
         header = self.header
         if header["byte_order"] != sys.byteorder:
-            raise self._unusable("was made on a machine with another byte order")
+            raise self._unusable("was created on a machine with a different byte order")
         numbers = [header["bytes"], header["longest_source"]]
         texts = [(entry["kind"], entry["name"], entry["sha256"]) for entry in header["texts"]]
         numbers += [entry[name] for entry in header["texts"] for name in ("columns", "bytes")]
@@ -454,7 +454,7 @@ class _Binary:
         """
         location = self.header["arrays"][name]
         if location["dtype"] != _type_of(dtype):
-            raise self._unusable(f"has {name} as {str(location['dtype'])[:60]}")
+            raise self._unusable(f"has {name} of type {str(location['dtype'])[:60]}")
         shape = tuple(location["shape"])
         fits = len(shape) == len(sizes) and all(
             size in (None, actual) for size, actual in zip(sizes, shape, strict=True)
@@ -489,7 +489,7 @@ class _Binary:
 def _described(component: int, number: int, fault: int) -> str:
     """Return what is wrong with a part of a model; number: of the LM; fault: index among the faults of the part."""
     if component == kernels.AFFILIATIONS:
-        return "word alignments that do not fit the phrases"
+        return "word alignments that do not match the phrases"
     if component == kernels.REORDERING:
         return "missing reordering scores, or reordering scores that are not logarithms"
     name, faults = {

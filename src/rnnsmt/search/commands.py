@@ -27,10 +27,10 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
     add("--ini", type=Path, required=True, nargs="+", metavar="FILE",
         help="moses.ini with weights; paths in it are relative to its directory")  # fmt: skip
     add("--input", type=Path, required=True, nargs="+", metavar="FILE",
-        help="input files: tokenised text, one segment per line; - is standard input")  # fmt: skip
+        help="input files: tokenised text, one segment per line (- is standard input)")  # fmt: skip
     add("--output", type=Path, required=True, nargs="+", metavar="FILE",
-        help="output files: one translation per line; - is standard output; translations of all --input with the "
-        "first --ini, then with the second, and so on")  # fmt: skip
+        help="output files, one translation per line (- is standard output); first one file per --input for the first "
+        "--ini, then for the second --ini, and so on")  # fmt: skip
     add("--nbest", type=int, default=0,
         help="number of distinct translations per n-best list; 0: no lists. With n-best lists, the beam is wider, so "
         "the best translations may differ")  # fmt: skip
@@ -39,7 +39,8 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
     add("--output-details", type=Path, nargs="+", metavar="FILE",
         help="output files: phrases and features of every translation, as 1-best lists in Moses format")  # fmt: skip
     add("--model-dir", type=Path, nargs="+", metavar="DIR",
-        help="directory searched first for the model files, by base name; one, or one for each --ini")  # fmt: skip
+        help="directory in which model files are looked up by base name before the paths in moses.ini are used; one, "
+        "or one for each --ini")  # fmt: skip
     add("--threads", type=int, default=1, help="number of threads; sentences are decoded in parallel")
     add_search_options(parser)
     add("--report", type=Path, nargs="+", metavar="FILE",
@@ -53,14 +54,14 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     output, or dropped if the ini has [drop-unknown] 1. If the ini has unsupported sections that would change the
     translations, the command exits with an error.
 
-    The model is loaded once for all input texts. Several inis share the loaded model if they differ only in weights;
-    otherwise, the models are loaded one after another.
+    The model is loaded once for all input texts. Several ini files share the loaded model if they differ only in
+    weights; otherwise, the models are loaded one after another.
 
     N-best files are in Moses format with the phrase segmentation as the last field (2-5=2-8: source words 2 to 5 are
     translated as target words 2 to 8; 0-based). --output-details files have the same format, but contain only the best
     translation of every sentence.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt search decode --ini results/systems/rnn/run1/moses.ini \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.first --nbest 100 \
@@ -207,7 +208,9 @@ def _query_statistics(before: "NeuralCounts", after: "NeuralCounts") -> dict[str
 def binarise_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", type=Path, required=True, metavar="FILE", help="moses.ini of the model; weights are not used")
-    add("--model-dir", type=Path, metavar="DIR", help="directory searched first for the model files, by base name")
+    add("--model-dir", type=Path, metavar="DIR",
+        help="directory in which model files are looked up by base name before the paths in moses.ini are "
+        "used")  # fmt: skip
     add("--output-dir", type=Path, metavar="DIR",
         help="output directory of model.binary (default: the directory of the first phrase table)")  # fmt: skip
 
@@ -226,7 +229,7 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
 
     If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt search binarise --ini results/systems/rnn/run1/moses.ini
     """

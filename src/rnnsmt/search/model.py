@@ -254,7 +254,7 @@ def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path
     features = [feature for kind in NEURAL_MODELS if (feature := single(ini, kind)) is not None]
     joint = [feature.name for feature in features if NEURAL_MODELS[feature.kind].reads_links]
     if len(joint) > 1:
-        raise InputError(f"{ini.path}: {' and '.join(joint)} are joint models; this decoder supports one")
+        raise InputError(f"{ini.path}: {' and '.join(joint)} are joint models; this decoder supports only one")
     return [(feature, ini.located(feature, directory)) for feature in features]
 
 
@@ -316,7 +316,7 @@ def single(ini: MosesIni, kind: str) -> Feature | None:
     """
     matching = [feature for feature in ini.features if feature.kind == kind]
     if len(matching) > 1:
-        raise InputError(f"{ini.path}: {len(matching)} features of type {kind}; this decoder supports one")
+        raise InputError(f"{ini.path}: {len(matching)} features of type {kind}; this decoder supports only one")
     return matching[0] if matching else None
 
 
@@ -328,7 +328,7 @@ def some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
     """
     matching = [feature for feature in ini.features if feature.kind in kinds]
     if not matching:
-        raise InputError(f"{ini.path}: no feature of type {kinds[0]}; the decoder needs one")
+        raise InputError(f"{ini.path}: no feature of type {kinds[0]}; the decoder requires one")
     return matching
 
 

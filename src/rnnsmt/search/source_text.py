@@ -150,7 +150,7 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
             else:
                 translations += _given(attributes, first, end, where)
     if opened:
-        raise InputError(f"{where}: <{opened[-1][0]}> is never closed; correct the XML, or escape < as &lt;")
+        raise InputError(f"{where}: <{opened[-1][0]}> is not closed; correct the XML, or escape < as &lt;")
     for entry in translations:
         if not entry.first <= entry.last < min(len(words), entry.first + MAX_WINDOW):
             raise InputError(

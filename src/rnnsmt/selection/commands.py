@@ -18,9 +18,12 @@ FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 
 
 
 def _fraction(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"{text}: must be above 0 and at most 1")
+        raise argparse.ArgumentTypeError(f"{text}: must be a number greater than 0 and at most 1")
     return value
 
 
@@ -64,7 +67,7 @@ def models_options(parser: argparse.ArgumentParser) -> None:
         help="minimum count of vocabulary words in the in-domain training text",
     )
     parser.add_argument(
-        "--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines, K at least 2"
+        "--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines, K >= 2"
     )
     parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit in MB")
 
@@ -87,7 +90,7 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     lines of the first sample. The vocabulary of all models is the same: the words with a count of at least --min-count
     in the in-domain training text. All other words are mapped to ``<unk>``, so rare words do not favour any model.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt selection models --in-domain results/corpus/truecased/harbour-dev.en.gz \
             --pool results/corpus/truecased/general.en.gz --output-dir try/models.en --seed 1
@@ -131,7 +134,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     2011). Lines in the training text of the general model, and copies of them, are scored with the second general model
     of `selection models`. The output has one score per line.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt selection score --text results/corpus/truecased/general.en.gz --models try/models.en \
             --text2 results/corpus/truecased/general.fr.gz --models2 try/models.fr --output try/general.tsv.gz \
@@ -215,7 +218,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         default=5,
         help="n-gram order of the language models for the perplexity curve",
     )
-    parser.add_argument("--unique", action="store_true", help="keep at most one of identical lines or line pairs")
+    parser.add_argument("--unique", action="store_true", help="discard duplicate lines or line pairs")
     parser.add_argument(
         "--random",
         type=int,
@@ -229,13 +232,13 @@ def select_options(parser: argparse.ArgumentParser) -> None:
 def select(args: argparse.Namespace) -> dict[str, object]:
     r"""Select the lines with the lowest scores, in their original order.
 
-    All corpora that --keep does not name are ranked together. Either a fraction of their lines is kept (--fraction), or
+    All corpora without --keep are ranked together. Either a fraction of their lines is kept (--fraction), or
     the best lines up to a total of --words words, counted in the last text (the target side of a parallel corpus).
     ``--keep NAME=all`` keeps all lines of a corpus, whose score file may then be given as ``-``; ``--keep NAME=0.5``
     keeps the half of its lines with the best scores.
 
     With ``--fraction auto`` a language model is estimated on the kept lines for each of --fractions, and the fraction
-    with the lowest perplexity on the --held-out text is chosen. Corpora named by --keep are not used for this choice.
+    with the lowest perplexity on the --held-out text is chosen. Corpora with --keep are not used for this choice.
     Perplexity is measured on the last text of each corpus (the target side of a parallel corpus). The held-out text
     must therefore be in this language, and must not be part of the training text of the in-domain model: use
     DIR/held-out.gz of `selection models`. All these models have the same vocabulary (the words with a count of at least
@@ -250,7 +253,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     The command writes DIR/NAME.1.gz and, for a parallel corpus, DIR/NAME.2.gz for every corpus, DIR/selected.json, and
     the curve (TSV) with the columns fraction, lines, words, perplexity, oov_rate and chosen.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt selection select --fraction auto --held-out try/models.fr/held-out.gz --output-dir try/selected \
             --curve try/curve.tsv --corpus \

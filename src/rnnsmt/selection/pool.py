@@ -58,10 +58,10 @@ def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) 
     fractions = dict(keep)
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"--corpus {name}: used twice; every corpus needs a different name")
+            raise InputError(f"--corpus {name}: used twice; every corpus must have a different name")
     for name in fractions:
         if name not in names:
-            raise InputError(f"--keep {name}: no such corpus; the corpora are {', '.join(names)}")
+            raise InputError(f"--keep {name}: no such corpus; available: {', '.join(names)}")
     if len({len(corpus.texts) for corpus in corpora}) > 1:
         raise InputError("--corpus: parallel and monolingual corpora cannot be combined")
     for corpus in corpora:

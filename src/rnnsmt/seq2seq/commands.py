@@ -56,7 +56,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     The training settings of the preset are printed as well. torch is not required.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt seq2seq describe
     """
@@ -110,7 +110,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     vocabulary. The translations of a network trained on such sentences indicate which source word an unknown word
     stands for; see `seq2seq translate --unknown position`.
 
-    Examples, in the directory of a run of the embedded corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --source-vocab-size 1500 --target-vocab-size 1500 --output-dir try/sentences
@@ -139,7 +139,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Input is the directory written by `seq2seq prepare`; outputs are the network and its learning curve (JSON).
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt seq2seq train --sentences try/sentences --preset demo --epochs 1 --seed 1 --output-model try/lstm.pt \
             --output-history try/lstm.json --checkpoint-dir try/lstm.checkpoint --threads 2
@@ -164,7 +164,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         nargs="+",
         metavar="FILE",
-        help="output files: translations of all --input by the first --model, then by the second, and so on",
+        help="output files, one translation per line; first one file per --input for the first --model, then for the "
+        "second --model, and so on",
     )
     parser.add_argument(
         "--report", nargs="+", metavar="FILE", help="output files: statistics, one file for each --output (JSON)"
@@ -176,9 +177,9 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         "--unknown",
         choices=REPLACEMENTS,
         default="keep",
-        help="replacement of unknown words in the translation; keep: <unk>; copy: unknown words in the source; "
-        "lexicon: translations from --lexicon; position: the same, for the source words whose positions the network "
-        "predicts",
+        help="replacement of unknown words in the translation; keep: <unk>; copy: unknown words of the source; "
+        "lexicon: translations from --lexicon; position: translations from --lexicon of the source words whose "
+        "positions the network predicts",
     )
     parser.add_argument(
         "--lexicon",
@@ -206,7 +207,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     whose position the network predicts (position tokens); the network must be trained on sentences that were prepared
     with --alignment. Unknown words without a position token are deleted.
 
-    Examples, in the directory of a run of the embedded corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
             --output try/dev.lstm --beam 4
@@ -272,7 +273,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     The output has one natural logarithm per line. It includes EOS and is not normalised by length. With subwords it is
     the log probability of the segmentation that sentencepiece chooses, not the sum over all segmentations.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt seq2seq score --model try/lstm.pt --source results/corpus/joined/truecased/dev.en.gz \
             --target results/corpus/joined/truecased/dev.fr.gz --output try/dev.lstm.scores
@@ -317,7 +318,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     One --model is used for all n-best lists, or one for each list. Every source sentence and every common prefix of its
     translations is computed once, even across n-best lists.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt seq2seq rescore --model try/lstm.pt --nbest try/dev.nbest \
             --source results/corpus/joined/truecased/dev.en.gz --output try/dev.lstm.nbest

@@ -8,7 +8,7 @@ sentences of similar length, gradient norm clipped at 5, reversed source, no dro
 al. 2014), learning rate decaying to 0, softmax over sampled classes; the best parameters on held-out sentences are
 kept.
 
-``demo``: for the embedded corpus, minutes of CPU time.
+``demo``: for the demo corpus, minutes of CPU time.
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class Seq2SeqSizes(NetworkSizes):
         least = {"source_vocabulary": 3, "target_vocabulary": 3, "embedding": 1, "hidden": 1, "layers": 1}
         for name, number in least.items():
             if getattr(self, name) < number:
-                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least {number}")
+                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least {number}")
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: part -> symbol -> number; ``torch.nn.LSTM`` has two biases per gate."""

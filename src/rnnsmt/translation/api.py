@@ -106,10 +106,10 @@ def _own_query(content: Mapping[str, Any]) -> Query:
     if not isinstance(content["text"], str):
         raise _bad('the request has no text; send {"text": "..."}')
     if unknown := sorted(set(content) - {"text", "nbest", "explain"}):
-        raise _bad(f"unknown key {unknown[0][:40]}; the keys are text, nbest and explain")
+        raise _bad(f"unknown key {unknown[0][:40]}; available: text, nbest, explain")
     nbest, explain = content.get("nbest", 0), content.get("explain", False)
     if type(nbest) is not int or not 0 <= nbest <= MOST_NBEST or not isinstance(explain, bool):
-        raise _bad(f"nbest must be a number of at most {MOST_NBEST}, explain must be true or false")
+        raise _bad(f"nbest must be an integer from 0 to {MOST_NBEST}, explain must be true or false")
     lines = content["text"].replace("\r\n", "\n").removesuffix("\n").split("\n")
     return Query(lines, nbest, explain, lambda results: {"translations": results})
 
@@ -118,7 +118,7 @@ def _libretranslate_query(content: Mapping[str, Any], about: Description) -> Que
     q = content["q"]
     texts = q if isinstance(q, list) else [q]
     if not all(isinstance(text, str) for text in texts):
-        raise _bad("q must be a text or a list of texts")
+        raise _bad("q must be a string or a list of strings")
     source, target = (content.get(name) for name in ("source", "target"))
     if source not in (about.source, "auto") or target != about.target:
         raise _bad(f"source must be {about.source} or auto, and target must be {about.target}")
@@ -128,7 +128,7 @@ def _libretranslate_query(content: Mapping[str, Any], about: Description) -> Que
     if isinstance(alternatives, str) and alternatives.isascii() and alternatives.isdecimal():
         alternatives = int(alternatives[:9])
     if type(alternatives) is not int or not 0 <= alternatives < MOST_NBEST:
-        raise _bad(f"alternatives must be a number of at most {MOST_NBEST - 1}")
+        raise _bad(f"alternatives must be an integer from 0 to {MOST_NBEST - 1}")
     lines: list[str] = []
     templates = [_html_template(text, lines) if kind == "html" else _template(text, lines) for text in texts]
     written = html_escaped if kind == "html" else str

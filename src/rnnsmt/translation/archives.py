@@ -57,12 +57,12 @@ def _downloaded(address: str) -> Path:
     """Return the directory in the cache of an archive with an address."""
     url, _, fragment = address.partition("#")
     if not re.match(r"https?://", url, re.IGNORECASE):
-        raise InputError(f"--system {address}: must be a directory, an archive, or an address with https:// or http://")
+        raise InputError(f"--system {address}: must be a directory, an archive, or an https:// or http:// URL")
     match = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
     if match is None:
         raise InputError(
-            f"--system {address}: an address needs the SHA-256 of the archive, as its publisher states it: write "
-            f"{url}#sha256= and 64 hexadecimal digits"
+            f"--system {address}: a URL requires the SHA-256 of the archive, as published: write {url}#sha256= "
+            "and 64 hexadecimal digits"
         )
     digest = match[1].lower()
     directory = cache_directory() / digest
@@ -108,7 +108,7 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
             ) from None
         reason = error.__cause__ if isinstance(error, DamagedError) else error
         raise InputError(
-            f"{name}: damaged, or not an archive written by `rnnsmt pack` ({reason}); fetch it again"
+            f"{name}: damaged, or not an archive written by `rnnsmt pack` ({reason}); download it again"
         ) from None
     finally:
         if temporary is not None:
@@ -134,11 +134,10 @@ def _extract(archive: Path, name: str, directory: Path) -> None:
             ):
                 raise InputError(
                     f"{name}: {member.name!r} is not part of an archive written by `rnnsmt pack`, which has one "
-                    "directory "
-                    f"with at most {MOST_FILES} files; unpack it yourself if you trust it, and give the directory"
+                    f"directory with at most {MOST_FILES} files; if you trust it, unpack it and specify the directory"
                 )
             seen.add(parts)
             with (directory / parts[1]).open("xb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
     if not seen:
-        raise InputError(f"{name}: an empty archive; fetch it again")
+        raise InputError(f"{name}: empty archive; download it again")

@@ -63,7 +63,8 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{results}: table1.json or provenance.json is of another version ({error!r}); run again"
+            f"{results}: table1.json or provenance.json was written by a different version ({error!r}); "
+            "run the workflow again"
         ) from None
     return "\n".join([*lines, "", "## Limits", "", *(f"* {limit}" for limit in _limits(description)), ""])
 

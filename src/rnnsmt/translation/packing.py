@@ -62,7 +62,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     def taken(path: Path, called: str, check: Check) -> str:
         """Check a file, add it to the archive under a name, and return the name."""
         if not path.is_file():
-            raise InputError(f"{directory}: needs {path}, which is missing; run the workflow again")
+            raise InputError(f"{directory}: requires {path}, which is missing; run the workflow again")
         if called in files:
             raise InputError(f"{directory}: the system has two files with the name {called}; rename one")
         check(path)
@@ -139,7 +139,7 @@ def _check_network(path: Path) -> None:
     except (zipfile.BadZipFile, OSError, ValueError, RuntimeError):
         names = []
     if not any(name.endswith("/data.pkl") for name in names):
-        raise InputError(f"{path}: not the model file of a network; train the network again")
+        raise InputError(f"{path}: not a network model file; train the network again")
 
 
 def _check_card(path: Path) -> None:
@@ -149,7 +149,7 @@ def _check_card(path: Path) -> None:
         InputError: it is not.
     """
     if path.is_symlink() or (text := read_whole(path, MOST_CARD_BYTES)) is None:
-        raise InputError(f"{path}: is a link, or larger than {MOST_CARD_BYTES:,} bytes; replace it by a short text")
+        raise InputError(f"{path}: is a link, or larger than {MOST_CARD_BYTES:,} bytes; replace it with a short text")
     check_utf8(text, path, 0)
 
 

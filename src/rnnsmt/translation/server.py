@@ -413,9 +413,11 @@ class Connection:
         if path != POST_ROUTE:
             raise self._no_such_route()
         if b"transfer-encoding" in headers:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request needs a Content-Length and no Transfer-Encoding")
+            raise RefusedError(
+                HTTPStatus.BAD_REQUEST, "the request must have a Content-Length and no Transfer-Encoding"
+            )
         if b"content-length" not in headers:
-            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request needs a Content-Length")
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request must have a Content-Length")
         if int(headers[b"content-length"][:20]) > api.MOST_BYTES:
             sentence = f"a request can have at most {api.MOST_BYTES:,} bytes"
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
@@ -426,7 +428,7 @@ class Connection:
 
     def _no_such_route(self) -> RefusedError:
         served = ", ".join(self.server.routes)
-        return RefusedError(HTTPStatus.NOT_FOUND, f"the routes are GET {served} and POST {POST_ROUTE}")
+        return RefusedError(HTTPStatus.NOT_FOUND, f"no such route; available: GET {served}, POST {POST_ROUTE}")
 
     def _check_origin(self, headers: dict[bytes, str]) -> None:
         """Check that a request is meant for this server.
@@ -444,8 +446,8 @@ class Connection:
             name = urlsplit(f"//{host}").hostname or ""
             foreign = origin is not None and urlsplit(origin).netloc != host
         except ValueError:
-            self.server.log.say("a malformed request was rejected: Host or Origin is not an address")
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "Host or Origin is not an address") from None
+            self.server.log.say("a malformed request was rejected: the Host or Origin header is invalid")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the Host or Origin header is invalid") from None
         is_open = not self.server.is_local and not self.server.names
         if foreign or not (is_open or name in ("", "localhost", *self.server.names) or _is_loopback(name)):
             sentence = "this server does not accept requests for this host name; see --host and --public-name"
@@ -498,7 +500,7 @@ class Connection:
             raise
         except Exception as error:
             self.server.log.say("a request failed: " + "".join(traceback.format_exception(error)))
-            raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the translation failed; the log says why") from None
+            raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the translation failed; see the log") from None
         finally:
             if not answer.cancel() and not answer.cancelled():
                 answer.exception()  # asyncio reports what nobody has looked at
@@ -604,13 +606,13 @@ def serve(
     try:
         networks = [ipaddress.ip_network(proxy) for proxy in proxies]
     except ValueError as error:
-        raise InputError(f"--trusted-proxy: {error}; give addresses such as 127.0.0.1 or 10.0.0.0/8") from None
+        raise InputError(f"--trusted-proxy: {error}; specify addresses such as 127.0.0.1 or 10.0.0.0/8") from None
     server = Server(system, host, port, rate, networks, names)
     system.explain_all(["a"])  # compile or load the kernels of the search before the first request
     system.nbest("a", 2)
     shown = f"[{host}]" if ":" in host else host
     say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C to quit")
     if not server.is_local:
-        say("warning: the server is open to everyone on the network, without password and encryption")
+        say("warning: the server accepts connections from the network, without authentication and encryption")
     server.serve_forever()
     return {"requests": server.answered}

@@ -134,7 +134,7 @@ class Description:
         if min(self.pop_limit, self.stack, self.cslm_cells) < 1 or self.cslm_precision not in PRECISIONS:
             raise InputError(f"{where}: limits must be at least 1, cslm_precision one of {PRECISIONS}")
         if not all(isinstance(text, str) and len(text) <= MAX_EXAMPLE for text in self.examples):
-            raise InputError(f"{where}: examples must be texts of at most {MAX_EXAMPLE} characters")
+            raise InputError(f"{where}: examples must be strings of at most {MAX_EXAMPLE} characters")
         if len(self.rnn) not in (0, 3) or not all(isinstance(text, str) for text in (*self.rnn, *self.columns)):
             raise InputError(f"{where}: rnn must have a network and two vocabularies, columns must be names")
 
@@ -348,7 +348,9 @@ class System:
         sentences = []
         for number, text in enumerate(texts, first):
             if len(text) > MAX_CHARACTERS:
-                raise InputError(f"segment {number}: {len(text):,} characters, at most {MAX_CHARACTERS:,}; split it")
+                raise InputError(
+                    f"segment {number}: {len(text):,} characters; the maximum is {MAX_CHARACTERS:,}; split it"
+                )
             tokens = self._clean(text.encode("utf-8", "replace"), set())
             if tokens.count(" ") >= self.max_words:
                 raise InputError(f"segment {number}: more than {self.max_words:,} words; split it")
@@ -558,7 +560,8 @@ class System:
 
             if not self.description.rnn:
                 raise InputError(
-                    f"{self.directory}: {self.description.name} has no RNN Encoder-Decoder; use a system with rnn"
+                    f"{self.directory}: {self.description.name} has no RNN Encoder-Decoder; use a system "
+                    "with the feature `rnn`"
                 )
             path, *files = map(self._file, self.description.rnn)
             model, meta = load_network(path)

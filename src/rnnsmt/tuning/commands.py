@@ -31,11 +31,11 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
         help="tuned moses.ini of a model with a subset of the features of --ini, one file per run; the development "
         "set is also decoded with its weights; may be repeated")  # fmt: skip
     add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
-        help="0-based indices of the phrase table scores in the model of --nested-ini; once for each --nested-ini "
-        "(default: the first scores)")  # fmt: skip
+        help="0-based indices of the phrase table scores of --ini that correspond to those of --nested-ini; once for "
+        "each --nested-ini (default: the first scores)")  # fmt: skip
     add("--model-dir", nargs="+", metavar="DIR",
-        help="directory searched first for the model files, by base name, e.g. filtered tables; one, or one for "
-        "each run")  # fmt: skip
+        help="directory, e.g. of filtered tables, in which model files are looked up by base name before the paths in "
+        "moses.ini are used; one, or one for each run")  # fmt: skip
     add("--nbest", type=int, default=100, metavar="N", help="n-best list size in distinct translations")
     add_optimiser(parser)
     add("--max-iterations", type=positive, default=LoopOptions.max_iterations, metavar="N",
@@ -78,9 +78,9 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     With several seeds, the runs are executed one after another, with one --output-ini, --output-history and
     --checkpoint-dir each. Each run gives the same result as a separate call. Runs with the same --ini share the model,
     the first decoding and the cached scores of a CSLM. With one --ini per run, the runs can use different models, e.g.
-    several trainings of a network.
+    networks of several training runs.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt tuning mert --ini results/augmented/rnn/network1/moses.ini \
             --model-dir results/augmented/rnn/network1/filtered/dev \
@@ -148,7 +148,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     without decoding. The new weights are for selecting hypotheses from n-best lists (`tuning rerank`), not for
     decoding. If the initial weights have a higher BLEU on the lists, they are kept.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt tuning optimise --ini results/augmented/cslm_rnn/network1/moses.ini --nbest try/dev.rescored \
             --source results/corpus/joined/truecased/dev.en.gz \
@@ -185,10 +185,11 @@ def rerank_options(parser: argparse.ArgumentParser) -> None:
     add("--ini", required=True, nargs="+", metavar="FILE",
         help="moses.ini with the features of the n-best lists and their weights")  # fmt: skip
     add("--nbest", required=True, nargs="+", metavar="FILE",
-        help="n-best lists of all --input for the first --ini, then for the second, and so on")  # fmt: skip
+        help="n-best lists: first one file per --input for the first --ini, then for the second --ini, and so "
+        "on")  # fmt: skip
     add("--input", required=True, nargs="+", metavar="FILE", help="source texts of the n-best lists, tokenised")
     add("--output", required=True, nargs="+", metavar="FILE",
-        help="output files: one translation per line, one file for each --nbest")  # fmt: skip
+        help="output files, one translation per line; one file for each --nbest")  # fmt: skip
     add("--report", nargs="+", metavar="FILE", help="output files: statistics of each --output (JSON)")
 
 
@@ -198,7 +199,7 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
     Use this command for n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights
     (`tuning optimise`). Among hypotheses with equal scores, the first in the list is selected.
 
-    Example, in the directory of a run of the embedded corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt tuning rerank --ini try/rescored.ini --nbest try/dev.rescored \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out

@@ -136,7 +136,7 @@ def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:
     count = len(args.seed)
     if not count == len(args.output_ini) == len(args.output_history) == len(args.checkpoint_dir):
         raise InputError(
-            "--seed, --output-ini, --output-history and --checkpoint-dir: give as many of each as there are runs"
+            "--seed, --output-ini, --output-history and --checkpoint-dir: specify one value of each for each run"
         )
     directories = _one_a_run("--model-dir", args.model_dir or [None], count)
     inis = _one_a_run("--ini", args.ini, count)
@@ -181,7 +181,7 @@ def _one_a_run(option: str, values: list[Any], runs: int) -> list[Any]:
         InputError: it is given neither once nor once for each run.
     """
     if len(values) not in (1, runs):
-        raise InputError(f"{option}: {len(values)} given; give one, or one for each of the {runs} runs")
+        raise InputError(f"{option}: {len(values)} given; specify one, or one for each of the {runs} runs")
     return values * (runs if len(values) == 1 else 1)
 
 
@@ -238,8 +238,8 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
         chosen = columns if columns is not None and feature.kind in PHRASE_TABLES else range(len(weights))
         if len(set(chosen)) != len(weights) or len(chosen) != len(weights):
             raise InputError(
-                f"--nested-columns {' '.join(map(str, chosen))}: {nested.path} has {len(weights)} columns; "
-                "give a different column of the model's table for each"
+                f"--nested-columns {' '.join(map(str, chosen))}: {nested.path} has {len(weights)} phrase "
+                "table scores; specify a different index for each"
             )
         if max(chosen) >= len(ini.weights[feature.name]):
             raise InputError(

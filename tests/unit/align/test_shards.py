@@ -139,7 +139,7 @@ def test_files_that_do_not_belong_together(text, capsys):
     assert count(directory, 1, "1-of-2") == 0
     shutil.copy(directory / "counts.1.1-of-2.npz", directory / "counts.0.1-of-2.npz")
     capsys.readouterr()
-    assert "counts.0.1-of-2.npz: does not belong to iteration 1 of this alignment" in refused(estimate(directory, 0))
+    assert "counts.0.1-of-2.npz: is not from iteration 1 of this alignment" in refused(estimate(directory, 0))
     shutil.copy(other / "parameters.0.npz", directory)
     assert "parameters.0.npz: was written for a different alignment" in refused(count(directory, 0, "1-of-2"))
     shutil.copy(directory / "corpus.npz", directory / "parameters.0.npz")

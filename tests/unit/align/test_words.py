@@ -135,7 +135,7 @@ def test_state_of_another_job_and_damaged_state(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("source", "target", "says"),
     [
-        (b"a\nb\n", b"x\n", "need the same number of lines"),
+        (b"a\nb\n", b"x\n", "must have the same number of lines"),
         (b"", b"", "is empty"),
         (b"\n\n", b"x\ny\n", "words on both sides"),
         (b"a\n\n", b"\ny\n", "words on both sides"),
@@ -155,7 +155,7 @@ def test_more_words_than_a_count_can_hold(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(bitext, "MAX_WORDS", 3)
     assert words(tmp_path, b"a b\nc\n", b"x\ny\n") == 0
     assert words(tmp_path, b"a b\nc\n", b"x y\nx y\n") == 2
-    assert "t: 4 words, more than 3; align the corpus in several parts" in capsys.readouterr().err
+    assert "t: 4 words; the maximum is 3; align the corpus in several parts" in capsys.readouterr().err
 
 
 def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):

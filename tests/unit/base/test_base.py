@@ -200,8 +200,8 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
         ("serch decode", "did you mean rnnsmt search decode?"),
         ("truecas", "did you mean rnnsmt corpus truecase?"),
         ("alin", "did you mean rnnsmt align?"),
-        ("xyzzy", "the commands are demo, corpus, "),
-        ("lm xyzzy", "the commands are estimate, interpolate, perplexity"),
+        ("xyzzy", "no command xyzzy; available: demo, corpus, "),
+        ("lm xyzzy", "no command lm xyzzy; available: estimate, interpolate, perplexity"),
     ],
 )
 def test_unknown_commands_are_answered_with_known_ones(capsys, words, hint):

@@ -150,8 +150,8 @@ DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></t
         (tmx([("é", "b")]).encode("latin-1"), {}, "line 4: not well-formed XML"),
         (tmx().replace("'1.0'", "'1.0' encoding='x-none'"), {}, "unknown encoding"),
         (tmx().replace("'1.0'", "'1.0' encoding='shift_jis'"), {}, "unsupported encoding"),
-        (tmx(langs=("de", "es")), {}, "none of 300 translation units has en and fr; its languages are de, es"),
-        (tmx([]), {}, "none of 0 translation units has en and fr; its languages are none"),
+        (tmx(langs=("de", "es")), {}, "none of 300 translation units has en and fr; available: de, es"),
+        (tmx([]), {}, "none of 0 translation units has en and fr; available: none"),
         ("<tmx>" + "<a>" * 200, {}, "nested too deeply"),
         ("<tmx>" + "".join(f"<a{n}/>" for n in range(2000)), {}, "nested too deeply"),
         ("<?xml version='1.0'?><html><body/></html>", {}, "is XML, but not TMX"),
@@ -167,7 +167,7 @@ DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></t
         ),
         (zipped({f"{n}.{c}": "1\n" for n in "ab" for c in ("en", "fr")}), {}, "2 pairs of text files NAME.en and"),
         (zipped({}), {}, "no pair of text files NAME.en and NAME.fr"),
-        (zipped(OPUS), {"members": ("a", "b")}, "the archive contains no file a; it contains"),
+        (zipped(OPUS), {"members": ("a", "b")}, "the archive contains no file a; available: "),
         (zipped(OPUS, zipfile.ZIP_LZMA), {}, "Books.en-fr.en uses an unsupported compression method"),
         (zipped({"a.en": gzip.compress(b"1\n"), "a.fr": "1\n"}), {}, "a.en: is compressed inside the archive"),
         (zipped(OPUS)[:-10], {}, "damaged"),
@@ -216,7 +216,7 @@ def test_an_endless_item_takes_no_memory(tmp_path: Path, monkeypatch: pytest.Mon
     path = tmp_path / "t"
     path.write_bytes(start.encode() + b"x" * (1 << 25))
     tracemalloc.start()
-    with pytest.raises(InputError, match="more than 1048576"):
+    with pytest.raises(InputError, match="than 1048576"):
         list(read_bitext(BitextFile(str(path), ("en", "fr"))))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

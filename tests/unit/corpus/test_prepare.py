@@ -493,8 +493,8 @@ def test_an_endless_test_line_is_refused(
         ([], "no input"),
         (["--source", "a"], "--source and --output-source must be used together"),
         (["--output-target", "a"], "--target and --output-target must be used together"),
-        (["--source", "a", "--output-source", "a"], "every output needs a different name"),
-        (["--source", "a", "--output-source", "r.json"], "every output needs a different name"),
+        (["--source", "a", "--output-source", "a"], "every output must have a different name"),
+        (["--source", "a", "--output-source", "r.json"], "every output must have a different name"),
         (["--source", "a", "--output-source", "b", "--target", "c", "--output-target", "b"], "a different name"),
     ],
 )

@@ -138,7 +138,7 @@ def test_pairs_of_one_file(tmp_path: Path) -> None:
             "pairs can be dev or test pairs (both sentences occur once and have 3 to 80 words), but 5,040 are",
         ),
         (["--min-words", "30"], "0 of 722 pairs can be dev or test pairs"),
-        (["--similarity", "0"], "--similarity 0.0: must be above 0 and at most 1"),
+        (["--similarity", "0"], "--similarity 0.0: must be a number greater than 0 and at most 1"),
         (["--bitext", "x"], "--source and --target, or --bitext, is required"),
         (["--target-lang", "en"], "source and target have the same language, en"),
     ],

@@ -67,7 +67,7 @@ NOUN, ADJECTIVE, VERB = (
             NOUN.replace("homme m", "homme"),
             "'homme' is not a valid noun entry; write 'noun m', 'noun f/plural' or",
         ),
-        ("nouns", NOUN + "; ", "french 'homme m; ' has superfluous blanks; remove them"),
+        ("nouns", NOUN + "; ", "french 'homme m; ' has superfluous spaces; remove them"),
         ("nouns", NOUN + ";", "empty translation in 'homme m;'; separate translations by '; '"),
         ("nouns", NOUN + " @sg", "'homme m @sg' is not a valid noun entry"),
         ("nouns", NOUN + " @pl", "every French noun has @; at least one must be without @"),
@@ -77,7 +77,7 @@ NOUN, ADJECTIVE, VERB = (
         ("phrases", "common\tgreeting\thello\tbonjour", "use 'greeting' is unknown; must be one of adverb, opening"),
         ("names", "ship\tmiddle\tba da", "part 'middle' of ship; the parts must be first, middle, last in this order"),
         ("names", "boat\tfirst\tba da", "kind 'boat' is unknown; must be one of feminine, masculine, surname"),
-        ("irregular_verbs", "aller\tvais vas va\t\tir\tallé", "present and subjunctive need six forms"),
+        ("irregular_verbs", "aller\tvais vas va\t\tir\tallé", "present and subjunctive require six forms"),
     ],
 )
 def test_a_bad_line_is_reported(

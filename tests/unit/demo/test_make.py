@@ -1,4 +1,4 @@
-"""The embedded corpus as a whole."""
+"""The demo corpus as a whole."""
 
 import gzip
 import re
@@ -129,7 +129,7 @@ def _invalid(raw: bytes) -> bool:
 @pytest.mark.parametrize("scale", ["0", "-1", "1000", "nan"])
 def test_bad_scale(tmp_path: Path, capsys: pytest.CaptureFixture[str], scale: str) -> None:
     assert main(["demo", "make", "--output-dir", str(tmp_path / "d"), f"--scale={scale}"]) == 2
-    assert "must be from 0.01 to 100" in capsys.readouterr().err
+    assert "must be a number from 0.01 to 100" in capsys.readouterr().err
     assert not (tmp_path / "d").exists()
 
 

@@ -1,4 +1,4 @@
-"""French and English word forms of the embedded corpus, worked out by hand."""
+"""French and English word forms of the demo corpus, worked out by hand."""
 
 import pytest
 

@@ -69,7 +69,7 @@ def test_scores(tmp_path, comet, monkeypatch):
 def test_download_only_if_asked(tmp_path, comet, monkeypatch):
     for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
-    assert run(tmp_path)["skipped"].startswith("COMET is skipped: there is no model model.ckpt; name a checkpoint")
+    assert run(tmp_path)["skipped"].startswith("COMET is skipped: no such model model.ckpt; specify a checkpoint")
     assert comet.calls == []
     run(tmp_path, "--download", model="org/name")
     assert comet.calls[:2] == [("download", "org/name"), ("load", "/cache/org/name", (None, None))]

@@ -105,7 +105,7 @@ def test_the_noise_of_several_trainings_is_said(tmp_path):
 
 def test_refuses_runs_that_cannot_take_turns(tmp_path, capsys):
     assert main(command(tmp_path, write(tmp_path, *EIGHT), "--trainings", "2")) == 2
-    assert "--trainings 2: baseline has 3 runs; the number must be a multiple of 2" in capsys.readouterr().err
+    assert "--trainings 2: baseline has 3 runs; the number of runs must be a multiple of 2" in capsys.readouterr().err
 
 
 def test_columns_that_say_nothing_are_left_out(tmp_path):

@@ -351,7 +351,7 @@ def test_refuses_sacrebleu_of_some_runs_only(tmp_path, capsys):
         ("=test+more", "must be NAME=A+B"),
         ("both=test", "two or more"),
         ("both=test+test", "two or more"),
-        ("both=test+other", "there is no score file for the test set other"),
+        ("both=test+other", "no score file for the test set other; available: more, test"),
         ("test=test+more", "already"),
     ],
 )

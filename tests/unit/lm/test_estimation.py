@@ -219,7 +219,7 @@ def test_thresholds_of_0_prune_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("prune", "wrong"),
-    [([0, 1, 0], "a threshold is below the one before"), ([0, 0, 0, 1], "4 thresholds for a model of order 3")],
+    [([0, 1, 0], "thresholds must not decrease"), ([0, 0, 0, 1], "4 thresholds for a model of order 3")],
 )
 def test_thresholds_that_do_not_fit_are_refused(tmp_path: Path, prune: list[int], wrong: str) -> None:
     with pytest.raises(InputError, match=f"--prune {' '.join(map(str, prune))}: {wrong}"):

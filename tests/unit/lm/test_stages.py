@@ -68,7 +68,7 @@ def test_tiny_text_gets_a_model_and_a_warning(tmp_path: Path, capsys: pytest.Cap
     assert estimate(source) == 0
     errors = capsys.readouterr().err
     assert "5-grams with count" in errors
-    assert "default discounts 0.5, 1 and 1.5" in errors
+    assert "fallback discounts 0.5, 1 and 1.5" in errors
     output = tmp_path / "perplexity.json"
     arpa = str(tmp_path / "out" / "lm.arpa")
     assert main(["lm", "perplexity", "--lm", arpa, "--input", str(source), "--output", str(output)]) == 0
@@ -206,7 +206,7 @@ def test_perplexity_by_hand(tmp_path: Path) -> None:
         (
             b"\\data\\\nngram 1=4\n\n\\1-grams:\n-2\t<unk>\n",
             b"word\n",
-            ["lm.arpa", "1 1-grams, but the header counts 4"],
+            ["lm.arpa", "1 1-grams, but the header specifies 4"],
         ),
         (b"good", b"", ["text", "no lines"]),
         (b"good", b"ok\n\xff\n", ["text", "line 2", "not UTF-8"]),

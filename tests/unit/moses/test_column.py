@@ -149,7 +149,7 @@ MEMORY = "PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=phra
             "arpa",
             [],
             "line 2: PhraseDictionaryCompact is a binary phrase table, created "
-            "by processPhraseTableMin, to which no score can be added; replace it by PhraseDictionaryMemory",
+            "by processPhraseTableMin, to which no score can be added; replace it with PhraseDictionaryMemory",
         ),
         ("ProbingPT name=TranslationModel0 num-features=4 path=x", "arpa", [], "ProbingPT is a binary phrase table"),
         (MEMORY.replace("num-features=4", "num-features=3"), "arpa", [], "has 3 scores but 4 weights"),

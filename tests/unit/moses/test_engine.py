@@ -127,7 +127,7 @@ def test_a_failure_is_one_sentence_with_the_log(tmp_path):
     with pytest.raises(InputError, match=rf"^bad.pl: ended with status 3: ERROR: no model; full output in {log}$"):
         run([bad, "--option"], log, tmp_path)
     assert log.read_text() == f"$ {bad} --option\nstep 1\nERROR: no model at /opt/x.perl line 7.\n"
-    with pytest.raises(InputError, match="SIGKILL: without a word"):
+    with pytest.raises(InputError, match="SIGKILL: no output"):
         run([script(tmp_path / "killed", "kill -9 $$")], log, tmp_path)
     with pytest.raises(InputError, match="cannot be run: No such file"):
         run([tmp_path / "none"], log, tmp_path)

@@ -74,18 +74,18 @@ def test_written_elsewhere_it_leads_to_the_same_files_with_the_same_weights(tmp_
         ("LM0= 0.5", "LM0= 0.5 0.5", "1 scores but 2 weights"),
         ("LM0= 0.5", "", "no line in [weight]"),
         ("LM0= 0.5", "LM0= nan", "not finite"),
-        ("LM0= 0.5", "LM0= -1e300", "a weight of LM0 is beyond 1e+09"),
+        ("LM0= 0.5", "LM0= -1e300", "a weight of LM0 is larger than 1e+09"),
         ("LM0= 0.5", "LM0= a", "not a number"),
         ("LM0= 0.5", "LM0 0.5", "not of the form"),
         ("LM0= 0.5", "LM0= 0.5\nLM1= 0.5", "no such feature"),
         ("num-features=5", "num-features=4", "4 scores but 5 weights"),
-        ("num-features=5", "num-features=x", "not a positive number"),
-        ("num-features=5", "num-features=\u00b2", "not a positive number"),
-        ("num-features=5", "num-features=" + 5000 * "1", "not a positive number"),
+        ("num-features=5", "num-features=x", "not a positive integer"),
+        ("num-features=5", "num-features=\u00b2", "not a positive integer"),
+        ("num-features=5", "num-features=" + 5000 * "1", "not a positive integer"),
         ("[weight]", "[weight", "closing bracket"),
         ("name=LM0 ", "name=Distortion0 ", "two features"),
         ("lazyken=0", "lazyken", "not key=value"),
-        ("[distortion-limit]\n4", "[distortion-limit]\nsix", "whole number"),
+        ("[distortion-limit]\n4", "[distortion-limit]\nsix", "not an integer"),
         ("[distortion-limit]\n4", "[distortion-limit]\n99999999999999999999", "too large"),
         ("# made by hand\n", "hello\n", "before the first"),
     ],
@@ -135,14 +135,14 @@ def test_switches(tmp_path: Path, value: str, on: bool) -> None:
     assert not ini.is_on("no-such")
 
 
-@pytest.mark.parametrize(("section", "said"), [("[stack]\n0", "at least 1"), ("[stack]\nmany", "not a whole number")])
+@pytest.mark.parametrize(("section", "said"), [("[stack]\n0", "at least 1"), ("[stack]\nmany", "not an integer")])
 def test_numbers_that_are_none(tmp_path: Path, section: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         MosesIni.read(_written(tmp_path, f"{section}\n{MOSES}")).number("stack")
 
 
 def test_neither_on_nor_off(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"line 1: \[drop-unknown\] maybe is neither 1 nor 0"):
+    with pytest.raises(InputError, match=r"line 1: \[drop-unknown\] maybe: must be 0 or 1"):
         MosesIni.read(_written(tmp_path, f"[drop-unknown]\nmaybe\n{MOSES}")).is_on("drop-unknown")
 
 

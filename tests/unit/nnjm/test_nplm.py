@@ -187,7 +187,7 @@ def test_networks_that_moses_cannot_have(tmp_path, capsys, changes, said):
         ("model.nplm", "ngram_size 8", "ngram_size 9", "numbers in a row"),
         ("model.nplm", "ngram_size 8", "ngram_size", "in \\config has no value"),
         ("model.nplm", "ngram_size 8\n", "", "ngram_size in \\config is missing"),
-        ("model.nplm", "num_hidden 6", "num_hidden 999999999", "not a size"),
+        ("model.nplm", "num_hidden 6", "num_hidden 999999999", "not a valid size"),
         ("model.nplm", "num_hidden 6", "num_hidden 0", "has one hidden layer"),
         ("model.nplm", "num_hidden 6", "num_hidden 7", "rows, but \\config specifies 7"),
         ("model.nplm", "num_hidden 6", "num_hidden 5", "has more rows, but \\config specifies 5"),

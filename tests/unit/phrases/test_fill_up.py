@@ -107,13 +107,17 @@ def test_compressed_tables(directory):
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("pairs", ["b ||| x ||| 0.5 1", "a b ||| y ||| 0.5 1"], "'a b ||| y' is out of order; sort it with LC_ALL=C"),
+        (
+            "pairs",
+            ["b ||| x ||| 0.5 1", "a b ||| y ||| 0.5 1"],
+            "'a b ||| y' is out of order; sort the table with LC_ALL=C",
+        ),
         ("pairs", ["b ||| x ||| 0.5 1", "b ||| x ||| 0.5 1"], "'b ||| x' is out of order"),
-        ("pairs", ["b ||| x ||| 0.5"], "line 1: the third field has 1 numbers, needed: 2"),
-        ("table", TABLE[::-1], "out of order; sort it with LC_ALL=C sort"),
+        ("pairs", ["b ||| x ||| 0.5"], "line 1: the third field has 1 numbers, expected: 2"),
+        ("table", TABLE[::-1], "out of order; sort the table with LC_ALL=C sort"),
         ("table", [], "the table is empty; create it again"),
         ("reordering", REORDERING[::-1], "out of order"),
-        ("reordering", ["a ||| x ||| 1 0 0"], "the third field has 3 numbers, needed: 6"),
+        ("reordering", ["a ||| x ||| 1 0 0"], "the third field has 3 numbers, expected: 6"),
     ],
 )
 def test_refused(directory, capsys, file, content, said):

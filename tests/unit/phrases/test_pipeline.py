@@ -411,8 +411,8 @@ def test_bad_files_are_named(tmp_path, capsys, stage):
     good = [("a", "x", "0-0"), ("b", "y", "0-0")]
     source, target, alignment = write_corpus(tmp_path, good)
     short = write_corpus(tmp_path, good[:1], "short")
-    run_bad(tmp_path, capsys, stage, [source, target, short[2]], "c.f has more lines than 1, where short.a ended")
-    run_bad(tmp_path, capsys, stage, [short[0], target, alignment], "c.e has more lines than 1, where short.f ended")
+    run_bad(tmp_path, capsys, stage, [source, target, short[2]], "short.a ended after line 1, but")
+    run_bad(tmp_path, capsys, stage, [short[0], target, alignment], "short.f ended after line 1, but")
     run_bad(tmp_path, capsys, stage, [source, target, alignment, alignment], "--alignment 2; specify the same number")
     run_bad(tmp_path, capsys, stage, [str(tmp_path / "none"), target, alignment], "none: no such file")
     run_bad(tmp_path, capsys, stage, [str(tmp_path), target, alignment], "is a directory")

@@ -204,7 +204,7 @@ def test_any_table(
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda f: (f / "target").write_text("A\n"), "source has more lines than 1, where .*target ends"),
+        (lambda f: (f / "target").write_text("A\n"), "target ends after line 1, but .*source has more lines"),
         (lambda f: [(f / name).write_text("") for name in ("source", "target")], "source: contains no sentence pair"),
         (lambda f: (f / "table.gz").write_bytes(gzip.compress(b"a ||| A\n")), "table.gz, line 1: 2 field"),
         (lambda f: (f / "table.gz").write_bytes(gzip.compress(b"")), "table.gz: the table is empty"),

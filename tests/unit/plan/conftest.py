@@ -1,4 +1,4 @@
-"""The configuration of the embedded corpus, as the rules see it."""
+"""The configuration of the demo corpus, as the rules see it."""
 
 from pathlib import Path
 from typing import Any

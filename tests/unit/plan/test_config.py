@@ -56,7 +56,7 @@ def test_selection_by_words(config, words):
     assert [amount_kept(amount) for amount in ("auto", 0.25)] == ["--fraction auto", "--fraction 0.25"]
     config["selection"]["bitext"] = {"words": -1}
     (line,) = check(config, SCHEMA)
-    assert line.startswith("selection.bitext: {'words': -1} is not possible; it must be auto or a number")
+    assert line.startswith("selection.bitext: {'words': -1} is not allowed; must be auto or a number")
 
 
 def test_a_scorer_has_the_settings_of_rnn(config):
@@ -108,7 +108,7 @@ def spoil(config, change):
 
 MISTAKES = {
     "a misspelt key": (lambda c: c["tuning"].update(run=3), ["tuning: unknown key run; did you mean runs?"]),
-    "an unknown key": (lambda c: c.update(zzz=3), ["unknown key zzz; known are languages, "]),
+    "an unknown key": (lambda c: c.update(zzz=3), ["unknown key zzz; available: languages, "]),
     "keys with another name or in another place": (
         lambda c: (c.update(threads=3, stack=3), c["alignment"].update(aligner="model4")),
         [
@@ -139,11 +139,11 @@ MISTAKES = {
     ),
     "an address that is none": (
         lambda c: c["corpora"][0].update(download={"source": {"url": "http://[", "sha256": "0" * 64}}),
-        ["corpora[0] (harbour): download.source: http://[ is not an address (Invalid IPv6 URL)"],
+        ["corpora[0] (harbour): download.source: http://[ is not a URL (Invalid IPv6 URL)"],
     ),
     "values that YAML cannot read": (
         lambda c: (c.update(seed="2001-13-45"), c["tuning"].update(runs="9" * 6000)),
-        ["seed: '2001-13-45' is not a whole number", "tuning.runs: '999"],
+        ["seed: '2001-13-45' is not an integer", "tuning.runs: '999"],
     ),
     "a path with NUL, and long ones": (
         lambda c: (
@@ -153,7 +153,7 @@ MISTAKES = {
         ),
         [
             "data_dir: 'a\\x00b' contains the control character '\\x00'; remove it",
-            f"corpora[0].source: '{'a' * 200}...' has 5,000 characters; at most 2,000 are possible",
+            f"corpora[0].source: '{'a' * 200}...' has 5,000 characters; the maximum is 2,000",
             "corpora[0].target: 'b/cccc",
             "corpora[1].source: 'ééé",
         ],
@@ -168,12 +168,12 @@ MISTAKES = {
     ),
     "a word for a number": (
         lambda c: c["tuning"].update(runs="three"),
-        ["tuning.runs: 'three' is not a whole number"],
+        ["tuning.runs: 'three' is not an integer"],
     ),
     "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: 0 is too small; the minimum is 1"]),
     "n-best lists of one": (
         lambda c: c["tuning"].update(nbest=1),
-        ["tuning.nbest: 1 is not possible; it must be auto or a whole number from 2"],
+        ["tuning.nbest: 1 is not allowed; must be auto or an integer of at least 2"],
     ),
     "mostly for validation": (
         lambda c: c["cslm"]["settings"].update(held_out=0.2),
@@ -181,7 +181,7 @@ MISTAKES = {
     ),
     "an unknown preset": (
         lambda c: c["nnjm"].update(preset="papr"),
-        ["nnjm.preset: 'papr' is not possible; did you mean paper? allowed: auto, demo, small, paper"],
+        ["nnjm.preset: 'papr' is not allowed; did you mean paper? available: auto, demo, small, paper"],
     ),
     "an unknown setting": (
         lambda c: c["nnjm"]["settings"].update(windows=3),
@@ -189,15 +189,15 @@ MISTAKES = {
     ),
     "a wrong choice": (
         lambda c: c["alignment"].update(symmetrization="grow-diag-final-an"),
-        ["alignment.symmetrization: 'grow-diag-final-an' is not possible; did you mean grow-diag-final-and?"],
+        ["alignment.symmetrization: 'grow-diag-final-an' is not allowed; did you mean grow-diag-final-and?"],
     ),
     "a wrong fraction": (
         lambda c: c["selection"].update(bitext=1.5),
-        ["selection.bitext: 1.5 is not possible; it must be auto or a number above 0 and up to 1"],
+        ["selection.bitext: 1.5 is not allowed; must be auto or a number greater than 0 and at most 1"],
     ),
     "a wrong keep": (
         lambda c: c["corpora"][1].update(keep="some"),
-        ["corpora[1].keep: 'some' is not possible; it must be all or a number above 0 and up to 1 or null"],
+        ["corpora[1].keep: 'some' is not allowed; must be all or a number greater than 0 and at most 1 or null"],
     ),
     "a missing name": (lambda c: c["corpora"][0].pop("name"), ["corpora[0]: name missing"]),
     "a name with a slash": (lambda c: c["corpora"][0].update(name="a/b"), ["corpora[0].name: 'a/b' does not match"]),
@@ -260,15 +260,15 @@ MISTAKES = {
     ),
     "another significance": (
         lambda c: c["phrases"].update(prune="a"),
-        ["phrases.prune: 'a' is not possible; it must be none or a+e or a-e or a number above 0 and up to 1000"],
+        ["phrases.prune: 'a' is not allowed; must be none or a+e or a-e or a number greater than 0 and at most 1000"],
     ),
     "thresholds that fall": (
         lambda c: c["lm"].update(prune=[0, 1, 0]),
-        ["lm.prune: a threshold is below the one before it; thresholds must not decrease"],
+        ["lm.prune: thresholds must not decrease"],
     ),
     "more thresholds than orders": (
         lambda c: c["lm"].update(prune=[0, 0, 1, 1], order=3),
-        ["lm.prune: 4 thresholds for a model of order 3; give at most one for each order"],
+        ["lm.prune: 4 thresholds for a model of order 3; specify at most one for each order"],
     ),
     "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: -1 is too small; the minimum is 0"]),
     "a language model of a test set, one of nothing known": (
@@ -288,7 +288,7 @@ MISTAKES = {
     ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
-        ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],
+        ["evaluation.joint.all: other is not a test corpus; available: harbour-test"],
     ),
     "a joint of one": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "harbour-test"]),
@@ -332,7 +332,7 @@ MISTAKES = {
     ),
     "trainings that cannot take turns": (
         lambda c: (c["networks"].update(seeds=2), c["tuning"].update(runs=3)),
-        ["networks.seeds: 2 trainings, but 3 tuning runs; tuning.runs must be a multiple"],
+        ["networks.seeds: 2, but tuning.runs is 3; tuning.runs must be a multiple of networks.seeds"],
     ),
     "no number": (
         lambda c: c["rnn"]["settings"].update(clip=math.inf, learning_rate=math.nan),
@@ -340,7 +340,7 @@ MISTAKES = {
     ),
     "too much": (
         lambda c: (c.update(seed=2**63), c["tuning"].update(nbest=2**31)),
-        ["seed: 9223372036854775808 is more than", "tuning.nbest: 2147483648 is more than 2147483647"],
+        ["seed: 9223372036854775808 is too large", "tuning.nbest: 2147483648 is too large; the maximum is 2147483647"],
     ),
     "a missing directory": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is not a directory"]),
     "a test set to select by": (
@@ -353,7 +353,7 @@ MISTAKES = {
     ),
     "a wrong size of the vocabulary": (
         lambda c: c["rnn"].update(vocab_size="large"),
-        ["rnn.vocab_size: 'large' is not possible; it must be auto or a whole number from 3"],
+        ["rnn.vocab_size: 'large' is not allowed; must be auto or an integer of at least 3"],
     ),
     "the dev text as test text": (
         lambda c: c["corpora"][4].update(source="./results/demo/dev.en"),
@@ -381,11 +381,11 @@ MISTAKES = {
     ),
     "rescored LSTMs": (
         lambda c: c["systems"].update({"lstm+lstm": {"network": "lstm", "rescores": "lstm"}}),
-        ["systems.lstm+lstm: rescores lstm, which is not a phrase-based system; there are baseline, rnn, cslm, "],
+        ["systems.lstm+lstm: rescores lstm, which is not a phrase-based system; available: baseline, rnn, cslm, "],
     ),
     "another rescored system": (
         lambda c: c["systems"]["baseline+lstm"].update(rescores="rnn"),
-        ["systems.baseline+lstm: rescores rnn, which contradicts its name; call it rnn+lstm"],
+        ["systems.baseline+lstm: rescores rnn, which contradicts its name; rename it to rnn+lstm"],
     ),
     "a CSLM that translates alone": (
         lambda c: c["systems"].update({"alone": {"network": "cslm"}}),
@@ -422,7 +422,7 @@ MISTAKES = {
         lambda c: (c["lm"].update(order=1), c["search"].update(stack=0)),
         [
             "lm.order: 1 is too small; the minimum is 2",
-            "search.stack: 0 is not possible; it must be auto or a whole number from 1",
+            "search.stack: 0 is not allowed; must be auto or an integer of at least 1",
         ],
     ),
 }
@@ -523,7 +523,7 @@ def test_in_domain_is_the_dev_text_unless_said(config):
 
 @pytest.fixture
 def directory(config, tmp_path, monkeypatch) -> Path:
-    """Return the working directory, with different files under the names of the embedded corpus."""
+    """Return the working directory, with different files under the names of the demo corpus."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results/demo").mkdir(parents=True)
     for entry in config["corpora"]:
@@ -562,12 +562,12 @@ def test_test_sets_may_share_a_side(config, directory):
     assert check(config, SCHEMA) == []
 
 
-def test_settings_for_the_embedded_corpus(config):
+def test_settings_for_the_demo_corpus(config):
     said = settle(config)
-    assert said.startswith("Settings for the embedded corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
-    for (section, key), (embedded, _) in AUTO.items():
-        assert config[section][key] == embedded
-        assert (f"{section}.{key}: {embedded}" in said) == (section != "seq2seq"), "no LSTM is compared"
+    assert said.startswith("Settings for the demo corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
+    for (section, key), (of_demo, _) in AUTO.items():
+        assert config[section][key] == of_demo
+        assert (f"{section}.{key}: {of_demo}" in said) == (section != "seq2seq"), "no LSTM is compared"
     assert check(config, SCHEMA) == []
     assert settle(config) == ""
 
@@ -583,7 +583,7 @@ def test_settings_for_other_corpora(config):
         if (section, key) not in {("cslm", "preset"), ("search", "stack")}:
             assert config[section][key] == other
     assert said == (
-        "Settings for corpora of your own (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
+        "Settings for your own corpora (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
         "rnn.preset: small, cslm.unknown: word, nnjm.preset: small, nnjm.unknown: word, "
         "search.pop_limit: 1000, search.cslm_cells: 100, "
         "tuning.nbest: 100, tuning.restarts: 20, tuning.max_iterations: 25"

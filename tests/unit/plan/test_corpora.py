@@ -70,12 +70,12 @@ def test_a_prepared_corpus_does_not_need_its_files(tmp_path, monkeypatch):
         ("newstest2013-src.en.sgm", "newstest2013-ref.fr.sgm", None),
         ("train.source", "train.tc.1", None),
         ("europarl-v7.fr-en.en", "train.fra.tok.xz", None),
-        ("train.en", "train.de.gz", "target train.de.gz: the suffix says another language than "
-         "languages: {source: en, target: fr}; if so, write languages: {source: en, target: de}"),
-        ("train.fr", "train.en", "source train.fr and target train.en: the suffix says another language than "
+        ("train.en", "train.de.gz", "target train.de.gz: the suffix does not match "
+         "languages: {source: en, target: fr}; if the suffix is correct, set languages: {source: en, target: de}"),
+        ("train.fr", "train.en", "source train.fr and target train.en: the suffix does not match "
          "languages: {source: en, target: fr}; if source and target are swapped, exchange them"),
-        ("train.en", "test.en.sgm", "target test.en.sgm: the suffix says another language than "
-         "languages: {source: en, target: fr}; if this is the wrong file, correct its name"),
+        ("train.en", "test.en.sgm", "target test.en.sgm: the suffix does not match "
+         "languages: {source: en, target: fr}; if this is the wrong file, specify the correct one"),
     ],
 )  # fmt: skip
 def test_suffixes_that_contradict_the_languages(source, target, remedy):

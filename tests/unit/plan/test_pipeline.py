@@ -46,7 +46,7 @@ def test_rules_of_an_equal_version(wheel: Path) -> None:
 
 def test_rules_of_another_checkout(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
-    with pytest.raises(InputError, match=r"this workflow belongs to the checkout .*make setup"):
+    with pytest.raises(InputError, match=r"this workflow is part of the checkout .*make setup"):
         pipeline.check_package(tmp_path, __version__)
     pipeline.check_package(ROOT, __version__)
     pipeline.check_package(None, __version__)

@@ -101,7 +101,7 @@ def test_threads(settled, machine, cluster):
     settled["compare"] = ["baseline", "rnn"]
     assert Machine(settled, 8, 1, False, 1, {}).search_threads == 4
     assert (cluster.half, cluster.search_threads, cluster.share(3)) == (1, 1, 1)
-    assert machine.stage_threads == 1, "the embedded corpus"
+    assert machine.stage_threads == 1, "the demo corpus"
 
 
 @pytest.mark.parametrize(

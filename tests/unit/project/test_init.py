@@ -45,7 +45,7 @@ def uncommented(text: str) -> str:
     return "\n".join(lines)
 
 
-def test_the_embedded_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing differs from the defaults, and all that is commented out has their values."""
     assert main(["init", str(tmp_path / "demo"), "--demo"]) == 0
     assert settings(tmp_path / "demo") == DEFAULTS

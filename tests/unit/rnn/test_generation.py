@@ -165,7 +165,7 @@ def test_the_longest_phrase_of_a_feed_forward_network(directory, capsys, stage):
     ("stage", "options", "said"),
     [
         ("sample", ["--seed", "-1"], "--seed -1"),
-        ("translate", ["--nbest", "11"], "--nbest 11: must be between 1 and the beam, 10"),
+        ("translate", ["--nbest", "11"], "--nbest 11: must be an integer from 1 to the beam size, 10"),
     ],
 )
 def test_refuses_options(directory, capsys, stage, options, said):
@@ -181,7 +181,7 @@ def test_refuses_options(directory, capsys, stage, options, said):
 def test_refuses_nothing_to_do(directory, capsys, stage, option):
     with pytest.raises(SystemExit, match="2"):
         run(directory, stage, option, "0", output="bad.txt")
-    assert f"{option}: 0: must be at least 1" in capsys.readouterr().err
+    assert f"{option}: 0: must be a positive integer" in capsys.readouterr().err
     assert not (directory / "bad.txt").exists()
 
 

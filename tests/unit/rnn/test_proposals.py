@@ -111,7 +111,7 @@ def test_nothing_to_propose(directory):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--nbest", "11"], "--nbest 11: must be between 1 and the beam, 10"),
+        (["--nbest", "11"], "--nbest 11: must be an integer from 1 to the beam size, 10"),
         (["--extractions", "-1"], "--extractions -1: must be at least 0"),
         (["--targets", "-2"], "--targets -2: must be at least 0"),
     ],

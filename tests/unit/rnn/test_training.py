@@ -689,11 +689,11 @@ def test_full_disk_keeps_the_last_checkpoint(directory, tmp_path, capfd):
     ("options", "said"),
     [
         (["--pairs", "/nowhere"], "no such file"),
-        (["--epochs", "0"], "--epochs 0.0: must be above 0"),
-        (["--learning-rate", "-1"], "--learning-rate -1.0: must be above 0"),
-        (["--learning-rate", "nan"], "--learning-rate nan: must be above 0"),
+        (["--epochs", "0"], "--epochs 0.0: must be greater than 0"),
+        (["--learning-rate", "-1"], "--learning-rate -1.0: must be greater than 0"),
+        (["--learning-rate", "nan"], "--learning-rate nan: must be greater than 0"),
         (["--held-out", "-1"], "--held-out -1: must be at least 0"),
-        (["--dropout", "1"], "--dropout 1.0: must be below 1"),
+        (["--dropout", "1"], "--dropout 1.0: must be less than 1"),
         (
             ["--dropout", "0.1", "--variant", "supplementary"],
             "--dropout 0.1: cannot be combined with the other settings; set it to 0",

@@ -186,7 +186,7 @@ def test_a_changed_text_file_is_read(
     capsys.readouterr()
     found = outputs(directory)
     said = capsys.readouterr().err
-    assert said.count(f"warning: {path}: was made before {file} was changed; using the text files instead; ") == 1
+    assert said.count(f"warning: {path}: was created before {file} was changed; using the text files instead; ") == 1
     path.unlink()
     assert outputs(directory) == found
     binarise(directory)
@@ -201,7 +201,7 @@ def test_other_files_than_the_ini_names(directory: Path, capsys: pytest.CaptureF
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
     capsys.readouterr()
     found = outputs(directory)
-    assert "model.binary: was made from other files than those of this moses.ini; using the text files" in (
+    assert "model.binary: was created from other files than those of this moses.ini; using the text files" in (
         capsys.readouterr().err
     )
     (directory / "model" / binary.NAME).unlink()
@@ -234,7 +234,7 @@ def _changed_header(data: bytes, **changes: object) -> bytes:
         (lambda data: data + b"x", r"is not complete: [\d,]+ of [\d,]+ bytes"),
         (lambda data: data.replace(b"model 5 ", b"model 0 ", 1), "has the format 0, but this version of rnnsmt reads"),
         (lambda data: data.replace(b"model 5 ", b"model 12 ", 1), "has the format 12, but this version of rnnsmt"),
-        (lambda data: _changed_header(data, byte_order="none"), "was made on a machine with another byte order"),
+        (lambda data: _changed_header(data, byte_order="none"), "was created on a machine with a different byte order"),
     ],
 )  # fmt: skip
 def test_damaged_files(directory: Path, capsys: pytest.CaptureFixture[str], damage, sentence: str) -> None:

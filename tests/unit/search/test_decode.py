@@ -457,7 +457,7 @@ def test_options_that_make_no_sense(directory: Path, capsys: pytest.CaptureFixtu
 def test_a_search_of_nothing(directory: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(_command(directory, option, "0"))
-    assert f"{option}: 0: must be at least 1" in capsys.readouterr().err
+    assert f"{option}: 0: must be a positive integer" in capsys.readouterr().err
 
 
 def test_missing_files(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -306,6 +306,6 @@ def test_two_joint_models_are_refused(tmp_path):
     with pytest.raises(Exception, match="2 features of type NNJM"):
         load_model(MosesIni.read(tmp_path / "neural.ini"))
     both = Loaded(tmp_path / "both", 1, {"NNJM": 0.5, BILINGUAL: 0.5})
-    with pytest.raises(Exception, match="NNJM0 and BilingualNPLM0 are joint models; this decoder supports one"):
+    with pytest.raises(Exception, match="NNJM0 and BilingualNPLM0 are joint models; this decoder supports only one"):
         both.model()
     assert loaded.pairs

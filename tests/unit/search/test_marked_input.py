@@ -42,7 +42,7 @@ def test_a_span_names_the_words_by_their_numbers() -> None:
     [
         ("a < b > c", "closed"),
         ("a <> c", "tag without a name"),
-        ("<x>a", "<x> is never closed"),
+        ("<x>a", "<x> is not closed"),
         ("a</x>", "</x> has no opening tag"),
         ("<x>a<y></x></y>", "</x> has no opening tag"),
         ('<x translation="u" prob="0.1||0.2">a</x>', "1 translations but 2 probabilities"),

@@ -81,7 +81,7 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
         ("--source {0}/short", "ends after line 1"),
         ("--source {0}/none", "none"),
         ("--source-vocab-size 2", "--vocab-size 2: must be at least 3"),
-        ("--max-length 0", "must be at least 1"),
+        ("--max-length 0", "must be a positive integer"),
     ],
 )
 def test_bad_input_of_prepare(text: Path, capsys: pytest.CaptureFixture[str], change: str, said: str) -> None:
@@ -180,7 +180,7 @@ def test_other_settings_do_not_go_on(prepared: Path, capsys: pytest.CaptureFixtu
     trainer = Seq2SeqTrainer(pairs, DEMO, 1, setup)
     assert trainer.fingerprint() != Seq2SeqTrainer(pairs, DEMO, 2, setup).fingerprint()
     assert run_train(prepared, "one", "--batch", "0") == 2
-    assert "--batch 0: must be above 0" in capsys.readouterr().err
+    assert "--batch 0: must be greater than 0" in capsys.readouterr().err
 
 
 def test_the_learning_rate_of_the_paper_is_halved_every_half_epoch_after_the_fifth() -> None:

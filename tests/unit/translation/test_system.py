@@ -399,7 +399,7 @@ def test_packing_refuses(system, capsys, words, said):
         ("model/lm.arpa", "\\data\\ expected; is this an ARPA file?"),
         ("model/phrase-table", "field(s) between |||"),
         ("model/reordering", "field(s) between |||"),
-        ("run1/cslm.pt", "not the model file of a network"),
+        ("run1/cslm.pt", "not a network model file"),
     ],
 )
 def test_a_private_file_is_not_packed(system, tmp_path, capsys, place, said):
@@ -556,7 +556,7 @@ def test_an_address_needs_the_right_hash(archive, tmp_path, monkeypatch, capsys)
             assert (
                 main(["translate", "--system", f"{site}/{archive.name}{ending}", "--input", str(tmp_path / "in")]) == 2
             )
-            assert "needs the SHA-256" in capsys.readouterr().err
+            assert "requires the SHA-256" in capsys.readouterr().err
         assert asked == []
         with pytest.raises(InputError, match=f"its sha256 is {sha256(archive)}"):
             System(f"{site}/{archive.name}#sha256={'0' * 64}")
@@ -649,4 +649,4 @@ def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, caps
     assert "has no system tiny/run1" in capsys.readouterr().err
     (tmp_path / "results/table1.json").write_text("[]")
     assert main([*command, *output, "--licence", "MIT"]) == 2
-    assert "of another version" in capsys.readouterr().err
+    assert "by a different version" in capsys.readouterr().err

@@ -162,7 +162,7 @@ def test_runs_of_several_models_end_as_each_alone(model, tmp_path, monkeypatch, 
     capsys.readouterr()
     place = together.index("--ini")
     assert main([*together[: place + 3], *together[place + 4 :]]) == 2
-    assert "--ini: 2 given; give one, or one for each of the 3 runs" in capsys.readouterr().err
+    assert "--ini: 2 given; specify one, or one for each of the 3 runs" in capsys.readouterr().err
 
 
 def test_several_runs_stop_before_the_time_limit_and_go_on(model, tmp_path, alone):
@@ -248,8 +248,8 @@ def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
     ("weights", "more", "said"),
     [
         ("0.1 0.3 0.2", ["--nested-ini", "nested.ini", "nested.ini"], "specify one file per run (runs: 1)"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 columns; give a different column"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 columns; give a different column"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 phrase table scores; specify a different index"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 phrase table scores; specify a different index"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "TranslationModel0 has no score 4 (0-based) in"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "-1"], "--nested-columns -1: must be at least 0"),
         ("0.1 0.3 0.2", [*["--nested-columns", "0", "1", "2"] * 2], "--nested-columns: specify it once for every"),
@@ -380,7 +380,7 @@ def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--seed", "1", "2"], "as many of each as there are runs"),
+        (["--seed", "1", "2"], "specify one value of each for each run"),
         (["--seed", "1", "-1"], "--seed -1: must be at least 0"),
         (["--checkpoint-dir", "checkpoint", "x/../checkpoint"], "--checkpoint-dir x/../checkpoint: used twice"),
         (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: used twice"),
@@ -395,7 +395,7 @@ def test_bad_options_of_several_runs_are_refused(model, tmp_path, capsys, more, 
 def test_numbers_from_one(model, tmp_path, capsys, name):
     with pytest.raises(SystemExit, match="2"):
         main(command(model, tmp_path, **{name: 0}))
-    assert f"--{name.replace('_', '-')}: 0: must be at least 1" in capsys.readouterr().err
+    assert f"--{name.replace('_', '-')}: 0: must be a positive integer" in capsys.readouterr().err
 
 
 def test_the_ini_is_not_overwritten(model, tmp_path, capsys):
@@ -433,7 +433,7 @@ def test_bad_text_is_refused(model, tmp_path, capsys, name, content, said):
         ("0.2 0.2 0.2 0.2", "0.2 0.2", "TranslationModel0"),
         ("LM0= 0.5", "LM0= half", "LM0"),
         ("lm.arpa", "other.arpa", "the file of LM0 is missing"),
-        ("LM0= 0.5", "LM0= 1e300", "a weight of LM0 is beyond"),
+        ("LM0= 0.5", "LM0= 1e300", "a weight of LM0 is larger than"),
         (INI[INI.index("\nWordPenalty0=") :], "\nWordPenalty0= 0\nPhrasePenalty0= 0\nTranslationModel0= 0 0 0 0\n"
          "LexicalReordering0= 0 0 0 0 0 0\nDistortion0= 0\nLM0= 0\n", "all weights are 0"),
     ],

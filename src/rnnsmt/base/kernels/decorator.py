@@ -56,7 +56,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         if config.DISABLE_JIT:  # type: ignore[attr-defined]
             return function
         if function.__closure__:
-            raise TypeError(f"kernel {function.__qualname__} reads variables of the function around it")
+            raise TypeError(f"kernel {function.__qualname__} reads variables of an enclosing function")
         _file_stamp(function.__code__.co_filename)  # now, while the file is probably the one that was imported
         return _Kernel(function, options)
 
@@ -116,8 +116,8 @@ def _set_cache(dispatcher: Any, cache: Any) -> None:
     version = getattr(getattr(cache, "_cache_file", None), "_version", None)
     if not methods or not isinstance(version, str) or not hasattr(dispatcher, "_cache"):
         raise RuntimeError(
-            f"numba {numba.__version__} keeps compiled code in a way that rnnsmt.base.kernels.decorator does not know, "
-            "and could run code of an earlier version of the kernels; install the numba of requirements.lock"
+            f"numba {numba.__version__} stores compiled code in a way that rnnsmt.base.kernels.decorator does not "
+            "support, and could run code of an earlier version of the kernels; install the numba of requirements.lock"
         )
     dispatcher._cache = cache
 
@@ -261,7 +261,7 @@ def _description(name: str, value: Any, function: Callable[..., Any]) -> str:
         return _file_stamp(code.co_filename)
     raise TypeError(
         f"kernel {function.__module__}.{function.__qualname__} reads {name}, a global of type {type(value).__name__}; "
-        "the cache of compiled code would not notice its changes"
+        "changing it would not invalidate the cache of compiled code"
     )
 
 

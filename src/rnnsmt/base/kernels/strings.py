@@ -226,9 +226,9 @@ def strings_fault(table):
 
 STRING_FAULTS = (
     "",
-    "a slot with the number of a string that does not exist",
-    "a hash table whose look-ups would not end",
-    "strings whose positions do not ascend",
+    "a slot that refers to a string that does not exist",
+    "a hash table whose look-ups would not terminate",
+    "strings whose offsets are not increasing",
     "a string with a line break",
 )
 """Descriptions of the results of ``strings_fault``."""

@@ -292,9 +292,9 @@ SOURCES, TARGETS, PAIRS, AFFILIATIONS, REORDERING, LM_WORDS, LMS = range(7)
 PAIR_FAULTS = (
     "",
     "source phrases that are not sorted",
-    "the number of a target phrase that does not exist",
+    "a reference to a target phrase that does not exist",
     "a score that is not a logarithm",
-    "the number of a phrase table that does not exist",
+    "a reference to a phrase table that does not exist",
 )
 """Faults of the part ``PAIRS``."""
 

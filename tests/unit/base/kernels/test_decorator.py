@@ -141,7 +141,7 @@ def test_a_closure_is_refused() -> None:
     def add(x: int) -> int:
         return x + step
 
-    with pytest.raises(TypeError, match="reads variables of the function around it"):
+    with pytest.raises(TypeError, match="reads variables of an enclosing function"):
         decorator.kernel()(add)
 
 
