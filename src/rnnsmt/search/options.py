@@ -73,7 +73,7 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
             name,
             type=positive,
             metavar="N",
-            help=f"{description} (default: [{section}] of the ini, else {default})",
+            help=f"{description} (default: from [{section}] of the ini, else {default})",
         )
     add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
         help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
