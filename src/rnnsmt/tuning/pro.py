@@ -41,7 +41,7 @@ def optimise(
 
 
 def interpolated(start: Weights, optimised: Weights, share: float) -> Weights:
-    """Return ``(1 - share) start + share found``, with ``optimised`` scaled to the absolute sum of ``start``.
+    """Return ``(1 - share) start + share optimised``, with ``optimised`` scaled to the absolute sum of ``start``.
 
     If ``optimised`` is 0, return ``start``. If ``start`` is 0, ``optimised`` is scaled to absolute sum 1.
     """

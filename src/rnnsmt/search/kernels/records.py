@@ -206,14 +206,14 @@ BINS = 512
 class Work(NamedTuple):
     """Search state of one sentence, and scratch space.
 
-    In the shapes, ``kept`` is min(pop_limit, stack_size), ``cells`` is pop_limit + 1, ``edges`` is a bound on the
+    In the shapes, ``capacity`` is min(pop_limit, stack_size), ``cells`` is pop_limit + 1, ``edges`` is a bound on the
     number of edges into a stack, and ``slots`` is a power of two that keeps a hash table at most half full.
 
     Attributes:
-        hypotheses: ``HYPOTHESIS`` [words * kept + 1], stack by stack, and group by group within a stack.
+        hypotheses: ``HYPOTHESIS`` [words * capacity + 1], stack by stack, and group by group within a stack.
         arcs: ``ARC`` [words * pop_limit + 1], or [1] if no n-best lists are needed.
-        groups: ``GROUP`` [words * kept + 1], stack by stack.
-        coverages: ``COVERAGE`` [words * kept + 1], stack by stack.
+        groups: ``GROUP`` [words * capacity + 1], stack by stack.
+        coverages: ``COVERAGE`` [words * capacity + 1], stack by stack.
         stacks: ``STACK`` [words + 2]; stack k has the hypotheses stacks[k].hypothesis..stacks[k + 1].hypothesis - 1,
             likewise for coverages.
         targets: ``TARGET_COVERAGE`` [edges], distinct coverages of the stack that is being filled.
