@@ -278,7 +278,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SYSTEM=A+B",
-        help="features that each system adds to the baseline (default: derived from the system name; cslm_rnn has "
+        help="features that each system adds to the baseline (default: derived from the system name; cslm_rnn adds "
         "cslm and rnn)",
     )
     parser.add_argument(
@@ -419,7 +419,10 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     if (args.details and not args.source) or (args.ini and not args.details):
         raise InputError("--ini requires --details, and --details requires --source")
     if any(len(args.baseline) % number for number in args.trainings):
-        raise InputError(f"--trainings: the number of runs ({len(args.baseline)}) must be a multiple of each value")
+        raise InputError(
+            f"--trainings: the number of tuning runs ({len(args.baseline)}) must be a multiple of the number of training "
+            "runs"
+        )
     if args.shared_networks and len(set(args.trainings)) > 1:
         raise InputError("--shared-networks: both systems must have the same number of --trainings")
     _, references = read_texts(args.reference[0], args.reference)

@@ -18,8 +18,8 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
         help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
     add("--order", type=order_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
     add("--prune", nargs="+", type=int, default=[], metavar="N",
-        help="discard n-grams with a count of at most N; one N per order, starting at 1, the last for all higher "
-        "orders")  # fmt: skip
+        help="discard n-grams with a count of at most N; one N per order, beginning with unigrams; the last value "
+        "applies to all higher orders")  # fmt: skip
     add("--estimator", choices=["auto", "lmplz", "builtin"], default="auto",
         help="program that estimates the model; auto: lmplz if it is on PATH, else builtin")  # fmt: skip
     add("--lmplz", metavar="FILE", help="path to KenLM's lmplz; overrides --estimator")

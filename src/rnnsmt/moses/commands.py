@@ -156,7 +156,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.column import Model, StageRunner, ini_with_column, lm_files, model_of_ini, number_of_scores
 
     if (args.ini is None) == (args.phrase_table is None):
-        raise InputError("--ini is required, or --phrase-table for a model without an ini")
+        raise InputError("either --ini or, for a model without a moses.ini, --phrase-table is required")
     if args.ini is not None and (args.reordering_table or args.lm):
         raise InputError("--reordering-table and --lm cannot be combined with --ini, which names these files")
     if (args.dev_source is None) != (args.dev_reference is None):

@@ -181,8 +181,8 @@ def prune_options(parser: argparse.ArgumentParser) -> None:
         "of sentence pairs)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
     add("--origins", metavar="FILE",
-        help="folds of the phrase pairs, written by `phrases score --output-origins`; requires "
-        "--output-origins")  # fmt: skip
+        help="cross-validation folds that each phrase pair was extracted from, written by "
+        "`phrases score --output-origins`; requires --output-origins")  # fmt: skip
     add(
         "--output-origins",
         metavar="FILE",

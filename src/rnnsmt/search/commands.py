@@ -71,12 +71,13 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--nbest N (N at least 1) and --nbest-file must be used together")
     tasks = len(args.ini) * len(args.input)
     reports, details, lists = (paths or [None] * tasks for paths in (args.report, args.output_details, args.nbest_file))
-    if not tasks == len(args.output) == len(reports) == len(details) == len(lists):
-        raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input require {tasks} --output files, and as many "
-            f"--report, --output-details and --nbest-file files or none, but there are {len(args.output)}, "
-            f"{len(reports)}, {len(details)} and {len(lists)}"
-        )
+    for option, files in (
+        ("--output", args.output), ("--report", reports), ("--output-details", details), ("--nbest-file", lists)
+    ):  # fmt: skip
+        if len(files) != tasks:
+            raise InputError(
+                f"{option}: {len(args.ini)} --ini and {len(args.input)} --input require {tasks} files, got {len(files)}"
+            )
 
     from rnnsmt.moses.ini import same_models
     from rnnsmt.search.model import load_model

@@ -327,7 +327,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--feature {args.feature}: must be a name such as LSTM0")
     number = len(args.nbest)
     if len(args.output) != number:
-        raise InputError(f"{number} --nbest but {len(args.output)} --output; the numbers of files must be equal")
+        raise InputError(f"got {number} --nbest files but {len(args.output)} --output files; the numbers must be equal")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
         raise InputError(f"--source and --model: specify one, or one for each of the {number} lists")
     need_torch()

@@ -111,11 +111,11 @@ def prepare_sentences(
     """
     if len(sources) != len(targets):
         raise InputError(
-            f"{len(sources)} --source but {len(targets)} --target files; the numbers of files must be equal"
+            f"got {len(sources)} --source files but {len(targets)} --target files; the numbers must be equal"
         )
     if alignments is not None and len(alignments) != len(sources):
         raise InputError(
-            f"{len(alignments)} --alignment but {len(sources)} --source files; the numbers of files must be equal"
+            f"got {len(alignments)} --alignment files but {len(sources)} --source files; the numbers must be equal"
         )
     if alignments is not None and subwords != "none":
         raise InputError(f"--alignment cannot be combined with --subwords {subwords}")

@@ -60,8 +60,8 @@ def add_optimiser(parser: argparse.ArgumentParser) -> None:
     add("--restarts", type=int, default=OptimiserOptions.restarts, metavar="N",
         help="mert: number of random restarts per optimisation")  # fmt: skip
     add("--combine", choices=("mean", "best"), default=OptimiserOptions.combine,
-        help="mert: weights returned by an optimisation; best: weights of the local optimum with the highest BLEU; "
-            "mean: mean of the weights of the better half of the local optima")  # fmt: skip
+        help="how MERT combines the local optima of its restarts: best (the weights with the highest BLEU on the "
+            "n-best lists) or mean (mean weights of the better half)")  # fmt: skip
     add("--random-directions", type=int, default=OptimiserOptions.random_directions, metavar="N",
         help="mert: number of random line search directions, in addition to the coordinate axes")  # fmt: skip
 

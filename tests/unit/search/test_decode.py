@@ -181,7 +181,7 @@ def test_inis_of_other_models_translate_as_each_alone(directory: Path, capsys: p
 
 def test_as_many_outputs_as_inputs(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = _refused(directory, capsys, "--report", str(directory / "a"), str(directory / "b"))
-    assert "1 --ini and 1 --input require 1 --output files" in said
+    assert "--report: 1 --ini and 1 --input require 1 files, got 2" in said
 
 
 def test_a_word_passed_through_is_the_same_as_in_a_phrase(directory: Path) -> None:
