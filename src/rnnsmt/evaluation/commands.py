@@ -420,8 +420,8 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--ini requires --details, and --details requires --source")
     if any(len(args.baseline) % number for number in args.trainings):
         raise InputError(
-            f"--trainings: the number of tuning runs ({len(args.baseline)}) must be a multiple of the number of training "
-            "runs"
+            f"--trainings: the number of tuning runs ({len(args.baseline)}) must be a multiple of the number of "
+            "training runs"
         )
     if args.shared_networks and len(set(args.trainings)) > 1:
         raise InputError("--shared-networks: both systems must have the same number of --trainings")
