@@ -395,12 +395,12 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--source-lang",
         metavar="L",
-        help="source language, two-letter code (default: from the configuration, or en)",
+        help="source language, two-letter code (default: from the configuration or the file names, otherwise en)",
     )
     add(
         "--target-lang",
         metavar="L",
-        help="target language, two-letter code (default: from the configuration, or fr)",
+        help="target language, two-letter code (default: from the configuration or the file names, otherwise fr)",
     )
     add(
         "--max-lines",
@@ -461,7 +461,7 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
     if args.config:
         settings = _read_config(args.config)
-    languages = {"source": "en", "target": "fr"} | dict(settings.get("languages") or {})
+    languages = _languages_of_names(args.corpus) | dict(settings.get("languages") or {})
     for side in languages:
         languages[side] = getattr(args, f"{side}_lang", None) or languages[side]
     directory = args.data_dir or settings.get("data_dir")
@@ -477,6 +477,17 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     for corpus in later:
         say(f"{corpus.name}: not checked, because the file has not been downloaded yet (see `rnnsmt corpus fetch`)")
     return pair, [text_of(corpus, pair) for corpus in listed if corpus not in later]
+
+
+def _languages_of_names(corpora: list[str]) -> dict[str, str]:
+    """Return the languages that the file names of the first parallel corpus end with, otherwise those of the paper."""
+    from rnnsmt.plan.corpora import NAMES, language_suffix
+
+    for text in corpora:
+        source, target = [*map(language_suffix, text.split("=")[2:]), "", ""][:2]
+        if source != target and source in NAMES and target in NAMES:
+            return {"source": source, "target": target}
+    return {"source": "en", "target": "fr"}
 
 
 def _read_config(path: str) -> dict[str, Any]:
@@ -504,7 +515,7 @@ def _entry(text: str) -> dict[str, str]:
     Raises:
         InputError: it is not of this form.
     """
-    name, role, *files = text.split("=")
+    name, role, *files = [*text.split("="), ""] if "=" not in text else text.split("=")
     if role not in ("bitext", "mono", "dev", "test") or len(files) not in (1, 2) or (role == "mono" and len(files) > 1):
         raise InputError(
             f"--corpus {text}: must be NAME=ROLE=SOURCE=TARGET or NAME=ROLE=FILE with role bitext, dev or test, or "

@@ -282,7 +282,7 @@ def _draw(keys: _Keys, options: SplitOptions, name: str) -> _Places:
         raise InputError(
             f"{name}: {len(candidates):,} of {len(keys.usable):,} pairs can be dev or test pairs (both sentences occur "
             f"once and have {options.min_words} to {MAX_WORDS} words), but {needed:,} are required; reduce --dev and "
-            "--test"
+            "--test or, if the file has more than two columns, specify those of the text with --columns"
         )
     drawn = np.random.default_rng(options.seed).permutation(candidates)[: SPARE * needed]
     return _Places(drawn, excluded, repeated)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ BINARY_TABLES = {
 BINARY_SUFFIXES = (".minphr", ".binphr.idx", ".binphr.srctree.wa", ".binphr.tgtdata.wa", ".dat")
 
 FIRST_BYTES = 1 << 16
+
+SAMPLED_LINES = 20_000
+"""Number of lines of a phrase table whose words are compared with its training text."""
+
+KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
+"""First bytes of a binary language model of KenLM."""
 
 
 class StageRunner:
@@ -188,9 +195,54 @@ def ini_with_column(model: Model, table: Path, scores: int, directory: Path) -> 
     return ini
 
 
-def lm_files(model: Model) -> list[str]:
-    """Return the language models that are no ARPA text, which the tuning here cannot read."""
-    if model.ini is None:
-        return []
-    paths = [str(model.ini.file_of(feature)) for feature in model.ini.features if feature.kind in LANGUAGE_MODELS]
-    return [path for path in paths if path.endswith((".binlm", ".blm", ".bin", ".mmap"))]
+def check_language_models(ini: MosesIni) -> None:
+    """Check that tuning can read the language models of a moses.ini, before a network is trained.
+
+    Raises:
+        InputError: a file is missing, or is a binary model of KenLM.
+    """
+    for path in (ini.file_of(feature) for feature in ini.features if feature.kind in LANGUAGE_MODELS):
+        binary = path.suffix in (".binlm", ".blm", ".bin", ".mmap")
+        if not binary and not path.is_file():
+            raise InputError(f"{path}: no such file; correct the path of the language model in {ini.path}")
+        if not binary:
+            with open_binary(str(path)) as file:
+                binary = file.read(len(KENLM_MAGIC)) == KENLM_MAGIC
+        if binary:
+            raise InputError(
+                f"{path}: binary language models are not supported in tuning; use the ARPA file in the ini, or omit "
+                "--dev-source and tune with mert-moses.pl"
+            )
+
+
+def check_text_of_table(table: Path, texts: tuple[Path, Path]) -> None:
+    """Check that a text can be the training text of a phrase table, before a network is trained on both.
+
+    All words of a table occur in its training text. The words of its first ``SAMPLED_LINES`` lines are looked up.
+
+    Raises:
+        InputError: the two sides have different numbers of lines, or most of the words do not occur.
+    """
+    sampled: tuple[set[bytes], set[bytes]] = set(), set()
+    with open_binary(str(table)) as file:
+        for line in islice(file, SAMPLED_LINES):
+            for words, phrase in zip(sampled, line.split(b" ||| "), strict=False):
+                words.update(phrase.split())
+    missing = tuple(set(words) for words in sampled)
+    lines = [0, 0]
+    for side, text in enumerate(texts):
+        with open_binary(str(text)) as file:
+            for line in file:
+                lines[side] += 1
+                missing[side].difference_update(line.split())
+    if lines[0] != lines[1]:
+        raise InputError(f"{texts[0]} has {lines[0]:,} lines, but {texts[1]} has {lines[1]:,}")
+    for text, words, unknown in zip(texts, sampled, missing, strict=True):
+        if unknown:
+            reason = (
+                f"{len(unknown):,} of the {len(words):,} words in the first lines of {table} do not occur in {text}, "
+                "although it must be the text that the table was trained on"
+            )
+            if len(unknown) > len(words) / 2:
+                raise InputError(f"{reason}; check that source and target are not swapped, and tokenisation and case")
+            say(f"warning: {reason}")

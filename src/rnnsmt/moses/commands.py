@@ -153,7 +153,15 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
             --dev-reference results/corpus/joined/truecased/dev.fr.gz \
             --max-iterations 2 --output-dir try/column
     """
-    from rnnsmt.moses.column import Model, StageRunner, ini_with_column, lm_files, model_of_ini, number_of_scores
+    from rnnsmt.moses.column import (
+        Model,
+        StageRunner,
+        check_language_models,
+        check_text_of_table,
+        ini_with_column,
+        model_of_ini,
+        number_of_scores,
+    )
 
     if (args.ini is None) == (args.phrase_table is None):
         raise InputError("either --ini or, for a model without a moses.ini, --phrase-table is required")
@@ -172,11 +180,9 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
         lms = args.lm or [directory / "lm.arpa.gz"]
         model = Model(None, args.phrase_table, args.reordering_table, lms, args.lm_order)
     scores = number_of_scores(model.table)
-    if args.dev_source and (binary := lm_files(model)):
-        raise InputError(
-            f"{binary[0]}: binary language models are not supported in tuning; use the ARPA file in the ini, or omit "
-            "--dev-source and tune with mert-moses.pl"
-        )
+    if args.dev_source and model.ini is not None:
+        check_language_models(model.ini)
+    check_text_of_table(model.table, (args.source, args.target))
     directory.mkdir(parents=True, exist_ok=True)
     steps = StageRunner(directory)
     threads, device = ["--threads", args.threads], ["--device", args.device]

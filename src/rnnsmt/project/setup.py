@@ -44,9 +44,10 @@ corpora:
 
 COLUMN_SCRIPT = """\
 #!/bin/sh
-# Adds the score of an RNN Encoder-Decoder to a Moses phrase table of {scores} scores ("A column in a Moses table" in
-# docs/moses.md). The result is column/moses.ini. The same command resumes after an interruption. Further options of
-# `rnnsmt moses add-column` can be given to the script: sh {name} --device cuda
+# Adds the score of an RNN Encoder-Decoder to a Moses phrase table of {scores} scores ("Adding the RNN score to a Moses
+# phrase table" in docs/moses.md). The result is column/moses.ini in the directory of this script. The same command
+# resumes after an interruption. Further options of `rnnsmt moses add-column` can be given to the script, for example
+# sh {name} --device cuda
 cd "$(dirname "$0")" || exit
 
 {model}
@@ -57,7 +58,8 @@ cd "$(dirname "$0")" || exit
 # Dev text, tokenised alike: the weights are tuned on it by MERT. Without it, tune column/moses.ini before you use it.
 {dev}
 
-# Size of the network: demo (to try it out), small (minutes to an hour on a CPU), paper (needs a GPU).
+# Size of the network: demo (to try it out), small (minutes to an hour on a CPU), paper (needs a GPU). Further settings:
+# --epochs, --vocab-size and, for tuning, --max-iterations; see rnnsmt moses add-column --help.
 set -- --preset small --threads 2 "$@"
 
 exec rnnsmt moses add-column --output-dir column "$@"
@@ -113,7 +115,8 @@ def configuration(
     blocks = _blocks(defaults)
     lines = [
         "# Settings of this run. `rnnsmt run` reads this file; `rnnsmt run --config key=value` overrides it.",
-        "# Settings that are commented out have the values shown; remove the # to change one.",
+        "# Settings that are commented out have the values shown. To change one, remove the # of its line and of the line of",
+        "# its section.",
         "",
     ]
     if demo:
@@ -313,7 +316,9 @@ def set_up(args: argparse.Namespace) -> list[str]:
     if not args.demo and not corpora:
         lines.append(f"next: write the names of your files in {directory / CONFIG}")
     cores = "" if args.profile.startswith("slurm") else " --cores 2"
-    return [*lines, f"next: cd {directory} && rnnsmt run{cores}"]
+    check = [] if args.demo or not corpora else [f"next: cd {directory} && rnnsmt corpus check --config {CONFIG}"]
+    run = f"rnnsmt run{cores}"
+    return [*lines, *check, f"then: {run}" if check else f"next: cd {directory} && {run}"]
 
 
 def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> list[str]:

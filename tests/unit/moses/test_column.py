@@ -156,7 +156,7 @@ MEMORY = "PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=phra
         (MEMORY.replace("phrase-table.gz", "x.gz"), "arpa", [], "the file of TranslationModel0 is missing"),
         (MEMORY, "arpa", ["--lm", "x"], "--reordering-table and --lm cannot be combined with --ini"),
         (MEMORY, "arpa", ["--dev-source", "x"], "--dev-source and --dev-reference must be used together"),
-        (MEMORY, "arpa", ["--phrase-table", "x"], "--ini is required, or --phrase-table"),
+        (MEMORY, "arpa", ["--phrase-table", "x"], "either --ini or, for a model without a moses.ini, --phrase-table"),
         (
             MEMORY,
             "binlm",
