@@ -480,11 +480,12 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
 
 
 def _languages_of_names(corpora: list[str]) -> dict[str, str]:
-    """Return the languages that the file names of the first parallel corpus end with, otherwise those of the paper."""
+    """Return the languages that the file names of all parallel corpora end with, otherwise those of the paper."""
     from rnnsmt.plan.corpora import NAMES, language_suffix
 
-    for text in corpora:
-        source, target = [*map(language_suffix, text.split("=")[2:]), "", ""][:2]
+    pairs = {tuple(map(language_suffix, files)) for text in corpora if len(files := text.split("=")[2:]) == 2}
+    if len(pairs) == 1:
+        source, target = pairs.pop()
         if source != target and source in NAMES and target in NAMES:
             return {"source": source, "target": target}
     return {"source": "en", "target": "fr"}

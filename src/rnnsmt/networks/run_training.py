@@ -40,8 +40,8 @@ it; on a CPU the result is bitwise identical to that of an uninterrupted run. On
 to resume.
 
 With --processes, or under torchrun, every minibatch is split among several processes. The network is the
-same as with a single process, except for rounding and the random choices within a minibatch (for example
---dropout and --sampled-classes)."""
+same as with a single process, except for rounding and the random choices within a minibatch (for
+example of --dropout and --sampled-classes)."""
 """Description of the options of ``add_training`` in the help."""
 
 

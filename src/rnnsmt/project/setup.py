@@ -115,7 +115,7 @@ def configuration(
     blocks = _blocks(defaults)
     lines = [
         "# Settings of this run. `rnnsmt run` reads this file; `rnnsmt run --config key=value` overrides it.",
-        "# Settings that are commented out have the values shown. To change one, remove the # of its line and of the line of",
+        "# Settings that are commented out have the values shown. To change one, remove the # of its line and of\n"
         "# its section.",
         "",
     ]

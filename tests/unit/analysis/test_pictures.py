@@ -100,7 +100,7 @@ def test_a_sample_depends_on_its_seed(directory):
         ("rnn", {"--output": "a.pdf"}, "the suffix must be .png or .svg"),
         ("rnn", {"rnn.json": "{}"}, "no learning curve"),
         ("rnn", {"rnn.json": '{"curve": [{"epoch": 1}]}'}, "neither perplexities nor log probabilities"),
-        ("mert", {"--history": "mert.json"}, "write SYSTEM=FILE"),
+        ("mert", {"--history": "mert.json"}, "must be SYSTEM=FILE"),
         ("mert", {"mert.json": '{"iterations": []}'}, "no tuning iterations"),
         ("scatter", {"--scores": "1.npy"}, "2 scores, but"),
         ("scatter", {"--seed": "-1"}, "must be at least 0"),

@@ -67,6 +67,16 @@ def test_swapped_sides_and_another_language(corpora: Path, capsys: pytest.Captur
     assert dev["warnings"] == []
 
 
+def test_languages_are_those_of_the_file_names(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """If all corpora agree: French to English without options. An entry without `=` is refused."""
+    for number, (lang, other) in enumerate((("fr", "en"), ("en", "fr"))):
+        entries = [f"train=bitext={corpora}/train.{lang}={corpora}/train.{other}"]
+        assert main(["corpus", "check", "--json", "--corpus", *entries]) == 0, number
+        assert not json.loads(capsys.readouterr().out)[0]["warnings"]
+    assert main(["corpus", "check", "--corpus", str(corpora / "train.en")]) == 2
+    assert "must be NAME=ROLE=SOURCE=TARGET" in capsys.readouterr().err
+
+
 def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Equal but for case and punctuation, and nearly equal; and dev sentences in the test set."""
     known = (corpora / "test.en").read_text().splitlines()

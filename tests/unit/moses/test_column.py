@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.moses.column import number_of_scores
+from rnnsmt.moses.column import check_language_models, check_text_of_table, number_of_scores
 from rnnsmt.moses.ini import MosesIni
 
 SOURCE = [f"s{n}" for n in range(12)]
@@ -93,14 +94,41 @@ def test_an_ini_and_dev_text(files, tmp_path, capsys):
 
 
 def test_an_error_of_a_stage_is_the_error_of_the_command(files, tmp_path, capsys):
-    (tmp_path / "short.t").write_text("t1\n")
     call = command(files, tmp_path / "out", "--phrase-table", str(files / "phrase-table.gz"))
-    call[call.index("--source") + 1] = str(tmp_path / "empty.s")
-    (tmp_path / "empty.s").write_text("")
+    call[call.index("--vocab-size") + 1] = "1"
     assert main(call) == 2
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert said.startswith("rnnsmt moses add-column: error: prepare: ")
-    assert "empty.s" in said and "logs/prepare.log)" in said
+    assert "vocab" in said and "logs/prepare.log)" in said
+
+
+def test_a_text_that_the_table_was_not_trained_on_is_refused(files, tmp_path, capsys):
+    """Swapped sides, other numbers of lines, and a warning for single words; before anything is written."""
+    call = command(files, tmp_path / "out", "--phrase-table", str(files / "phrase-table.gz"))
+    source, target = (call.index(side) + 1 for side in ("--source", "--target"))
+    swapped = list(call)
+    swapped[source], swapped[target] = call[target], call[source]
+    assert main(swapped) == 2
+    assert "12 of the 12 words in the first lines of" in (said := capsys.readouterr().err)
+    assert "check that source and target are not swapped" in said
+    short = list(call)
+    short[target] = str(files / "dev.t")
+    assert main(short) == 2
+    assert f"train.s has 200 lines, but {files / 'dev.t'} has 12" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "other.s").write_text((files / "train.s").read_text().replace("s3", "s4"))
+    check_text_of_table(files / "phrase-table.gz", (tmp_path / "other.s", files / "train.t"))
+    assert "warning: 1 of the 12 words" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"mmap lm http://kheafield.com/code format version 5\n", None])
+def test_language_models_are_checked_before_the_training(files, tmp_path, capsys, content):
+    if content is not None:
+        (tmp_path / "lm.en").write_bytes(content)
+    ini = tmp_path / "moses.ini"
+    ini.write_text(INI.format(table=MEMORY, lm="en"))
+    with pytest.raises(InputError, match="no such file" if content is None else "binary language models are not"):
+        check_language_models(MosesIni.read(ini))
 
 
 @pytest.mark.parametrize(

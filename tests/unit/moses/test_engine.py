@@ -107,7 +107,7 @@ def test_the_joint_model_is_tried(home, tmp_path):
         Installation(without).check(needs)
     line = "0 ||| b ||| LM0= -1 NNJM0= -0.25 ||| -1 ||| 0=0"
     old = script(tmp_path / "old", f"cat > /dev/null; echo b; echo '{line}' > nbest")
-    with pytest.raises(InputError, match=r"gives a word -0\.25 instead of -0\.75, as if the network had no biases"):
+    with pytest.raises(InputError, match=r"scores a word -0\.25 instead of -0\.75, as if the network had no biases"):
         try_joint_model(old)
     try_decoder(old, 3)
 

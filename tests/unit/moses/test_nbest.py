@@ -98,7 +98,7 @@ def test_lists_in_the_order_of_the_ini(tmp_path):
         (INI.replace("LM0", "LM1"), 4, NBEST, r"lacks LM1:0 of .*ini and has LM0:0, which .*ini lacks; use the ini"),
         (INI.replace("num-features=2", "num-features=3").replace("0.25", "0.25 1"), 4, NBEST, "lacks TM0:2 of"),
         (INI, 4, NBEST.replace(" ||| -", " CSLM0= -3 ||| -"), "has CSLM0:0, which .*ini lacks"),
-        (INI, 4, NBEST.replace("LM0=", "TM0= 1 2 LM0="), "has a feature twice"),
+        (INI, 4, NBEST.replace("LM0=", "TM0= 1 2 LM0="), "contains a duplicate feature"),
         (INI, 4, "", "is empty"),
     ],
 )
@@ -163,7 +163,7 @@ def test_other_segmentations_are_refused(text):
         ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0", "do not match the sentence"),
         ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "do not match the sentence"),
         ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "do not match the sentence"),
-        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=2", "do not follow"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=2", "does not follow"),
         ("2 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=1", "the text has 2 lines"),
         ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "do not match the sentence"),
     ],

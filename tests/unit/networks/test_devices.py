@@ -103,7 +103,7 @@ def test_bfloat16_is_for_any_processor_and_reduced_for_those_that_multiply_it(mo
         ({}, False, ""),
         ({"CUDA_VISIBLE_DEVICES": "0"}, False, "CUDA_VISIBLE_DEVICES is 0"),
         ({"SLURM_JOB_GPUS": "3"}, False, "SLURM_JOB_GPUS is 3"),
-        ({}, True, "nvidia0 is there"),
+        ({}, True, "nvidia0 exists"),
         ({"CUDA_VISIBLE_DEVICES": ""}, True, ""),
     ],
 )

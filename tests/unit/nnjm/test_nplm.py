@@ -194,7 +194,7 @@ def test_networks_that_moses_cannot_have(tmp_path, capsys, changes, said):
         ("model.nplm", "rectifier", "hardtanh", "version 1 with tanh or rectifier is supported"),
         ("model.nplm", "version 1", "version 2", "has version 2"),
         ("model.nplm", "\\hidden_biases 2", "\\other", "has no \\hidden_biases 2; not a network of NPLM 0.3"),
-        ("model.nplm", "\\hidden_biases 2", "\\hidden_biases 1", "has \\hidden_biases 1 twice"),
+        ("model.nplm", "\\hidden_biases 2", "\\hidden_biases 1", "contains \\hidden_biases 1 twice"),
         ("model.nplm", "\\end", "", "ends before \\end"),
         ("model.nplm", "\\output_biases\n", "\\output_biases\nnan\n", "more rows"),
         ("model.nplm", "\\output_biases\n-0.5", "\\output_biases\n1e99", "NaN or infinite"),

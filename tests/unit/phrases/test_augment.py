@@ -190,7 +190,7 @@ def test_refused_missing_file(table, tmp_path, capsys):
     [
         ("a b", "field(s) between |||"),
         ("a ||| b", "field(s) between |||"),
-        ("a ||| b ||| ", "needed: 4"),
+        ("a ||| b ||| ", "expected: 4"),
         ("a ||| b ||| 1 2 ||| 0-0", "2 numbers, expected: 4"),
         ("a ||| b ||| 1 2 3 4 5 ||| 0-0", "5 numbers, expected: 4"),
         ("", "field(s) between |||"),

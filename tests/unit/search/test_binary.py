@@ -258,7 +258,7 @@ def test_an_array_of_another_type(directory: Path, capsys: pytest.CaptureFixture
     header = json.loads(path.read_bytes().split(b"\n", 1)[1].split(b"\0")[0])
     header["arrays"]["pairs.first"]["dtype"] = "<i4"
     path.write_bytes(_changed_header(path.read_bytes(), arrays=header["arrays"]))
-    assert "has pairs.first as <i4" in refused(directory, capsys)
+    assert "has pairs.first of type <i4" in refused(directory, capsys)
 
 
 def test_wrong_text_files_leave_nothing(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
