@@ -4,5 +4,5 @@ set -euo pipefail
 if [ -n "${RNNSMT_CHECKOUT:-}" ]; then
     python -m pip install --no-deps --editable "$RNNSMT_CHECKOUT"
 else
-    python -m pip install --no-deps rnnsmt==0.1.0
+    python -m pip install --no-deps rnnsmt==1.0.0
 fi

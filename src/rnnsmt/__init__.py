@@ -8,7 +8,7 @@ holds the numba kernels shared by all. ``rnnsmt.stages`` lists every command.
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> object:

@@ -14,7 +14,7 @@ from snakemake.sourcecache import LocalSourceFile
 from snakemake.utils import update_config
 
 # Version of the package whose stages these rules call.
-VERSION = "0.1.0"
+VERSION = "1.0.0"
 
 # Rules call the stages as `rnnsmt`, which lies beside the Python that runs Snakemake; with --sdm conda the environment of
 # the rule comes before it on PATH. ROOT is the directory of this workflow, None for a module that is hosted elsewhere.

@@ -44,7 +44,7 @@ class BatchBleu:
         """
         texts = candidates if isinstance(candidates, NumberedTexts) else _numbered(candidates)
         if len(texts.offsets) - 1 != self.segments:
-            raise ValueError(f"candidates of {len(texts.offsets) - 1} sentences, references of {self.segments}")
+            raise ValueError(f"candidates for {len(texts.offsets) - 1} sentences, but references for {self.segments}")
         ids = np.array([self._id(word) for word in texts.vocabulary], np.int32)
         out = np.zeros((len(texts.bounds) - 1, SIZE), np.int32)
         words = ids[texts.words] if len(ids) else np.zeros(0, np.int32)

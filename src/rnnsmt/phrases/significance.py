@@ -464,7 +464,7 @@ def _open_origins(path: str, pairs: int) -> NDArray[np.int32]:
     """
     origins = read_array(path, np.int32, 2, "score the phrases again", mapped=True)
     if origins.shape != (pairs, 3):
-        raise InputError(f"{path}: not the origins of a table of {pairs} pairs; score the phrases again")
+        raise InputError(f"{path}: does not match the phrase table ({pairs} pairs expected); score the phrases again")
     return origins
 
 
