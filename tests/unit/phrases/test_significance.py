@@ -210,7 +210,7 @@ def test_any_table(
         (lambda f: (f / "table.gz").write_bytes(gzip.compress(b"")), "table.gz: the table is empty"),
         (
             lambda f: np.save(f / "origins.npy", np.zeros((4, 3), np.int32)),
-            "does not match the phrase table (9 pairs expected)",
+            r"does not match the phrase table \(9 pairs expected\)",
         ),
         (lambda f: (f / "origins.npy").write_bytes(b"x"), "origins.npy: not a complete .npy file"),
         (lambda f: (f / "origins.npy").unlink(), "origins.npy: no such file"),
