@@ -59,7 +59,8 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--vocab-size",
         type=int,
         metavar="N",
-        help="create a shortlist of N classes, not counting </s>: the N - 2 most frequent words, UNK and id 0",
+        help="create a shortlist of N classes: the N - 2 most frequent words, UNK and the padding id 0 (</s> is "
+        "not counted)",
     )
     parser.add_argument(
         "--vocabulary-text",

@@ -49,7 +49,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--vocab-size",
         type=positive,
         default=15_000,
-        help="vocabulary size of each side, not counting EOS: N - 2 words, UNK and id 0",
+        help="vocabulary size of each side: N - 2 words, UNK and the padding id 0 (EOS is not counted)",
     )
     parser.add_argument(
         "--max-length", type=positive, default=50, help="maximum phrase length in words; longer phrases are an error"

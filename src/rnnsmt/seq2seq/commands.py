@@ -71,7 +71,8 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
             type=int,
             required=True,
             metavar="N",
-            help=f"size of the {side} vocabulary, not counting </s>: N - 2 words or subwords, UNK and id 0",
+            help=f"size of the {side} vocabulary: N - 2 words or subwords, UNK and the padding id 0 (</s> "
+            "is not counted)",
         )
     parser.add_argument(
         "--subwords",
