@@ -186,7 +186,7 @@ class LogHandler(LogHandlerBase):
             text = record.getMessage().strip()
             if text.startswith(INTERRUPTED):
                 self.run.interrupted = True
-                lines = ["stopping; what runs saves its state or is made again"]
+                lines = ["stopping; running jobs save a checkpoint or are run again next time"]
             elif text not in ("", "None") and not text.startswith(NOISE):
                 lines = [plain_error(text) or text]
             if text.startswith("Nothing to be done"):
