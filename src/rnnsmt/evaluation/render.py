@@ -22,6 +22,7 @@ from rnnsmt.plan.features import (
     BASELINE,
     PAPER,
     SEQ2SEQ_PAPER,
+    has_network,
     label,
     last_feature,
     named_features,
@@ -62,6 +63,11 @@ ONE_TRAINING = (
     "Figures are means ± standard deviations over independent tuning runs, which share one network of each kind.",
     "± and p contain the noise of tuning only. All runs share one network of each kind; training the networks again "
     "with other seeds would change the figures by an unknown amount.",
+)
+
+NO_NETWORKS = (
+    "Figures are means ± standard deviations over independent tuning runs.",
+    "± and p contain the noise of tuning.",
 )
 
 SEVERAL_TRAININGS = (
@@ -141,7 +147,12 @@ def _runs(table: Sequence[Row]) -> int:
 def _noise(table: Sequence[Row]) -> tuple[str, str]:
     """Return what varies between the runs, as a sentence and as a paragraph."""
     trainings = max(row.trainings for row in table)
-    sentence, paragraph = ONE_RUN if _runs(table) == 1 else ONE_TRAINING if trainings == 1 else SEVERAL_TRAININGS
+    if _runs(table) == 1:
+        sentence, paragraph = ONE_RUN
+    elif all(row.system == BASELINE or (row.added and not has_network(row.added)) for row in table):
+        sentence, paragraph = NO_NETWORKS
+    else:
+        sentence, paragraph = ONE_TRAINING if trainings == 1 else SEVERAL_TRAININGS
     return sentence.format(trainings), paragraph
 
 

@@ -62,6 +62,15 @@ def test_one_run_speaks_of_no_noise_between_runs(tmp_path):
     assert headings == ["System", "BLEU", "Δ baseline"]
 
 
+def test_without_networks_no_noise_of_their_training_is_mentioned(tmp_path):
+    scores = [with_sentences(score("baseline", run=run)) for run in (1, 2)]
+    assert main(command(tmp_path, write(tmp_path, *scores))) == 0
+    for name in ("table1.md", "table1.html"):
+        text = " ".join((tmp_path / "out" / name).read_text().split())
+        assert "± and p contain the noise of tuning." in text
+        assert "network" not in text.lower().replace("networks' shortlist", "")
+
+
 def test_the_sets_of_the_published_figures_are_named(outputs):
     for name in ("table1.md", "table1.html"):
         assert "English–French, dev newstest2012+2013, test newstest2014" in (outputs / name).read_text()
