@@ -158,7 +158,7 @@ def test_what_is_no_graph_is_launched(pairs, setup, capsys, problem):
     assert len(calls) == 5
     assert close(trainers[0].flat, trainers[1].flat)
     said = capsys.readouterr().err
-    expected = {"waits": "the capture failed: ", "differs": "away from the launched one"}[problem]
+    expected = {"waits": "the capture failed: ", "differs": "differs from that without a graph"}[problem]
     assert said.count("CUDA graphs are disabled") == said.count(expected) == 1
 
 

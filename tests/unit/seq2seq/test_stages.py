@@ -77,7 +77,7 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("--source {0}/train.s {0}/train.s", "2 --source but 1 --target files"),
+        ("--source {0}/train.s {0}/train.s", "2 --source files but 1 --target files"),
         ("--source {0}/short", "ends after line 1"),
         ("--source {0}/none", "none"),
         ("--source-vocab-size 2", "--vocab-size 2: must be at least 3"),
@@ -285,7 +285,7 @@ def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("--output {0}/a {0}/b", "1 --nbest but 2 --output"),
+        ("--output {0}/a {0}/b", "got 1 --nbest files but 2 --output files"),
         (
             "--source {0}/two.sentences {0}/two.sentences {0}/two.sentences",
             "--source and --model: specify one, or one for",
