@@ -27,6 +27,9 @@ from typing import IO, Any, BinaryIO, TextIO, cast
 MAX_LINE_BYTES = 1 << 24
 """Maximum line length in bytes. A longer line is not text; it raises an error before it fills the memory."""
 
+KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
+"""First bytes of KenLM's binary files."""
+
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 """First bytes of compressed files by suffix."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import InputError, read_line_blocks
+from rnnsmt.base.io import KENLM_MAGIC, InputError, read_line_blocks
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
@@ -32,9 +32,6 @@ LOWEST = 1e-99
 
 MAX_ORDER = 10
 """Maximum order of a model, also of the built-in estimator."""
-
-_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
-"""First bytes of KenLM's binary files."""
 
 _ERRORS = {
     1: "is not of the form 'probability TAB words [TAB back-off]'",
@@ -138,7 +135,7 @@ def _header(lines: _Lines) -> list[int]:
         InputError: the header is invalid, or the file is a binary model of KenLM.
     """
     path = lines.path
-    if lines.more() and lines.data.startswith(_BINARY_MAGIC):
+    if lines.more() and lines.data.startswith(KENLM_MAGIC):
         raise InputError(f"{path}: is a binary KenLM file; use the ARPA text file it was built from")
     if lines.line() != "\\data\\":
         raise InputError(f"{path}, line 1: \\data\\ expected; is this an ARPA file?")

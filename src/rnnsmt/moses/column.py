@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.base.io import InputError, open_binary, read_json, write_json
+from rnnsmt.base.io import KENLM_MAGIC, InputError, open_binary, read_json, write_json
 from rnnsmt.base.progress import say
 from rnnsmt.moses.ini import LANGUAGE_MODELS, PHRASE_TABLES, MosesIni, default_ini
 
@@ -33,9 +33,6 @@ FIRST_BYTES = 1 << 16
 
 SAMPLED_LINES = 20_000
 """Number of lines of a phrase table whose words are compared with its training text."""
-
-KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
-"""First bytes of a binary language model of KenLM."""
 
 
 class StageRunner:

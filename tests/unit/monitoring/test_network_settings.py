@@ -13,7 +13,7 @@ from rnnsmt.plan.models import Systems
 
 @pytest.fixture
 def config() -> dict[str, Any]:
-    """The configuration of the demo corpus."""
+    """Return the configuration of the demo corpus."""
     found: dict[str, Any] = yaml.safe_load((Path(__file__).resolve().parents[3] / "config.yaml").read_text())
     settle(found)
     return found

@@ -76,7 +76,7 @@ def test_translations_nbest_and_report(directory: Path) -> None:
 def test_chunks_of_a_text_are_translated_as_the_whole(
     directory: Path, binary: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The translations do not depend on the chunks, between which the pages of a binary model are unmapped."""
+    """Check that translations do not depend on the chunks, between which pages of a binary model are unmapped."""
     (directory / "in.txt").write_text("a b c\n\nc d a\nb x a e\n\n")
     if binary:
         assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini")]) == 0

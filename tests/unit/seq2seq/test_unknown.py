@@ -234,7 +234,9 @@ def test_bad_input_of_positions(mirrored: Path, tmp_path: Path, capsys: pytest.C
     assert "--alignment cannot be combined with --subwords bpe" in said(
         f"{prepare} --alignment {mirrored}/links --subwords bpe"
     )
-    assert "2 --alignment files but 1 --source files" in said(f"{prepare} --alignment {mirrored}/links {mirrored}/links")
+    assert "2 --alignment files but 1 --source files" in said(
+        f"{prepare} --alignment {mirrored}/links {mirrored}/links"
+    )
     (tmp_path / "links").write_text("0-0\n" * 599 + "3-0\n")
     assert "links, line 600: " in said(f"{prepare} --alignment {tmp_path}/links")
     (tmp_path / "short").write_text("0-0\n" * 599)

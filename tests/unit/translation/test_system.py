@@ -85,7 +85,7 @@ def by_hand(directory: Path, texts: list[str]) -> list[str]:
 
 
 def test_examples_of_the_page_are_segments_of_a_raw_text(system, tmp_path):
-    """Of 5 to 15 words, each once, evenly spread; what is not UTF-8 is left out."""
+    """Check that they have 5 to 15 words, differ and are evenly spaced; lines that are not UTF-8 are skipped."""
     lines = [f"a sentence of the number {number} ." for number in range(40)]
     text = [lines[0].encode(), b"too short", *(line.encode() for line in lines), b"not utf-8 \xe9 at all here ."]
     (tmp_path / "dev.gz").write_bytes(gzip.compress(b"\n".join(text) + b"\n"))
