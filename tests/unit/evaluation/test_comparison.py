@@ -177,7 +177,10 @@ def test_without_details_texts_of_any_system_do(directory):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda directory, words: [*words, "--trainings", "1", "2"], "the number of tuning runs (1) must be a multiple"),
+        (
+            lambda directory, words: [*words, "--trainings", "1", "2"],
+            "the number of tuning runs (1) must be a multiple",
+        ),
         (lambda path, words: [*words, "--system", f"{path}/other.out", f"{path}/other.out"], "the same number"),
         (lambda directory, words: words[:-2], None),
         (lambda path, words: [word for word in words if word not in ("--source", f"{path}/in.txt")], "--source"),

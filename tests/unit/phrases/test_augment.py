@@ -214,7 +214,7 @@ def test_refused_own_table_as_output(table, tmp_path, capsys):
 
 
 def test_the_ini_of_an_augmented_table(tmp_path):
-    """Check that moses.ini refers to the new table and the other files of the baseline, with default weights of Moses."""
+    """Check that moses.ini refers to the new table and the baseline's other files, with the default weights."""
     model, augmented = tmp_path / "model", tmp_path / "augmented" / "rnn"
     augmented.mkdir(parents=True)
     model.mkdir()
