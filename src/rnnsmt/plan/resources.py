@@ -209,10 +209,10 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "nnjm_rescore": JobNeeds(ByPreset("nnjm", 900, 2500, 6000), None),
         # seq2seq
         "seq2seq_prepare": JobNeeds(Line(150, 3), Line(15, 0.1)),
-        "seq2seq_train": JobNeeds(ByPreset("seq2seq", 800, 3200, 12000), None),
+        "seq2seq_train": JobNeeds(ByPreset("seq2seq", 700, 3200, 12000), None),
         "seq2seq_translate": JobNeeds(ByPreset("seq2seq", 600, 1600, 6000), Line(min(240 * sets, long))),
-        # one system, whose lists are written as they are found: less than when all runs of a system are decoded
-        "nbest_lists": JobNeeds(search, decoding, neural=Line(40, 37000)),
+        # the answers of the networks are kept for one decoding, not for all iterations of a tuning
+        "nbest_lists": JobNeeds(search, decoding, neural=Line(100, 18500)),
         "seq2seq_rescore": JobNeeds(ByPreset("seq2seq", 600, 1600, 6000), None),
         "even_weights": JobNeeds(Line(100), Line(10)),
         "tune_lists": JobNeeds(Line(400, 25), Line(120, 5)),
