@@ -135,7 +135,7 @@ class Report:
 HEADER = f"{'':16} {'cases':>7} {' '.join(f'{name:>13}' for name in (*OUTCOMES, *BAD))} {'seconds':>8}"
 
 
-def run(harness: Harness, seed: int, cases: int | None = None, seconds: float | None = None) -> Report:
+def run(harness: Harness, seed: int, cases: int | None = None, seconds: float | None = None, least: int = 1) -> Report:
     """Run cases of a harness that has been prepared, up to a number or a time.
 
     Args:
@@ -143,6 +143,7 @@ def run(harness: Harness, seed: int, cases: int | None = None, seconds: float | 
         seed: the cases of a seed are always the same.
         cases: number of cases; None for no limit.
         seconds: time limit; None for no limit.
+        least: number of cases that are run however long they take, so that a busy machine tests something, too.
     """
 
     def made(number: int) -> Case:
@@ -156,7 +157,7 @@ def run(harness: Harness, seed: int, cases: int | None = None, seconds: float | 
         report.outcomes[result.outcome] += 1
         if result.outcome in BAD:
             report.bad.append((result, made(result.number)))
-        if seconds is not None and time.monotonic() - started > seconds:
+        if seconds is not None and time.monotonic() - started > seconds and report.outcomes.total() >= least:
             break
     report.seconds = time.monotonic() - started
     return report

@@ -1,4 +1,4 @@
-"""About five seconds of every harness, and every past finding; ``make fuzz`` runs the harnesses for longer."""
+"""A few seconds, at least eight cases, of every harness, and every past finding; ``make fuzz`` runs them longer."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def prepared(kind: type[Harness], directory: Path) -> Harness:
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in HARNESSES])
 def test_no_crash_no_hang_no_traceback_no_silent_change(tmp_path: Path, name: str) -> None:
     harness = prepared(HARNESSES[name], tmp_path)
-    report = run(harness, seed=2, cases=1000, seconds=5)
+    report = run(harness, seed=2, cases=1000, seconds=5, least=8)
     assert not [result for result, _ in report.bad]
     total = sum(report.outcomes.values())
     assert total
