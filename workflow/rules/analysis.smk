@@ -13,7 +13,8 @@ PICTURES += ["sentence-vectors"] if systems.lstms and config["seq2seq"]["sentenc
 MAPS = ["words", "phrases"] if SHOWN else []
 if not HAS_FIGURES:
     PICTURES, MAPS = [], []
-EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN else []
+EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN and not systems.scores_filtered else []
+SCATTER_PART = "filtered/all/" if systems.scores_filtered else ""
 COMPARISONS = [
     f"results/analysis/{system}.vs.{other}/{name}.json"
     for system in systems.compared
@@ -147,8 +148,8 @@ rule sentence_vectors:
 
 rule score_scatter:
     input:
-        phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=score_files("rnn", 1),
+        phrase_table=f"results/model/{SCATTER_PART}{PHRASE_TABLE}",
+        scores=score_files("rnn", 1, "all"),
     output:
         report(
             "results/figures/scores-rnn.png",

@@ -162,7 +162,8 @@ def of_every_run(kind):
     return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
 
 
-def score_files(column, network):
-    """Return the files of the scores of a column of the phrase table."""
-    path, scatter = systems.score_pattern(column, network), systems.known[column].scatter
+def score_files(column, network, part=None):
+    """Return the files of the scores of a column of the phrase table, or of the part of it for dev or all sets."""
+    path = systems.filtered_score_pattern(column, network, part) if part else systems.score_pattern(column, network)
+    scatter = systems.known[column].scatter
     return getattr(gather, scatter)(path) if scatter else [path]

@@ -113,14 +113,15 @@ rule filter_tables:
         "--output-dir {params.directory:q} --output-lines {output.lines:q} &> {log:q}"
 
 
-# The same part of a table with further columns: the filtered lines get theirs, which is quicker than filtering it as well.
+# The same part of a table with further columns: the filtered lines get theirs, which is quicker than filtering it as well, and
+# with scored_pairs: filtered only they have scores.
 # The reordering table is that of all systems, copied.
 rule augment_filtered:
     input:
         phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
         reordering_table=f"results/model/filtered/{{part}}/{REORDERING_TABLE}",
         lines="results/model/filtered/{part}/lines.npy",
-        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network)],
+        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network, w.part)],
     output:
         phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
         reordering_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",

@@ -121,9 +121,41 @@ rule rnn_score:
     params:
         version=version("rnn", "score"),
         pairs=subpath(input[0], parent=True),
+        kept="",
     shell:
-        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
+        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} {params.kept} "
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
+
+
+def known_scores(wildcards):
+    """Return the lines of dev's table and their scores, which are part of those for all sets."""
+    if wildcards.part == "dev":
+        return []
+    return ["results/model/filtered/dev/lines.npy", *score_files(wildcards.scorer, wildcards.network, "dev")]
+
+
+# With scored_pairs: filtered, only the pairs that dev or all sets can use are scored.
+use rule rnn_score as rnn_score_filtered with:
+    input:
+        f"{PAIRS}/pairs.json",
+        PAIR_FILES,
+        model=expand("results/{{scorer}}/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
+        lines="results/model/filtered/{part}/lines.npy",
+        known=known_scores,
+    output:
+        "results/{scorer}/network{network}/filtered/{part}/scores/{scatteritem}.npy",
+    log:
+        "results/logs/{scorer}/score.{network}.{part}.{scatteritem}.log",
+    wildcard_constraints:
+        part="dev|all",
+    params:
+        version=version("rnn", "score"),
+        pairs=subpath(input[0], parent=True),
+        kept=lambda w, input: " ".join(
+            f"--{option} {shlex.join(paths)}"
+            for option, paths in (("kept-lines", [input.lines]), ("known", input.known))
+            if paths
+        ),
 
 
 # Phrase pairs that the network generates for phrases of the dev text, or of all sets, that are not in the phrase table.

@@ -260,11 +260,15 @@ def _of_scorers(
     settings = preset_with(RNN_PRESETS[preset], config["rnn"]["settings"])
     pairs = PAIRS.at(words.bitext)
     updates = settings.updates or settings.epochs * pairs * 1e6 / settings.batch
+    scored = pairs
+    if config["rnn"]["scored_pairs"] == "filtered":
+        # the tables with all lines and with those of the sets have lines of the same length
+        scored *= min(1.0, _disk(table, "filter_tables", words.bitext) / _disk(table, "phrase_table", words.bitext))
     hours = {
         "rnn_train": _hours(config, RNN_UPDATE[preset], updates * networks),
-        "rnn_score": _hours(config, RNN_SCORE[preset], pairs * networks),
+        "rnn_score": _hours(config, RNN_SCORE[preset], scored * networks),
     }
-    disk = {"rnn_train": 0.3 * networks, "rnn_score": 4 * pairs * networks / 1000}
+    disk = {"rnn_train": 0.3 * networks, "rnn_score": 4 * scored * networks / 1000}
     return [Estimate(rule, *hours[rule], _gigabytes(config, table[rule]), disk[rule]) for rule in hours]
 
 

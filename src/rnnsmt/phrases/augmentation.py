@@ -22,6 +22,7 @@ from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
 from rnnsmt.base.kernels.table_lines import SCORES
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
+from rnnsmt.phrases.filtering import read_kept_lines
 from rnnsmt.phrases.table import (
     PhraseEntry,
     ReorderingEntry,
@@ -86,21 +87,6 @@ class ScoreColumn:
         return np.maximum(np.exp(np.concatenate(pieces)), LEAST)
 
 
-def _read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
-    """Read the file of line numbers that ``filter_tables`` writes.
-
-    Returns:
-        The line numbers that were kept, and the number of lines before filtering.
-
-    Raises:
-        InputError: the file is missing, or is not such a file.
-    """
-    numbers = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
-    if not len(numbers) or numbers[0] < 0 or np.any(numbers[1:] <= numbers[:-1]):
-        raise InputError(f"{path}: line numbers are not increasing; run `phrases filter` again")
-    return numbers[:-1], int(numbers[-1])
-
-
 def augment_table(
     table: str, columns: list[Sequence[str]], output: str, threads: int = 1, kept_lines: str | None = None
 ) -> dict[str, object]:
@@ -108,7 +94,8 @@ def augment_table(
 
     Args:
         table: the phrase table; it is streamed, and everything else is copied byte by byte.
-        columns: for each column its files, in the order of the table's lines.
+        columns: for each column its files, in the order of the table's lines. With ``kept_lines``, a column has the
+            scores of all lines before filtering, or those of the kept lines only.
         output: the table to write.
         threads: number of compression threads.
         kept_lines: file of ``filter_tables`` with the numbers of this table's lines in the table that was scored; None
@@ -124,14 +111,18 @@ def augment_table(
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
     opened = [ScoreColumn(paths) for paths in columns]
-    numbers, scored = (None, 0) if kept_lines is None else _read_kept_lines(kept_lines)
+    numbers, scored = (None, 0) if kept_lines is None else read_kept_lines(kept_lines)
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
         for text, bounds, scores in read_phrase_lines(table):  # noqa: B007  scores is used after the loop
             count = len(bounds)
             places = np.arange(lines, lines + count) if numbers is None else numbers[lines : lines + count]
-            parts = [column.probabilities(places) for column in opened]
+            here = np.arange(lines, lines + count)
+            parts = [
+                column.probabilities(here if numbers is not None and len(column) == len(numbers) else places)
+                for column in opened
+            ]
             if any(len(values) < count for values in parts):
                 lines += count
                 continue  # the table is longer than a column or the kept lines: only count lines, for the message
@@ -148,7 +139,7 @@ def augment_table(
         elif len(numbers) != lines:
             raise InputError(f"{kept_lines}: {len(numbers)} lines, but {table} has {lines}; run `phrases filter` again")
         for column in opened:
-            if len(column) != scored:
+            if len(column) != scored and (numbers is None or len(column) != len(numbers)):
                 raise InputError(
                     f"{column.name}: {len(column)} scores, but {whole} has {scored} lines; they are scores of "
                     f"another table: {remedy}"

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import GrowingArray, growing_array
+from rnnsmt.base.arrays import GrowingArray, growing_array, read_array
 from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes
@@ -35,6 +36,21 @@ def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
                 for end in range(begin + 1, min(begin + max_length, len(words)) + 1):
                     phrases.add(b" ".join(words[begin:end]))
     return phrases
+
+
+def read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
+    """Read the file of line numbers that ``filter_tables`` writes.
+
+    Returns:
+        The line numbers that were kept, and the number of lines before filtering.
+
+    Raises:
+        InputError: the file is missing, or is not such a file.
+    """
+    numbers = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
+    if not len(numbers) or numbers[0] < 0 or np.any(numbers[1:] <= numbers[:-1]):
+        raise InputError(f"{path}: line numbers are not increasing; run `phrases filter` again")
+    return numbers[:-1], int(numbers[-1])
 
 
 def filter_tables(

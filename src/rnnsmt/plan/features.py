@@ -66,6 +66,9 @@ class SystemFeature:
 SCORES = "results/{name}/network{{network}}/scores/{{scatteritem}}.npy"
 """Scores of all phrase pairs by the network of a column, in shards."""
 
+FILTERED_SCORES = "results/{name}/network{network}/filtered/{part}/scores/{{scatteritem}}.npy"
+"""Scores of the phrase pairs that dev (``part`` dev) or all sets (all) can use, in shards."""
+
 RNN = SystemFeature(
     "rnn",
     "RNN",

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt.plan.config import moses_searches
-from rnnsmt.plan.features import LIST_FEATURES, LIST_NETWORKS, NNJM, RNN, features_of, has_network, known_features
+from rnnsmt.plan.features import (
+    FILTERED_SCORES,
+    LIST_FEATURES,
+    LIST_NETWORKS,
+    NNJM,
+    RNN,
+    features_of,
+    has_network,
+    known_features,
+)
 from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
 
 NPLM = "nplm/model.nplm"
@@ -47,6 +56,7 @@ class Systems:
         known: all features by name.
         runs, trainings: numbers of the tuning runs and of the trainings of a network, from 1 on.
         scorers: networks that score phrase pairs: the RNN Encoder-Decoder and ``scorers``.
+        scores_filtered: whether only the phrase pairs that the sets can use are scored (``rnn.scored_pairs``).
         left_out: suffixes in the file names of the networks of one training of a scorer: with ``rnn.leave_out`` one
             for each network, otherwise one empty suffix.
         phrase_based: systems with a table and a search.
@@ -64,6 +74,7 @@ class Systems:
         self.runs = range(1, config["tuning"]["runs"] + 1)
         self.trainings = range(1, config["networks"]["seeds"] + 1)
         self.scorers = [name for name, feature in self.known.items() if feature.is_scorer]
+        self.scores_filtered = config["rnn"]["scored_pairs"] == "filtered"
         parts = config["rnn"]["leave_out"]
         self.left_out = [f".without-{k}-of-{parts}" for k in range(1, parts + 1)] or [""]
         systems = config["systems"]
@@ -93,6 +104,12 @@ class Systems:
         """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""
         return self.known[column].scores.format(network=network, scatteritem="{scatteritem}")
 
+    def filtered_score_pattern(self, column: str, network: int | str, part: str) -> str:
+        """Return the file of the scores of a column of a filtered table: those of its lines, or of all lines."""
+        if self.scores_filtered and self.known[column].is_scorer:
+            return FILTERED_SCORES.format(name=column, network=network, part=part)
+        return self.score_pattern(column, network)
+
     def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
         """Return the models of the networks that the search queries for these features.
 
@@ -111,7 +128,9 @@ class Systems:
 
     def is_per_text(self, features: Iterable[str]) -> bool:
         """Return whether the tables of these features exist only filtered for a text."""
-        return any(self.known[name].per_text for name in features)
+        return any(
+            self.known[name].per_text or (self.scores_filtered and self.known[name].is_scorer) for name in features
+        )
 
     # Trainings of the networks.
 

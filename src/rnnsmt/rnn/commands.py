@@ -139,6 +139,18 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (.npy)")
     parser.add_argument("--shard", type=k_of_n, default="1/1", metavar="K/N", help="score only shard K of N")
+    parser.add_argument(
+        "--kept-lines",
+        metavar="FILE",
+        help="score only these lines of the phrase table: output of `phrases filter --output-lines`",
+    )
+    parser.add_argument(
+        "--known",
+        nargs="+",
+        metavar="FILE",
+        help="another output of `phrases filter --output-lines`, followed by the scores of its lines in all shards; "
+        "lines of --kept-lines that are among them are not scored again",
+    )
     add_device(parser)
 
 
@@ -156,6 +168,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
     were not trained on (`rnn train --leave-out`) is scored by these networks only.
 
+    With --kept-lines, the output has one score for each line that was kept, and the shards are shards of these lines.
+    Use the same option with `phrases augment`.
+
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt rnn score --pairs try/pairs --model try/rnn.pt --output try/scores.npy --threads 2
@@ -169,15 +184,21 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.phrase_scores import batches_at_once, mean_of_networks, score_batches
+    from rnnsmt.rnn.phrase_scores import KeptLines, batches_at_once, mean_of_networks, score_batches
 
+    if args.known and not args.kept_lines:
+        raise InputError("--known: requires --kept-lines")
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, 1)
     bounds = bounds_of_shard(args.shard, len(pairs))
+    kept = KeptLines(args.kept_lines, args.known, args.shard, pairs) if args.kept_lines else None
     networks = [load_model_of(pairs, path, setup) for path in args.model]
     if len({data.direction for _, data, _ in networks}) > 1:
         raise InputError("--model: the networks were trained with different --direction; use networks of one direction")
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
+    if kept:
+        pairs, bounds = pairs.at(kept.unknown), (0, len(kept.unknown))
+        networks = [(model, data.at(kept.unknown), left_out) for model, data, left_out in networks]
     threads = batches_at_once(setup.device, args.threads, len(networks))
     batches = [score_batches(model, data, *bounds, setup.device, threads) for model, data, _ in networks]
     left_out = [leave_out for _, _, leave_out in networks]
@@ -187,13 +208,20 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             "warning: the networks given with --model do not cover all parts of --leave-out; phrase pairs of the "
             "missing parts are scored by networks that were trained on them"
         )
-    total, unseen = 0.0, 0
+    total, unseen, computed = 0.0, 0, 0
     with growing_array(args.output, np.float32) as out:
         for every in zip(*batches, strict=True):
-            scores, number = mean_of_networks(pairs, bounds[0] + out.length, np.stack(every), left_out)
-            out.append(scores)
+            scores, number = mean_of_networks(pairs, bounds[0] + computed, np.stack(every), left_out)
+            if kept:
+                kept.fill(computed, scores)
+            else:
+                out.append(scores)
+            computed += len(scores)
             total, unseen = total + float(scores.sum(dtype=np.float64)), unseen + number
-    stats: dict[str, object] = {"pairs": out.length, "mean score": total / max(out.length, 1)}
+        if kept:
+            out.append(kept.scores)
+    stats: dict[str, object] = {"pairs": out.length, "mean score": total / max(computed, 1)}
+    stats |= {"known pairs": out.length - computed} if args.known else {}
     return stats | ({"of sentences left out in training": unseen} if any(left_out) else {})
 
 

@@ -69,6 +69,8 @@ class Pairs:
         """Indices of the pairs that occur only in held-out sentences; empty if the folds are not known."""
         self.direction = "direct"
         """Direction, one of ``rnnsmt.rnn.settings.DIRECTIONS``: which side is read and which is predicted."""
+        self.lines: Index | None = None
+        """Lines of the table that these pairs are, from 0, ascending; None: all lines."""
 
     @classmethod
     def open(cls, path: str | Path) -> "Pairs":
@@ -102,6 +104,16 @@ class Pairs:
         """Return the number of words of the longest phrase of either side."""
         parts = (side.offsets[i : i + BLOCK + 1] for side in self.sides for i in range(0, len(self), BLOCK))
         return max(int(np.diff(offsets).max()) for offsets in parts) - 1
+
+    def at(self, lines: Index) -> "Pairs":
+        """Return the pairs of some lines of the table, in memory. lines: [K], from 0, ascending."""
+        pairs = copy.copy(self)
+        pairs.lines = lines
+        pairs.sides = tuple(
+            Sequences(side.joined(lines), np.concatenate([np.zeros(1, np.int64), np.cumsum(side.lengths(lines))]))
+            for side in self.sides
+        )
+        return pairs
 
     def in_direction(self, direction: str) -> "Pairs":
         """Return the pairs as a network of this direction reads and predicts them.
@@ -153,9 +165,9 @@ class Pairs:
                 f"{self.directory}: the folds of the phrase pairs are missing; run `rnn prepare` with --origins"
             )
         array = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
-        if len(array) != len(self):
+        if len(array) != self.stats["pairs"]:
             raise InputError(f"{self.directory}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")
-        return array
+        return array if self.lines is None else array[self.lines]
 
 
 def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK) -> NDArray[np.int64]:

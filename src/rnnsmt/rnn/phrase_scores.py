@@ -19,10 +19,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnsmt.base.arrays import read_array
 from rnnsmt.base.io import InputError
+from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import Index
 from rnnsmt.networks.softmax import ExactSoftmax
+from rnnsmt.phrases.filtering import read_kept_lines
 from rnnsmt.rnn.model import RNNEncoderDecoder, WordReader
 from rnnsmt.rnn.pairs import Pairs
 
@@ -109,6 +112,65 @@ def mean_of_networks(
     used = unseen | ~unseen.any(0)
     total = np.logaddexp.reduce(np.where(used, scores, -np.inf))
     return (total - np.log(used.sum(0))).astype(np.float32), int(unseen.any(0).sum())
+
+
+class KeptLines:
+    """The lines of a filtered table in one shard, of which some may have scores already.
+
+    Attributes:
+        unknown: [U], line numbers in the unfiltered table of the lines without scores, ascending.
+        scores: float32 [K], the scores of all lines of the shard; 0 until ``fill``.
+    """
+
+    def __init__(self, kept_lines: str, known: Sequence[str] | None, shard: tuple[int, int], pairs: Pairs) -> None:
+        """Read the line numbers, and the scores that are known.
+
+        Args:
+            kept_lines: file of line numbers that ``filter_tables`` writes.
+            known: another such file, and the scores of its lines in consecutive shards.
+            shard: K and N of the shard.
+            pairs: all pairs of the unfiltered table.
+
+        Raises:
+            InputError: a file is missing or damaged, belongs to another table, or the numbers of known lines and of
+                their scores are different.
+        """
+        lines = _lines_of(kept_lines, pairs)
+        lines = lines[slice(*bounds_of_shard(shard, len(lines)))]
+        self.scores = np.zeros(len(lines), np.float32)
+        is_known = np.zeros(len(lines), bool)
+        if known:
+            others = _lines_of(known[0], pairs)
+            parts = [read_array(path, np.float32, 1, "score again") for path in known[1:]]
+            scores = np.concatenate([np.zeros(0, np.float32), *parts])
+            if len(scores) != len(others):
+                raise InputError(
+                    f"--known: {len(scores)} scores, but {known[0]} has {len(others)} lines; "
+                    "specify all shards in order"
+                )
+            is_known = np.isin(lines, others, assume_unique=True)
+            self.scores[is_known] = scores[np.searchsorted(others, lines[is_known])]
+        self._places = np.flatnonzero(~is_known)
+        self.unknown = lines[self._places]
+
+    def fill(self, begin: int, scores: NDArray[np.float32]) -> None:
+        """Set the scores of consecutive lines of ``unknown``, from index ``begin`` on."""
+        self.scores[self._places[begin : begin + len(scores)]] = scores
+
+
+def _lines_of(path: str, pairs: Pairs) -> Index:
+    """Read line numbers of the table of ``pairs``.
+
+    Raises:
+        InputError: the file is missing or damaged, or the table has another number of lines.
+    """
+    lines, total = read_kept_lines(path)
+    if total != len(pairs):
+        raise InputError(
+            f"{path}: line numbers of a table of {total} lines, but {pairs.directory} has {len(pairs)} pairs; "
+            "filter the table of which these pairs were prepared"
+        )
+    return np.asarray(lines)
 
 
 def score_range(

@@ -111,6 +111,12 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
     code, output = augment(tmp_path / "first" / "pt.gz", "--kept-lines", kept, "--column", *parts)
     assert code == 0
     assert lines(output) == lines(tmp_path / "last" / "augmented.gz")
+    # with the scores of the kept lines alone, beside a column of all lines
+    once = [line.split(" ||| ")[2].split()[-1] for line in lines(output)]
+    few = column(tmp_path, np.array(scores, np.float64)[np.load(kept)[:-1]], "few.npy")
+    code, output = augment(tmp_path / "first" / "pt.gz", "--kept-lines", kept, "--column", few, "--column", *parts)
+    assert code == 0
+    assert [line.split(" ||| ")[2].split()[-2:] for line in lines(output)] == [[score, score] for score in once]
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,74 @@ def test_more_shards_than_pairs(directory, tmp_path):
     assert main([*command, "--column", str(tmp_path / "0.npy"), str(rest)]) == 0
 
 
+def kept_lines(path: Path, lines: list[int], total: int) -> str:
+    """A file as ``phrases filter --output-lines`` writes it."""
+    np.save(path, np.array([*lines, total], np.int64))
+    return str(path)
+
+
+def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
+    """Of --known, scores are copied: those of dev are among those of all sets."""
+    total = len(Pairs.open(directory / "pairs"))
+    assert score(directory, tmp_path / "whole.npy") == 0
+    whole = np.load(tmp_path / "whole.npy")
+    few, many = [3, 4, 50, total - 1], sorted({*range(0, total, 3), 4, 50, total - 1} - {3})
+    some, more = kept_lines(tmp_path / "some.npy", few, total), kept_lines(tmp_path / "more.npy", many, total)
+    assert score(directory, tmp_path / "few.npy", "--kept-lines", some) == 0
+    assert np.load(tmp_path / "few.npy") == pytest.approx(whole[few], abs=1e-5)
+    known = [tmp_path / "known1.npy", tmp_path / "known2.npy"]
+    for path, values in zip(known, ([-1.0, -2.0], [-3.0, -4.0]), strict=True):
+        np.save(path, np.array(values, np.float32))
+    parts = []
+    for k in range(1, 4):
+        part = tmp_path / f"{k}.npy"
+        options = ["--kept-lines", more, "--known", some, *map(str, known), "--shard", f"{k}/3"]
+        assert score(directory, part, *options) == 0
+        parts.append(np.load(part))
+    assert "known pairs" in capsys.readouterr().err
+    expected = whole.copy()
+    expected[few] = [-1, -2, -3, -4]
+    assert np.concatenate(parts) == pytest.approx(expected[many], abs=1e-5)
+    nothing = kept_lines(tmp_path / "nothing.npy", [], total)
+    assert score(directory, tmp_path / "none.npy", "--kept-lines", nothing) == 0
+    assert len(np.load(tmp_path / "none.npy")) == 0
+
+
+@pytest.mark.parametrize("left_out", [(1, 2), (2, 2)])
+def test_left_out_pairs_of_a_filtered_table(tmp_path, left_out):
+    """Which network has not seen a pair is looked up at its line."""
+    make_table(tmp_path / "table.txt", 3, 40)
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("a b c d e f g h a b c d\n")
+    rng = np.random.default_rng(1)
+    folds = np.sort(rng.integers(0, 100, (40, 2)), axis=1)
+    np.save(tmp_path / "origins.npy", np.column_stack([folds, np.ones(40)]).astype(np.int32))
+    options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
+    files = ["--phrase-table", str(tmp_path / "table.txt"), "--origins", str(tmp_path / "origins.npy")]
+    assert main(["rnn", "prepare", *files, *options, "--output-dir", str(tmp_path / "pairs")]) == 0
+    pairs, lines = Pairs.open(tmp_path / "pairs"), np.array([0, 7, 8, 21, 39])
+    assert pairs.at(lines).left_out(*left_out).tolist() == pairs.left_out(*left_out)[lines].tolist()
+    assert pairs.at(lines).counts().tolist() == [1] * 5
+    for direction in ("direct", "inverse", "target"):
+        other = pairs.in_direction(direction)
+        for number, line in enumerate(lines):
+            assert other.at(lines).source(number).tolist() == other.source(line).tolist()
+            assert other.at(lines).target(number).tolist() == other.target(line).tolist()
+
+
+def test_refuses_lines_of_another_table(directory, tmp_path, capsys):
+    total, output = len(Pairs.open(directory / "pairs")), tmp_path / "x.npy"
+    lines = kept_lines(tmp_path / "lines.npy", [1, 2, 3], total)
+    longer = kept_lines(tmp_path / "longer.npy", [1, 2, 3], total + 1)
+    np.save(tmp_path / "scores.npy", np.zeros(2, np.float32))
+    scores = str(tmp_path / "scores.npy")
+    refused(score(directory, output, "--kept-lines", longer), capsys, output, f"table of {total + 1} lines, but")
+    refused(score(directory, output, "--kept-lines", lines, "--known", longer), capsys, output, "longer.npy")
+    few = score(directory, output, "--kept-lines", lines, "--known", lines, scores)
+    refused(few, capsys, output, "2 scores, but", "has 3 lines; specify all shards")
+    refused(score(directory, output, "--known", lines, scores), capsys, output, "--known: requires --kept-lines")
+
+
 @pytest.mark.parametrize(("kind", "least", "most"), [("cpu", 3, 8), ("cuda", 1, 2)])
 def test_batches_at_the_same_time(directory, monkeypatch, kind, least, most):
     """As many as threads on a processor; on a GPU at most two, whose memory many would fill."""
