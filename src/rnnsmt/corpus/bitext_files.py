@@ -187,7 +187,8 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
         count = f"{len(pairs)} pairs" if pairs else "no pair"
         raise InputError(
             f"{file.path}: the archive contains {count} of text files NAME.{source} and NAME.{target}; available: "
-            f"{shown or 'none'}; specify the names of the two files (`members`, --members)"
+            f"{shown or 'none'}; check the languages, or select two files with `members` in the configuration or with "
+            "`rnnsmt corpus separate --members`"
         )
     return pairs[0]
 
@@ -229,8 +230,8 @@ def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> It
 
 def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:
     return InputError(
-        f"{name}: {lacking} of the first {lines} lines have fewer than {needed} columns separated by tabs; the file "
-        "must be a TSV file with source and target, a TMX file or a zip archive"
+        f"{name}: {lacking} of the first {lines} lines have fewer than {needed} columns separated by tabs; specify a "
+        "TSV file with a source and a target column, a TMX file, a zip archive (OPUS), or two text files"
     )
 
 

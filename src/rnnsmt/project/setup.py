@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 
 from rnnsmt.base.io import InputError, atomic_text
@@ -32,6 +33,9 @@ WITHOUT_NETWORKS = """\
 # pip install 'rnnsmt[networks]' and remove this line.
 compare: [baseline]
 """
+
+CHECKED_SEGMENTS = 100
+"""Number of segments of a file with both sides that are read."""
 
 PLACEHOLDERS = """\
 # Replace the names by those of your files.
@@ -169,13 +173,39 @@ def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) 
             if mistake := code_mistake(code):
                 raise InputError(f"--languages: {mistake}")
         return languages[0], languages[1]
-    pair = next((corpus.files for corpus in corpora if len(corpus.files) == 2), ())
-    source, target = [*map(language_of, pair), None, None][:2]
-    if source is None or target is None or source == target:
+    pair = next((corpus for corpus in corpora if len(corpus.files) == 2), None)
+    if pair is None:
+        raise InputError("cannot determine the languages without a pair of files; add --languages SOURCE TARGET")
+    source, target = map(language_of, pair.files)
+    if source is None or target is None:
         raise InputError(
-            "cannot determine the languages from the file names; add --languages SOURCE TARGET, e.g. en de"
+            f"--{pair.role}: cannot determine the languages from the suffixes of {' and '.join(pair.files)}; add "
+            "--languages SOURCE TARGET, e.g. en de"
         )
+    if source == target:
+        raise InputError(
+            f"--{pair.role}: the suffixes of {' and '.join(pair.files)} are both {source}; specify a file of each "
+            "language, or add --languages SOURCE TARGET"
+        )
+    _check_suffixes(corpora, pair)
     return source, target
+
+
+def _check_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) -> None:
+    """Check that no file has the suffix of another language than the file of the same side of ``pair``.
+
+    Raises:
+        InputError: one has.
+    """
+    first = dict(zip(pair.sides, pair.files, strict=True))
+    for corpus in corpora:
+        for side, path in zip(corpus.sides, corpus.files, strict=True):
+            if side in first and language_of(path) not in (None, expected := language_of(first[side])):
+                raise InputError(
+                    f"--{corpus.role}: the suffix of the {side} file {path} is {language_of(path)}, but that of "
+                    f"{first[side]} is {expected}; specify {side} files of one language, or add --languages SOURCE "
+                    "TARGET to ignore the suffixes"
+                )
 
 
 def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], comments: Sequence[str]) -> list[str]:
@@ -196,15 +226,37 @@ def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], comments:
 
 
 def _check_files(corpus: CorpusFiles, languages: Sequence[str]) -> None:
-    """Check that the files of a corpus exist; one for both sides may be the prefix of two.
+    """Check that the files of a corpus exist, and that one for both sides contains both or is the prefix of two.
 
     Raises:
-        InputError: one does not.
+        InputError: a file is missing or does not contain both sides.
     """
+    has_both = corpus.sides == ("file",)
     for path in corpus.files:
-        if not Path(path).is_file() and (corpus.sides != ("file",) or not files_with_prefix(path, languages)):
+        if has_both and files_with_prefix(path, languages):
+            continue
+        if not Path(path).is_file():
+            pair = f", and no files {' and '.join(f'{path}.{lang}' for lang in languages)}" if has_both else ""
             near = similar_file(path)
-            raise InputError(f"--{corpus.role}: {path}: no such file{f'; did you mean {near}?' if near else ''}")
+            raise InputError(f"--{corpus.role}: {path}: no such file{pair}{f'; did you mean {near}?' if near else ''}")
+        if has_both:
+            _check_both_sides(corpus.role, path, languages)
+
+
+def _check_both_sides(role: str, path: str, languages: Sequence[str]) -> None:
+    """Check that the first segments of a file with both sides can be read.
+
+    Raises:
+        InputError: they cannot, or there are none.
+    """
+    from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
+
+    try:
+        rows = list(islice(read_bitext(BitextFile(path, (languages[0], languages[1]))), CHECKED_SEGMENTS))
+    except InputError as error:
+        raise InputError(f"--{role}: {error}") from None
+    if not rows:
+        raise InputError(f"--{role}: {path}: contains no segments")
 
 
 def _absolute(path: str) -> Path:

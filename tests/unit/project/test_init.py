@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,24 @@ def _with_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "find_spec", lambda name: object())
 
 
+DEV_AND_TEST = ["--dev", "dev.en", "dev.de", "--test", "t.en", "t.de"]
+
+
 def write(directory: Path, *names: str) -> list[str]:
     """Write files of one line; their paths."""
     for name in names:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(f"a line of {name}\n")
     return [str(directory / name) for name in names]
+
+
+def write_both_sides(directory: Path) -> None:
+    """Write a zip archive and a table of English and German, and a file of English only."""
+    with zipfile.ZipFile(directory / "en-de.txt.zip", "w") as archive:
+        for lang in ("en", "de"):
+            archive.writestr(f"Books.{lang}", "a line\n")
+    (directory / "test.tsv").write_text("a line\teine Zeile\n")
+    (directory / "plain.txt").write_text("a line\n" * 12)
 
 
 def settings(directory: Path) -> dict[str, Any]:
@@ -78,8 +91,9 @@ def test_own_files(tmp_path: Path) -> None:
 
 
 def test_files_with_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A zip archive and the prefix of two files; the languages are given."""
-    write(tmp_path, "en-de.txt.zip", "dev.en", "dev.de", "test.tsv")
+    """A zip archive, the prefix of two files and a table; the languages are given."""
+    write(tmp_path, "dev.en", "dev.de")
+    write_both_sides(tmp_path)
     monkeypatch.chdir(tmp_path)
     words = [
         "init",
@@ -129,6 +143,35 @@ def test_without_pytorch_the_baseline(
             ["--bitext", "train.en", "train.de", "dev.en"],
             "--bitext: 3 files; specify one file with both languages, or two",
         ),
+        (
+            ["--bitext", "a.txt", "b.txt"],
+            "--bitext: cannot determine the languages from the suffixes of a.txt and b.txt",
+        ),
+        (
+            ["--bitext", "train.en", "dev.en"],
+            "--bitext: the suffixes of train.en and dev.en are both en; specify a file",
+        ),
+        (["--bitext", "test.tsv"], "cannot determine the languages without a pair of files; add --languages"),
+        (
+            ["--bitext", "train.en", "train.de", "--dev", "dev.en", "dev.de", "--test", "t.de", "t.en"],
+            "--test: the suffix of the source file t.de is de, but that of train.en is en; specify source files of one",
+        ),
+        (
+            ["--bitext", "train.en", "train.de", "--mono", "t.en"],
+            "--mono: the suffix of the target file t.en is en, but that of train.de is de; specify target files of one",
+        ),
+        (
+            ["--bitext", "plain.txt", *DEV_AND_TEST],
+            "--bitext: plain.txt: 10 of the first 10 lines have fewer than 2 columns separated by tabs; specify a TSV "
+            "file with a source and a target column, a TMX file, a zip archive (OPUS), or two text files",
+        ),
+        (
+            ["--bitext", "en-de.txt.zip", *DEV_AND_TEST, "--languages", "en", "fr"],
+            "--bitext: en-de.txt.zip: the archive contains no pair of text files NAME.en and NAME.fr; available: "
+            "Books.en, Books.de; check the languages, or select two files with `members` in the configuration or with "
+            "`rnnsmt corpus separate --members`",
+        ),
+        (["--bitext", "tr", *DEV_AND_TEST], "--bitext: tr: no such file, and no files tr.en and tr.de"),
         (["--languages", "eng", "de"], "--languages: eng is a three-letter code; did you mean en"),
     ],
 )
@@ -140,6 +183,7 @@ def test_mistakes(
     message: str,
 ) -> None:
     write(tmp_path, "train.en", "train.de", "dev.en", "dev.de", "t.en", "t.de")
+    write_both_sides(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert main(["init", "run", *options]) == 2
     assert message in capsys.readouterr().err
