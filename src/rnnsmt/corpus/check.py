@@ -325,7 +325,7 @@ class CorpusCheck:
         findings.figures.update(reader.figures())
         findings.warnings += reader.warnings(text.role)
         findings.warnings += _shift_warnings(reader)
-        findings.warnings += _language_warnings(text, reader, langs)
+        findings.warnings += _language_warnings(text.paths, reader, langs)
 
     def _compare(self, current: _Set, side: int, key: int, words: list[str]) -> None:
         """Compare a sentence of a dev or test set with the sets before it."""
@@ -472,15 +472,25 @@ def first_warnings(corpora: Iterable[Corpus], langs: tuple[str, str]) -> Iterato
         text = text_of(corpus, langs)
         if is_prepared(corpus) or not all(Path(path).is_file() for path in text.paths):
             continue
-        reader = _Reader(2 if corpus.is_bitext else 1)
         try:
-            for row in islice(text.rows(), SAMPLE_LINES):
-                reader.words_of(row)
+            yield from sample_warnings(text.paths, text.rows(), langs if corpus.is_bitext else langs[1:])
         except InputError as error:
             yield str(error)
-            continue
-        yield from _language_warnings(text, reader, langs if corpus.is_bitext else langs[1:])
-        yield from (f"{' and '.join(text.paths)}: {warning}" for warning in _shift_warnings(reader))
+
+
+def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[str]) -> Iterator[str]:
+    """Yield what the first lines of one text say about its languages and about lines that are shifted on one side.
+
+    Args:
+        paths: file of each side, or the file with both sides once.
+        rows: raw segments of each side.
+        langs: code of each side.
+    """
+    reader = _Reader(len(langs))
+    for row in islice(rows, SAMPLE_LINES):
+        reader.words_of(row)
+    yield from _language_warnings(paths, reader, langs)
+    yield from (f"{' and '.join(paths)}: {warning}" for warning in _shift_warnings(reader))
 
 
 def _shift_warnings(reader: _Reader) -> Iterator[str]:
@@ -489,10 +499,10 @@ def _shift_warnings(reader: _Reader) -> Iterator[str]:
         yield from shift_warnings(shifted_lines(*reader.characters))
 
 
-def _language_warnings(text: CheckedCorpus, reader: _Reader, langs: Sequence[str]) -> Iterator[str]:
+def _language_warnings(paths: Sequence[str], reader: _Reader, langs: Sequence[str]) -> Iterator[str]:
     """Yield warnings about the languages of the first lines of a text."""
-    paths = text.paths if len(text.paths) == len(langs) else [f"{text.paths[0]} ({lang})" for lang in langs]
-    yield from language_warnings(paths, langs, reader.samples)
+    names = paths if len(paths) == len(langs) else [f"{paths[0]} ({lang})" for lang in langs]
+    yield from language_warnings(names, langs, reader.samples)
 
 
 def lines_of(reports: Sequence[Findings]) -> Iterator[str]:

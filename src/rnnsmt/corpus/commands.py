@@ -12,10 +12,12 @@ from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lin
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
 from rnnsmt.corpus.raw_text import CleaningOptions
-from rnnsmt.plan.corpora import code_mistake
+from rnnsmt.plan.corpora import code_mistake, files_with_prefix
 
 if TYPE_CHECKING:
-    from rnnsmt.corpus.bitext_files import BitextFile
+    from collections.abc import Callable, Iterator
+
+    from rnnsmt.corpus.bitext_files import BitextFile, Row
     from rnnsmt.corpus.check import CheckedCorpus
     from rnnsmt.corpus.preparation import CorpusSide
 
@@ -94,10 +96,13 @@ def _add_languages(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def _add_bitext(parser: argparse.ArgumentParser, required: bool) -> None:
-    """Add the options for a file with both sides."""
+def _add_bitext(parser: argparse.ArgumentParser, required: bool, pair: bool = False) -> None:
+    """Add the options for a file with both sides; with ``pair``, for two files, too."""
     add = parser.add_argument
-    add("--bitext", required=required, metavar="FILE", help="file with source and target text: zip archive, TMX or TSV")
+    text = "file with source and target text: zip archive, TMX or TSV"
+    if pair:
+        text += ", or the prefix of two text files; or a source file and a target file"
+    add("--bitext", required=required, nargs="+" if pair else None, metavar="FILE", help=text)
     add(
         "--columns",
         nargs=2,
@@ -296,7 +301,7 @@ def split_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--source", metavar="FILE", help="source side")
     add("--target", metavar="FILE", help="target side")
-    _add_bitext(parser, required=False)
+    _add_bitext(parser, required=False, pair=True)
     _add_languages(parser)
     add("--dev", type=positive, default=2000, metavar="N", help="number of dev pairs")
     add("--test", type=positive, default=2000, metavar="N", help="number of test pairs")
@@ -327,7 +332,8 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     punctuation and the values of digits. Dev and test pairs are drawn at random from the pairs whose sentences occur
     only once. Training pairs that are similar to a dev or test pair on either side are discarded; similarity is the
     Jaccard index of the sets of word trigrams. Pairs with an empty side, invalid UTF-8 or a line of more than 65,536
-    bytes are discarded as well.
+    bytes are discarded as well. The command warns if the first 2,000 lines of a side are in another language, if source
+    and target are swapped, or if one side is shifted by a line.
 
     The output files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The command prints the entries of
     `corpora` for the configuration.
@@ -337,25 +343,17 @@ def split(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt corpus split --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
             --target-lang fr --dev 100 --test 100 --output-dir try/own --report try/own/split.json
     """
-    from rnnsmt.corpus.bitext_files import read_bitext
-    from rnnsmt.corpus.raw_text import read_pairs
+    from rnnsmt.corpus.check import sample_warnings
     from rnnsmt.corpus.splitting import FILES, SplitOptions, split_bitext
 
     if not 0 < args.similarity <= 1:
         raise InputError(f"--similarity {args.similarity}: must be a number greater than 0 and at most 1")
-    if (args.bitext is None) == (args.source is None) or (args.source is None) != (args.target is None):
-        raise InputError("--source and --target, or --bitext, is required")
-    bitext = _bitext(args)
-    langs = bitext.langs
+    paths, rows, langs = _text_to_split(args)
     options = SplitOptions(args.dev, args.test, args.similarity, args.min_words, args.unique, args.seed)
-    name = args.bitext or f"{args.source} and {args.target}"
-    done = split_bitext(
-        lambda: read_bitext(bitext) if args.bitext else read_pairs(args.source, args.target),
-        langs,
-        Path(args.output_dir),
-        options,
-        name,
-    )
+    name = " and ".join(paths)
+    for warning in sample_warnings(paths, rows(), langs):
+        say(f"warning: {warning}")
+    done = split_bitext(rows, langs, Path(args.output_dir), options, name)
     if args.report:
         settings = {"seed": args.seed, "similarity": args.similarity, "unique": args.unique}
         write_json(args.report, {"input": name, **settings, **done.report()})
@@ -372,6 +370,29 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     }
     counts = ", ".join(f"{reason}: {number:,}" for reason, number in left_out.items() if number)
     return {**{subset: f"{done.sizes[subset]:,} pairs" for subset in roles}, "left out": counts or "none"}
+
+
+def _text_to_split(args: argparse.Namespace) -> "tuple[list[str], Callable[[], Iterator[Row]], tuple[str, str]]":
+    """Return the files of the text, a function that reads its pairs, and the languages.
+
+    Raises:
+        InputError: no text is given, or several are.
+    """
+    from rnnsmt.corpus.bitext_files import read_bitext
+    from rnnsmt.corpus.raw_text import read_pairs
+
+    files = args.bitext or []
+    if bool(files) == (args.source is not None) or (args.source is None) != (args.target is None):
+        raise InputError("--source and --target, or --bitext, is required")
+    if len(files) > 2:
+        raise InputError(f"--bitext: {len(files)} files; specify one file with both languages, or two files")
+    args.bitext = files[0] if len(files) == 1 else None
+    bitext = _bitext(args)
+    pair = files_with_prefix(args.bitext, bitext.langs) if args.bitext else files or [args.source, args.target]
+    if pair is None:
+        return [args.bitext], lambda: read_bitext(bitext), bitext.langs
+    source, target = pair
+    return [source, target], lambda: read_pairs(source, target), bitext.langs
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsmt.cli import main
+from rnnsmt.corpus.check import FUNCTION_WORDS
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key, trigrams
 
 WORDS = [f"w{c}{d}" for c in "abcdefghij" for d in "klmnopqrst"]
@@ -130,6 +131,35 @@ def test_pairs_of_one_file(tmp_path: Path) -> None:
     assert parts(tmp_path, "tsv")["test"] == parts(tmp_path)["test"]
 
 
+@pytest.mark.parametrize("files", [["all"], ["all.en", "all.fr"]])
+def test_two_files_or_their_prefix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, files: list[str]
+) -> None:
+    bitext(tmp_path)
+    assert split(tmp_path) == 0
+    monkeypatch.chdir(tmp_path)
+    options = ["--dev", "30", "--test", "40", "--output-dir", "pair", "--report", "pair.json"]
+    assert main(["corpus", "split", "--bitext", *files, *options]) == 0
+    assert parts(tmp_path, "pair") == parts(tmp_path)
+    assert json.loads(Path("pair.json").read_text())["input"] == "all.en and all.fr"
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_swapped_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are told; the text is split as it is given."""
+    monkeypatch.chdir(tmp_path)
+    for lang in ("en", "fr"):
+        source, words = random.Random(lang), FUNCTION_WORDS[lang].split()
+        lines = (" ".join(source.choice(words) for _ in range(source.randint(5, 20))) for _ in range(400))
+        (tmp_path / f"all.{lang}").write_text("".join(f"{line}\n" for line in lines))
+    options = ["--dev", "10", "--test", "10", "--output-dir", "out"]
+    assert main(["corpus", "split", "--bitext", "all.fr", "all.en", *options]) == 0
+    assert (
+        "warning: source and target look swapped: all.fr looks like fr and all.en like en; exchange them\n"
+        in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -140,6 +170,7 @@ def test_pairs_of_one_file(tmp_path: Path) -> None:
         (["--min-words", "30"], "0 of 722 pairs can be dev or test pairs"),
         (["--similarity", "0"], "--similarity 0.0: must be a number greater than 0 and at most 1"),
         (["--bitext", "x"], "--source and --target, or --bitext, is required"),
+        (["--source", "x", "--bitext", "x", "y"], "--source and --target, or --bitext, is required"),
         (["--target-lang", "en"], "source and target have the same language, en"),
     ],
 )
