@@ -49,6 +49,12 @@ MIN_VOCABULARY = 1000
 OVERLAP_ORDER = 4
 """Maximum length of the n-grams whose share in the training text is reported."""
 
+MIN_CODES = 0.9
+"""Share of lines without a sentence (numbers, identifiers) from which a side is reported."""
+
+MAX_CODES_OTHER = 0.5
+"""Maximum share of such lines of the other side; in a word list, both sides have more."""
+
 COLUMN_LINES = 100
 """Number of lines that are examined for tabs between columns."""
 
@@ -325,7 +331,7 @@ class CorpusCheck:
         findings.figures.update(reader.figures())
         findings.warnings += reader.warnings(text.role)
         findings.warnings += _shift_warnings(reader)
-        findings.warnings += _language_warnings(text.paths, reader, langs)
+        findings.warnings += _content_warnings(text.paths, reader, langs)
 
     def _compare(self, current: _Set, side: int, key: int, words: list[str]) -> None:
         """Compare a sentence of a dev or test set with the sets before it."""
@@ -368,11 +374,18 @@ def _search(held_out: _Set, side: int, key: int, words: list[str]) -> None:
     held_out.near[side].update(number for number, similarity in held_out.indices[side].similar(words) if similarity < 1)
 
 
+def _is_code(text: str | None) -> bool:
+    """Return whether a line is a number or one ASCII word."""
+    return text is not None and (not any(map(str.isalpha, text)) or (text.isascii() and len(text.split()) == 1))
+
+
 class _Reader:
     """Counts over the pairs of a corpus."""
 
     def __init__(self, sides: int) -> None:
         self.samples: list[list[str]] = [[] for _ in range(sides)]
+        self.codes = [0] * sides
+        """Number of lines of the sample that are a number or one ASCII word: identifiers or scores, not sentences."""
         self.characters = [array("i") for _ in range(sides)]
         """Number of characters of every line; 0: there is no text."""
         self._lines = self._empty = self._foreign = self._long = self._ratio = self._same = self._repeated = 0
@@ -399,6 +412,7 @@ class _Reader:
                 self._words[side] += len(of_side)
                 if len(self.samples[side]) < SAMPLE_LINES:
                     self.samples[side].append(" ".join(of_side))
+                    self.codes[side] += _is_code(text)
         self._empty += any(raw is not None and not raw.strip() for raw in row)
         if all(words):
             lengths = [len(side or ()) for side in words]
@@ -489,7 +503,7 @@ def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[s
     reader = _Reader(len(langs))
     for row in islice(rows, SAMPLE_LINES):
         reader.words_of(row)
-    yield from _language_warnings(paths, reader, langs)
+    yield from _content_warnings(paths, reader, langs)
     yield from (f"{' and '.join(paths)}: {warning}" for warning in _shift_warnings(reader))
 
 
@@ -499,9 +513,24 @@ def _shift_warnings(reader: _Reader) -> Iterator[str]:
         yield from shift_warnings(shifted_lines(*reader.characters))
 
 
-def _language_warnings(paths: Sequence[str], reader: _Reader, langs: Sequence[str]) -> Iterator[str]:
-    """Yield warnings about the languages of the first lines of a text."""
-    names = paths if len(paths) == len(langs) else [f"{paths[0]} ({lang})" for lang in langs]
+def _content_warnings(paths: Sequence[str], reader: _Reader, langs: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about the first lines of a text: a side without sentences, or the languages."""
+    one_file = len(paths) < len(langs)
+    names = [f"{paths[0]} ({lang})" for lang in langs] if one_file else paths
+    shares = [codes / max(1, len(sample)) for codes, sample in zip(reader.codes, reader.samples, strict=True)]
+    if len(langs) == 2 and min(shares) <= MAX_CODES_OTHER and max(shares) >= MIN_CODES:
+        side = shares.index(max(shares))
+        remedy = "check the file"
+        if one_file:
+            remedy = (
+                "if the file has other columns, select those of source and target (`columns` in the configuration, "
+                "--columns)"
+            )
+        yield (
+            f"{names[side]}: {reader.codes[side]:,} of the first {len(reader.samples[side]):,} lines are a number or "
+            f"one word, not a sentence; {remedy}"
+        )
+        return
     yield from language_warnings(names, langs, reader.samples)
 
 

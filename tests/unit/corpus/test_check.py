@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,30 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit):  # as de: the function words of French are found
         main(["corpus", "check", *options, "--target-lang", "de", "--max-lines", "500"])
     assert "(de): looks like fr, but the language of this side is de" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("code", ["{}", "doc.{}-a", "0.{} / 1"])
+def test_a_table_with_identifiers(corpora: Path, capsys: pytest.CaptureFixture[str], code: str) -> None:
+    """In the first column, they are not taken for sentences; scores in the third column are ignored."""
+    sides = [(corpora / f"train.{lang}").read_text().splitlines() for lang in ("en", "fr")]
+    codes = [code.format(number) for number in range(1500)]
+
+    def report(*columns: list[str]) -> list[str]:
+        (corpora / "all.tsv").write_text("".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)))
+        with suppress(SystemExit):
+            main(["corpus", "check", "--corpus", f"mine=bitext={corpora / 'all.tsv'}"])
+        return [
+            line for line in capsys.readouterr().out.splitlines() if "warning" in line and "factor of 9" not in line
+        ]
+
+    assert report(codes, *sides) == [
+        f"  warning: {corpora / 'all.tsv'} (en): 1,500 of the first 1,500 lines are a number or one word, not a "
+        "sentence; if the file has other columns, select those of source and target (`columns` in the configuration, "
+        "--columns)"
+    ]
+    assert report(*sides, codes) == []
+    words = [[line.split()[1] for line in side] for side in sides]  # a word list
+    assert not any("not a sentence" in line for line in report(*words))
 
 
 @pytest.mark.parametrize(
