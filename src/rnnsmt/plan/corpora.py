@@ -260,12 +260,15 @@ def _plain_name(name: str) -> str:
 
 
 def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -> Iterator[str]:
-    """Yield one line for every corpus with a file whose suffix is the code of another language, e.g. ``train.de``.
+    """Yield one line for every unknown language, and for every corpus with a file whose suffix is that of another one.
 
     Args:
         corpora: the corpora.
         languages: code of ``source`` and of ``target``.
     """
+    for side in ("source", "target"):
+        if warning := code_warning(languages[side]):
+            yield f"languages.{side}: {warning}"
     for number, corpus in enumerate(corpora):
         if corpus.file is not None:
             continue
@@ -356,6 +359,18 @@ def code_mistake(lang: str) -> str | None:
     if lang in TWO_LETTERS:
         return f"{lang} is a three-letter code; did you mean {TWO_LETTERS[lang]} (ISO 639-1)?"
     return None
+
+
+def code_warning(lang: str) -> str | None:
+    """Return a warning if a valid code is not in the table of languages, otherwise None.
+
+    The table contains all two-letter codes of ISO 639-1. Others are not rejected: corpora have files with withdrawn
+    codes (``iw``, ``sh``), and a code that is not assigned can stand for an artificial language. Three-letter codes are
+    not compared with a table, because it lists only those of languages with two letters.
+    """
+    if len(lang) != 2 or lang in CODES:
+        return None
+    return f"{lang} is not a two-letter code of ISO 639-1; correct it unless it is intended"
 
 
 COMPRESSED = (".gz", ".bz2", ".xz")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError, atomic_text
 from rnnsmt.moses.column import model_of_ini, number_of_scores
-from rnnsmt.plan.corpora import code_mistake, files_with_prefix, language_of, similar_file
+from rnnsmt.plan.corpora import code_mistake, code_warning, files_with_prefix, language_of, similar_file
 from rnnsmt.plan.pipeline import pipeline_directory
 
 ROLES = ("bitext", "mono", "dev", "test")
@@ -363,6 +363,7 @@ def set_up(args: argparse.Namespace) -> list[str]:
         with atomic_text(path) as out:
             out.write(content)
     lines = [f"wrote {directory / CONFIG} and {directory / PROFILE}"]
+    lines += [f"warning: --languages: {warning}" for code in args.languages or () if (warning := code_warning(code))]
     if not has_networks:
         lines.append("PyTorch is not installed: only the baseline is run (see compare in config.yaml)")
     if not args.demo and not corpora:

@@ -12,7 +12,7 @@ import yaml
 from rnnsmt.cslm import settings as cslm
 from rnnsmt.nnjm import settings as nnjm
 from rnnsmt.plan.config import AUTO, amount_kept, check, settle
-from rnnsmt.plan.corpora import TWO_LETTERS, code_mistake, corpora
+from rnnsmt.plan.corpora import TWO_LETTERS, code_mistake, code_warning, corpora
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
 from rnnsmt.seq2seq import settings as seq2seq
 
@@ -445,6 +445,9 @@ def test_codes_of_languages():
     assert [code_mistake(lang) for lang in ("en", "zz", "yue", "tdt")] == [None] * 4
     for lang in ("eng", "English", "e", "e1", "é", "", "engl"):
         assert code_mistake(lang)
+    assert [code_warning(lang) for lang in ("en", "zu", "yue", "tdt")] == [None] * 4
+    for lang in ("xx", "iw"):
+        assert code_warning(lang) == (f"{lang} is not a two-letter code of ISO 639-1; correct it unless it is intended")
 
 
 def test_in_domain_text_is_needed_for_selection_only(config):

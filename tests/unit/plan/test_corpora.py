@@ -83,6 +83,11 @@ def test_suffixes_that_contradict_the_languages(source, target, remedy):
     assert lines == ([] if remedy is None else [f"corpora[0] (mine): {remedy}"])
 
 
+def test_a_code_that_no_language_has():
+    lines = list(language_warnings(corpora(None, "a", "b"), {"source": "en", "target": "xx"}))
+    assert [line.split(";")[0] for line in lines] == ["languages.target: xx is not a two-letter code of ISO 639-1"]
+
+
 def one_file(tmp_path: Path | None, **entry):
     entry = {"name": "mine", "role": "bitext"} | entry
     languages = {"source": "en", "target": "fr"}

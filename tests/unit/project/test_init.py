@@ -123,6 +123,11 @@ def test_placeholders(tmp_path: Path) -> None:
     assert [corpus["role"] for corpus in found["corpora"]] == ["bitext", "dev", "test"]
 
 
+def test_a_code_that_no_language_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path), "--languages", "xx", "fr"]) == 0
+    assert "warning: --languages: xx is not a two-letter code of ISO 639-1" in capsys.readouterr().out
+
+
 def test_without_pytorch_the_baseline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
