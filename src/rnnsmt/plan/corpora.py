@@ -272,24 +272,45 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
     for number, corpus in enumerate(corpora):
         if corpus.file is not None:
             continue
-        codes = {side: language_of(path) or languages[side] for side, path in files_of(corpus)}
-        wrong = [f"{side} {Path(path).name}" for side, path in files_of(corpus) if codes[side] != languages[side]]
-        if not wrong:
-            continue
-        where = f"corpora[{number}] ({corpus.name}): {' and '.join(wrong)}"
-        meant = {**languages, **codes}
-        if (meant["source"], meant["target"]) == (languages["target"], languages["source"]):
-            remedy = "if source and target are swapped, exchange them"
-        elif meant["source"] == meant["target"]:
-            remedy = "if this is the wrong file, specify the correct one"
-        else:
-            remedy = (
-                f"if the suffix is correct, set languages: {{source: {meant['source']}, target: {meant['target']}}}"
-            )
-        yield (
-            f"{where}: the suffix does not match languages: {{source: {languages['source']}, "
-            f"target: {languages['target']}}}; {remedy}"
-        )
+        if warning := suffix_warning(files_of(corpus), languages):
+            yield f"corpora[{number}] ({corpus.name}): {warning}"
+
+
+def suffix_warning(files: Sequence[tuple[str, str]], languages: Mapping[str, str]) -> str | None:
+    """Return a warning if the suffix of a file of a corpus is the code of another language, otherwise None.
+
+    Args:
+        files: sides and their files.
+        languages: code of ``source`` and of ``target``.
+    """
+    codes = {side: language_of(path) or languages[side] for side, path in files}
+    wrong = {side: path for side, path in files if codes[side] != languages[side]}
+    if not wrong:
+        return None
+    names = [f"the {side} file {Path(path).name}" for side, path in wrong.items()]
+    meant = {**languages, **codes}
+    if len(wrong) == 1:
+        (side,) = wrong
+        found = f"the suffix of {names[0]} is {_named(codes[side])}, but languages.{side} is {languages[side]}"
+        remedy = f"set languages.{side} to {codes[side]}, or specify another file"
+    else:
+        found = f"the suffixes of {' and '.join(names)} are {codes['source']} and {codes['target']}, but languages is "
+        found += _pair(languages)
+        remedy = f"set languages to {_pair(meant)}, or specify other files"
+    if meant == {"source": languages["target"], "target": languages["source"]}:
+        remedy = "exchange source and target in this corpus or in languages"
+    elif meant["source"] == meant["target"]:
+        remedy = f"specify the {' and the '.join(f'{side} file in {_named(languages[side])}' for side in wrong)}"
+    return f"{found}; {remedy}"
+
+
+def _named(lang: str) -> str:
+    """Return the code of a language with its English name, if it is known."""
+    return f"{lang} ({NAMES[lang]})" if lang in NAMES else lang
+
+
+def _pair(languages: Mapping[str, str]) -> str:
+    return f"{{source: {languages['source']}, target: {languages['target']}}}"
 
 
 def language_of(path: str) -> str | None:

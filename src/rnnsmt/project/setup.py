@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError, atomic_text
 from rnnsmt.moses.column import model_of_ini, number_of_scores
-from rnnsmt.plan.corpora import code_mistake, code_warning, files_with_prefix, language_of, similar_file
+from rnnsmt.plan.corpora import code_mistake, code_warning, files_with_prefix, language_of, similar_file, suffix_warning
 from rnnsmt.plan.pipeline import pipeline_directory
 
 ROLES = ("bitext", "mono", "dev", "test")
@@ -363,7 +363,8 @@ def set_up(args: argparse.Namespace) -> list[str]:
         with atomic_text(path) as out:
             out.write(content)
     lines = [f"wrote {directory / CONFIG} and {directory / PROFILE}"]
-    lines += [f"warning: --languages: {warning}" for code in args.languages or () if (warning := code_warning(code))]
+    if args.languages:
+        lines += [f"warning: {warning}" for warning in _language_warnings(args.languages, corpora)]
     if not has_networks:
         lines.append("PyTorch is not installed: only the baseline is run (see compare in config.yaml)")
     if not args.demo and not corpora:
@@ -372,6 +373,18 @@ def set_up(args: argparse.Namespace) -> list[str]:
     check = [] if args.demo or not corpora else [f"next: cd {directory} && rnnsmt corpus check --config {CONFIG}"]
     run = f"rnnsmt run{cores}"
     return [*lines, *check, f"then: {run}" if check else f"next: cd {directory} && {run}"]
+
+
+def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles]) -> Iterator[str]:
+    """Yield warnings about the codes of ``--languages``, and about files whose suffix is that of another language."""
+    for code in languages:
+        if warning := code_warning(code):
+            yield f"--languages: {warning}"
+    codes = dict(zip(("source", "target"), languages, strict=True))
+    for corpus in corpora:
+        files = [] if corpus.sides == ("file",) else list(zip(corpus.sides, corpus.files, strict=True))
+        if warning := suffix_warning(files, codes):
+            yield f"--{corpus.role}: {warning}"
 
 
 def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> list[str]:

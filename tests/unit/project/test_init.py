@@ -128,6 +128,17 @@ def test_a_code_that_no_language_has(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "warning: --languages: xx is not a two-letter code of ISO 639-1" in capsys.readouterr().out
 
 
+def test_a_suffix_that_contradicts_the_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """If the languages are given, it is a warning."""
+    files = write(tmp_path, "train.en", "train.de")
+    options = ["--bitext", *files, "--dev", *files, "--test", *files]
+    assert main(["init", str(tmp_path / "run"), *options, "--languages", "en", "fr"]) == 0
+    assert (
+        "warning: --dev: the suffix of the target file train.de is de (German), but languages.target is fr; set"
+        in capsys.readouterr().out
+    )
+
+
 def test_without_pytorch_the_baseline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
