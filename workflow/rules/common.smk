@@ -112,7 +112,7 @@ if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
     if not is_module:
         warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
-    warnings += first_warnings(texts.corpora.values(), (texts.source, texts.target))
+    warnings += first_warnings(list(texts.corpora.values()), (texts.source, texts.target))
     if not HAS_FIGURES and not is_module:
         warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     for line in warnings:

@@ -12,15 +12,16 @@ test sets are read first and kept in memory as an index of their sentences; trai
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.io import DAMAGED, InputError, open_text
 from rnnsmt.base.progress import track
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
-from rnnsmt.corpus.raw_text import CleaningOptions, read_pairs, read_segments
+from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions, read_pairs, read_segments
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
 from rnnsmt.plan.corpora import Corpus, files_of, is_prepared
@@ -181,6 +182,18 @@ MAX_SHARE = 0.1
 
 MAX_KNOWN = 0.02
 """Maximum share of sentences of a dev or test set that are also, or nearly, in the training text, without a warning."""
+
+COPY_BYTES = 1 << 27
+"""Number of bytes of training text in which the sentences of dev and test sets are looked up at the start of a run."""
+
+COPY_DIVISORS = {".xz": 2, ".bz2": 8}
+"""Divisors of this number for compressions that are slower than gzip, by suffix."""
+
+COPY_PAIRS = 40_000
+"""Number of pairs of a file with both sides that are read for this; 40,000 units of a TMX file take two seconds."""
+
+CHUNK = 1 << 20
+"""Number of bytes that are read at once."""
 
 FEW_LINES = 100
 """Number of pairs below which a dev or test set is reported."""
@@ -477,19 +490,77 @@ def text_of(corpus: Corpus, langs: tuple[str, str]) -> CheckedCorpus:
     return CheckedCorpus(corpus.name, corpus.role, [path for _, path in files_of(corpus)], rows)
 
 
-def first_warnings(corpora: Iterable[Corpus], langs: tuple[str, str]) -> Iterator[str]:
-    """Yield what the first lines of corpora say about their languages: a few milliseconds, before a run.
+def first_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterator[str]:
+    """Yield what the first lines of corpora say about their languages, and what is in training and test text.
 
-    Corpora that are not there yet, or prepared already, are skipped.
+    It takes milliseconds, and at most about two seconds with long training text, before a run. Corpora that are not
+    there yet, or prepared already, are skipped.
     """
     for corpus in corpora:
         text = text_of(corpus, langs)
-        if is_prepared(corpus) or not all(Path(path).is_file() for path in text.paths):
+        if is_prepared(corpus) or not _exists(text):
             continue
         try:
             yield from sample_warnings(text.paths, text.rows(), langs if corpus.is_bitext else langs[1:])
         except InputError as error:
             yield str(error)
+    yield from training_warnings(corpora, langs)
+
+
+def _exists(text: CheckedCorpus) -> bool:
+    return all(Path(path).is_file() for path in text.paths)
+
+
+def training_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterator[str]:
+    """Yield a warning for every dev or test set with source sentences that are also in the training text.
+
+    Lines are compared as they are. Of the training text, ``COPY_BYTES`` bytes of text files are read, and
+    ``COPY_PAIRS`` pairs of files with both sides; several texts share them equally. Sets that are prepared already, and
+    files that are missing or damaged, are skipped.
+    """
+    sets: dict[int, Counter[bytes]] = {}
+    for number, corpus in enumerate(corpora):
+        text = text_of(corpus, langs)
+        if corpus.role in ("dev", "test") and not is_prepared(corpus) and _exists(text):
+            with suppress(InputError):
+                sources = ((row[0] or b"").strip() for row in islice(text.rows(), COPY_PAIRS))
+                sets[number] = Counter(filter(None, sources))
+    wanted = {line + end for lines in sets.values() for line in lines for end in (b"", b"\r")}
+    training = [corpus for corpus in corpora if corpus.role == "bitext" and wanted and _exists(text_of(corpus, langs))]
+    found: set[bytes] = set()
+    for corpus in training:
+        with suppress(InputError, *DAMAGED):
+            for lines in _source_lines(corpus, langs, len(training)):
+                found.update(wanted.intersection(lines))
+    for number, held_out in sets.items():
+        known, total = sum(count for line, count in held_out.items() if {line, line + b"\r"} & found), held_out.total()
+        if known > MAX_KNOWN * total:
+            yield (
+                f"corpora[{number}] ({corpora[number].name}): {known:,} of {total:,} source sentences also occur in "
+                "the training text, which makes scores too high; remove them from one of the texts"
+            )
+
+
+def _source_lines(corpus: Corpus, langs: tuple[str, str], texts: int) -> Iterator[list[bytes]]:
+    """Yield the first lines of the source side of one of several training texts, in lists.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if corpus.file is not None or corpus.source is None:
+        yield [row[0] or b"" for row in islice(text_of(corpus, langs).rows(), COPY_PAIRS // texts)]
+        return
+    rest, size = b"", COPY_BYTES // COPY_DIVISORS.get(Path(corpus.source).suffix, 1) // texts
+    with open_text(corpus.source) as stream:
+        for _ in range(0, size, CHUNK):
+            chunk = stream.read(CHUNK)
+            *lines, rest = (rest + chunk).split(b"\n")
+            if not chunk:
+                lines.append(rest)
+            yield lines
+            if not chunk:
+                return
+            rest = rest if len(rest) <= LINE_BYTES else b"\0"  # a line that is too long is skipped
 
 
 def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[str]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The checks of all corpora before a run."""
 
+import gzip
 import json
 import random
 from contextlib import suppress
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
+from rnnsmt.corpus import check as check_module
 from rnnsmt.corpus.check import FUNCTION_WORDS, first_warnings
 from rnnsmt.plan.corpora import corpora_listed
 
@@ -243,6 +245,43 @@ def test_the_first_seconds_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPat
     assert line.startswith("source and target look swapped: train.fr looks like fr and train.en like en")
     Path("results/corpus/tokenized").mkdir(parents=True)
     Path("results/corpus/tokenized/mine.report.json").touch()
+    assert list(first_warnings(listed, ("en", "fr"))) == []
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip", "crlf", "one file"])
+def test_copied_sentences_at_the_start_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """The sentences of dev are new; those of the test set are from the training text."""
+    monkeypatch.chdir(corpora)
+    monkeypatch.setattr(check_module, "CHUNK", 1000)
+    sides = {lang: Path(f"train.{lang}").read_text().splitlines() for lang in ("en", "fr")}
+    for lang, lines in sides.items():
+        new = Path(f"test.{lang}").read_text().splitlines()
+        Path(f"test.{lang}").write_text("".join(f"{line}\n" for line in [*lines[-50:], *new]))
+        text = ("\r\n" if kind == "crlf" else "\n").join(lines)
+        Path(f"train.{lang}").write_bytes(gzip.compress(text.encode()) if kind == "gzip" else text.encode())
+    Path("train.tsv").write_text("".join("\t".join(row) + "\n" for row in zip(*sides.values(), strict=True)))
+    entries = [
+        {"name": name, "role": role, "source": f"{name}.en", "target": f"{name}.fr"}
+        for name, role in (("train", "bitext"), ("dev", "dev"), ("test", "test"))
+    ]
+    if kind == "one file":
+        entries[0] = {"name": "train", "role": "bitext", "file": "train.tsv"}
+    languages = {"source": "en", "target": "fr"}
+    listed = corpora_listed({"corpora": entries, "data_dir": None, "languages": languages})
+    warning = (
+        "corpora[2] (test): 50 of 180 source sentences also occur in the training text, which makes scores too high; "
+        "remove them from one of the texts"
+    )
+    assert list(first_warnings(listed, ("en", "fr"))) == [warning]
+    Path("results/corpus/tokenized").mkdir(parents=True)
+    Path("results/corpus/tokenized/train.report.json").touch()  # a test set that is added later
+    assert list(first_warnings(listed, ("en", "fr"))) == [warning]
+    monkeypatch.setattr(check_module, "COPY_BYTES", 5000)
+    monkeypatch.setattr(check_module, "COPY_PAIRS", 1000)
+    assert list(first_warnings(listed, ("en", "fr"))) == []  # only the first lines are read
+    monkeypatch.undo()
+    monkeypatch.chdir(corpora)
+    Path("results/corpus/tokenized/test.report.json").touch()
     assert list(first_warnings(listed, ("en", "fr"))) == []
 
 
