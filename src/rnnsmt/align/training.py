@@ -29,7 +29,7 @@ from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path
 from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.parallel import in_threads
-from rnnsmt.base.progress import Meter, say
+from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 
 DIRECTIONS = ("forward", "reverse")
@@ -73,17 +73,17 @@ def train(
     direction: Direction, aligner: Aligner, checkpoint: "AlignmentCheckpoint | None" = None, what: str = "aligning"
 ) -> Parameters:
     """Run all passes, or those after ``checkpoint``; return the parameters, with the links in ``best``."""
-    meter = Meter(what, len(aligner.passes), "passes")
     done, parameters = checkpoint.load() if checkpoint else (0, {})
-    if done:
-        meter.add(done)
-    else:
+    if not done:
         parameters = aligner.begin(direction)
     statistics = direction.statistics()
+    passes, started, left = len(aligner.passes), time.monotonic(), ""
     for number, step in enumerate(aligner.passes[done:], done + 1):
+        say(f"{what}: iteration {number} of {passes}{left}")  # `rnnsmt status` prints the last line of the log
         step.estimate(statistics, parameters, step.count(direction, parameters))
-        meter.add(1)
-        if checkpoint and number < len(aligner.passes):
+        seconds = (time.monotonic() - started) / (number - done)
+        left = f", about {seconds * (passes - number):.0f} s left"
+        if checkpoint and number < passes:
             checkpoint.after_pass(number, parameters)
     return parameters
 

@@ -111,9 +111,9 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
         model = load_model(ini, sources, directory, args.threads, args.device, args.cslm_precision)
         decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
         for run in sharing:
-            if len(runs) > 1:
-                say(f"run {run.number} of {len(runs)}, seed {run.seed}")
-            result = run.tune(decoder, bleu, checkpoints[run.checkpoint_dir], loop_options(args, run.seed), stop)
+            label = f"run {run.number} of {len(runs)}, "
+            say(f"{label}seed {run.seed}")
+            result = run.tune(decoder, bleu, checkpoints[run.checkpoint_dir], loop_options(args, run.seed), stop, label)
             results.append(result)
             if len(results) < len(runs) and result.seconds and stop.asked():
                 say(f"stopped {stop.reason()} after run {run.number}; run the same command again to resume")

@@ -128,6 +128,7 @@ def tune(
     options: LoopOptions,
     stop: Stop | None = None,
     nested: Sequence[Weights] = (),
+    label: str = "",
 ) -> Tuned:
     """Tune from ``start``, or resume from the iterations in ``checkpoint``.
 
@@ -143,18 +144,19 @@ def tune(
         stop: signals and time limit.
         nested: tuned weights ``[F]`` of models with a subset of the features, 0 for the other features. The result is
             not worse than any of them on the development set.
+        label: beginning of the progress lines, which names the run.
 
     Raises:
         InputError: see ``tunable_features``.
         SystemExit: the next decoding, if it takes as long as the last one, would exceed the time limit of ``stop``, or
             a signal was received.
     """
-    run = _Run(decoder, bleu, checkpoint, options, stop)
+    run = _Run(decoder, bleu, checkpoint, options, stop, label)
     run.iterate(normalised(start))
     iterations = checkpoint.iterations[: _end(checkpoint.iterations, options)]
     stopped = str(_stop_reason(iterations, options))
     best = max(iterations, key=lambda iteration: iteration["dev_bleu"])
-    say(f"{stopped}; best is iteration {best['iteration']} with dev BLEU {best['dev_bleu']:.2f}")
+    say(f"{label}{stopped}; best is iteration {best['iteration']} with dev BLEU {best['dev_bleu']:.2f}")
     comparisons = run.compare(best, [normalised(weights) for weights in nested], len(iterations)) if nested else []
     chosen = max([best, *comparisons], key=lambda record: record["dev_bleu"])
     return Tuned(
@@ -199,15 +201,11 @@ class _Run:
         checkpoint: TuningCheckpoint,
         options: LoopOptions,
         stop: Stop | None,
+        label: str,
     ) -> None:
         """Create a run; see ``tune`` for the arguments."""
-        self._decoder, self._bleu, self._checkpoint, self._options, self._stop = (
-            decoder,
-            bleu,
-            checkpoint,
-            options,
-            stop,
-        )
+        self._decoder, self._bleu, self._checkpoint = decoder, bleu, checkpoint
+        self._options, self._stop, self._label = options, stop, label
         self.seconds: list[tuple[float, float, float]] = []
         self._last = 0.0
         """Wall-clock seconds of the last iteration or comparison."""
@@ -278,9 +276,10 @@ class _Run:
         self._checkpoint.save(record, fresh)
         seconds = (clock[1] - clock[0], clock[2] - clock[1], clock[3] - clock[2])
         self.seconds.append(seconds)
+        iteration = f"{self._label}iteration {done + 1} of at most {self._options.max_iterations}"
         promised = f" (on the lists before {record['pool_bleu']:.2f})" if done else ""
         say(
-            f"iteration {done + 1}: dev {dev}{promised}, {len(fresh.sentences):,} new of {len(pool):,} candidates; "
+            f"{iteration}: dev {dev}{promised}, {len(fresh.sentences):,} new of {len(pool):,} candidates; "
             f"CPU s: optimise {seconds[0]:.1f}, decode {seconds[1]:.1f}, merge {seconds[2]:.1f}"
         )
 
@@ -330,5 +329,5 @@ class _Run:
             self.seconds.append((0.0, time.process_time() - cpu, 0.0))
             self._last = time.monotonic() - began
         where = "weights" if share == 0 else f"{share:.0%} of the way from the weights"
-        say(f"{where} of nested model {nested}: dev BLEU {value:.2f}")
+        say(f"{self._label}{where} of nested model {nested}: dev BLEU {value:.2f}")
         return {"nested": nested, "part": share, "weights": key, "dev_bleu": value}

@@ -115,11 +115,17 @@ class TuningRun:
     nested: list[dict[str, float]]
 
     def tune(
-        self, decoder: ModelDecoder, bleu: BatchBleu, checkpoint: TuningCheckpoint, options: LoopOptions, stop: Stop
+        self,
+        decoder: ModelDecoder,
+        bleu: BatchBleu,
+        checkpoint: TuningCheckpoint,
+        options: LoopOptions,
+        stop: Stop,
+        label: str = "",
     ) -> Tuned:
         """Tune, and write the outputs; arguments as of ``loop.tune``."""
         nested = [in_order(weights, decoder.feature_names) for weights in self.nested]
-        tuned = tune(decoder, bleu, decoder.start, checkpoint, options, stop, nested)
+        tuned = tune(decoder, bleu, decoder.start, checkpoint, options, stop, nested, label)
         decoder.set_weights(tuned.weights)
         decoder.ini.write(self.output_ini)
         write_json(self.output_history, tuned.history(decoder.feature_names, self.seed))

@@ -3,6 +3,7 @@
 import gzip
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -80,6 +81,14 @@ def test_ended_after_any_pass_and_gone_on_with(tmp_path, monkeypatch, aligner):
             assert main(options(tmp_path, *state)) == 0
     assert (tmp_path / "out.gz").read_bytes() == right
     assert not (tmp_path / "checkpoint/passes.npz").exists()
+
+
+def test_the_log_has_a_line_for_every_iteration(tmp_path, capsys):
+    assert words(tmp_path, *text(200), "--aligner", "fast_align") == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "aligning with fast_align, forward: iteration 1 of 5"
+    assert re.fullmatch("aligning with fast_align, forward: iteration 5 of 5, about [0-9]+ s left", lines[4])
+    assert len(lines) == 6
 
 
 def test_killed_and_stopped(tmp_path):

@@ -57,7 +57,9 @@ def test_tunes_and_says_so(model, tmp_path, capsys):
     assert tuned.weights["UnknownWordPenalty0"] == [1.0]
     assert sum(abs(w) for name, ws in tuned.weights.items() if name[0] != "U" for w in ws) == pytest.approx(1)
     assert tuned.file_of(tuned.features[3]).exists()
-    assert "iteration 1: dev BLEU = " in capsys.readouterr().err
+    log = capsys.readouterr().err
+    assert "run 1 of 1, seed 1\n" in log
+    assert "run 1 of 1, iteration 1 of at most 6: dev BLEU = " in log
 
 
 def test_same_command_same_bytes_whatever_the_threads(model, tmp_path):
