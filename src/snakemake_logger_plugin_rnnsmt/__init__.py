@@ -94,6 +94,12 @@ MISSING = re.compile(
 )
 """Snakemake's message for input files that do not exist and that no rule makes."""
 
+NO_FILE = ": no such file: "
+"""Words before the name of a missing file in the lines that replace ``MISSING``."""
+
+ABSENT = " does not exist; "
+"""Words after the name of a missing file in the warnings of ``rnnsmt.plan.corpora.missing_files``."""
+
 REFUSED = re.compile(
     r"WorkflowError(?: in file \"[^\"]*\", line \d+)?:\n(.*?)((?:\n  File \"[^\"]*\", line \d+, in .*)*)", re.DOTALL
 )
@@ -105,9 +111,27 @@ def plain_error(text: str) -> str | None:
     if missing := MISSING.match(text):
         rule, wildcards, files = missing.groups()
         job = f"{rule} {wildcards}" if wildcards else rule
-        return "\n".join(f"error: {job}: no such file: {path.strip()}" for path in files.strip().splitlines())
+        return "\n".join(f"error: {job}{NO_FILE}{path.strip()}" for path in files.strip().splitlines())
     refused = REFUSED.fullmatch(text.strip())
     return f"error: {refused[1]}" if refused else None
+
+
+def errors_only(text: str, warnings: Sequence[str]) -> list[str]:
+    """Return the lines for an error before the first job.
+
+    If input files do not exist, these are the warnings about missing files of corpora, which name the setting and a
+    remedy, and Snakemake's message about all other files. Other warnings are left out.
+
+    Args:
+        text: Snakemake's message.
+        warnings: warnings of the workflow.
+    """
+    lines = (plain_error(text) or text).splitlines()
+    if not MISSING.match(text):
+        return lines
+    absent = [warning.removeprefix("warning: ") for warning in warnings if ABSENT in warning]
+    rest = [line for line in lines if not any(f" {line.split(NO_FILE)[-1]}{ABSENT}" in line_ for line_ in absent)]
+    return [*(f"error: {warning}" for warning in absent), *rest]
 
 
 class LogHandler(LogHandlerBase):
@@ -129,6 +153,8 @@ class LogHandler(LogHandlerBase):
         self.run = Run()
         self.started_in = Path.cwd()  # Snakemake goes to the directory of the run after this
         self.directory: Path | None = None
+        self._held: list[str] | None = []
+        """Warnings of the workflow before the plan is known: if an error follows, they are not printed."""
         self._guard = threading.Lock()
         self._ended = threading.Event()
         if self.terminal.has_block:
@@ -145,7 +171,7 @@ class LogHandler(LogHandlerBase):
             with self._guard:
                 if self._ended.is_set():
                     return
-                for line in self._plan_lines(record) if self.plain else self._lines(record):
+                for line in self._start_lines(record):
                     self.terminal.line(line)
                 self.terminal.block(self.run.block(time.monotonic()))
                 if getattr(record, "event", None) in NOTED:
@@ -163,6 +189,21 @@ class LogHandler(LogHandlerBase):
             temporary = path.with_suffix(f".{os.getpid()}")
             temporary.write_text(json.dumps(self.run.note(time.monotonic(), ended), indent=1), encoding="utf-8")
             temporary.replace(path)
+
+    def _start_lines(self, record: logging.LogRecord) -> list[str]:
+        """Return the lines of a record; before the plan, warnings are held back, and an error replaces them."""
+        text, held = record.getMessage().strip(), self._held
+        if held is not None and text.startswith("warning: "):
+            held.append(text)
+            return []
+        if held is not None and record.levelno >= logging.ERROR:
+            self._held = None
+            return errors_only(text, held)
+        lines = self._plan_lines(record) if self.plain else self._lines(record)
+        if getattr(record, "event", None) == LogEvent.RUN_INFO or text.startswith("Nothing to be done"):
+            self._held = None
+            return [*(held or []), *lines]
+        return lines
 
     def _plan_lines(self, record: logging.LogRecord) -> list[str]:
         return [plain_error(record.getMessage()) or self.format(record)]
@@ -203,6 +244,8 @@ class LogHandler(LogHandlerBase):
             if not self._ended.is_set():
                 self._ended.set()
                 self.terminal.block([])
+                for line in self._held or []:
+                    self.terminal.line(line)
                 self._note(ended=True)
                 if not self.plain:
                     for line in self.run.end(time.monotonic(), self._results()):

@@ -276,6 +276,49 @@ def test_after_ctrl_c_nothing_has_failed(capsys, tmp_path, monkeypatch):
     assert said.splitlines()[-1] == "stopped by you; the same command resumes"
 
 
+ABSENT = "corpora[0] (mine): source: /d/train.en does not exist; did you mean train.en.gz?"
+OTHER_LANGUAGE = "corpora[1] (more): source dev.de: the suffix does not match languages: {source: en, target: fr}"
+MISSING = (
+    'MissingInputException in rule prepare_bitext in file "/w/corpus.smk", line 58:\n'
+    "Missing input files for rule prepare_bitext:\n    output: a, b\n    wildcards: corpus=mine\n"
+    "    affected files:\n        /d/train.en\n        /d/else"
+)
+
+
+@pytest.mark.parametrize("dryrun", [False, True])
+@pytest.mark.parametrize(
+    ("last", "lines"),
+    [
+        (record("", event=LogEvent.RUN_INFO, stats={}), [f"warning: {ABSENT}", f"warning: {OTHER_LANGUAGE}"]),
+        (
+            record(MISSING, levelno=logging.ERROR),
+            [f"error: {ABSENT}", "error: prepare_bitext corpus=mine: no such file: /d/else"],
+        ),
+        (record("WorkflowError:\nTarget rules may not contain wildcards.", levelno=logging.ERROR),
+         ["error: Target rules may not contain wildcards."]),
+        (None, [f"warning: {ABSENT}", f"warning: {OTHER_LANGUAGE}"]),
+    ],
+)  # fmt: skip
+def test_an_error_before_the_first_job_replaces_the_warnings(capsys, dryrun, last, lines):
+    handler = LogHandler(Settings(dryrun=dryrun), None)
+    for warning in (ABSENT, OTHER_LANGUAGE):
+        handler.emit(record(f"warning: {warning}", levelno=logging.WARNING))
+    if last is not None:
+        handler.emit(last)
+    handler.close()
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if line and not line.startswith("0 jobs")] == lines
+
+
+def test_messages_after_the_plan_are_left_out_as_before(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 2, "total": 2}))
+    handler.emit(record("WorkflowError:\nAt least one job did not complete successfully.", levelno=logging.ERROR))
+    handler.close()
+    assert "At least one job" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

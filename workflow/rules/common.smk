@@ -112,7 +112,12 @@ if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
     if not is_module:
         warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
-    warnings += first_warnings(list(texts.corpora.values()), (texts.source, texts.target))
+    try:
+        warnings += list(first_warnings(list(texts.corpora.values()), (texts.source, texts.target)))
+    except InputError as error:
+        if executes(sys.argv):
+            raise WorkflowError(str(error))
+        warnings += str(error).splitlines()
     if not HAS_FIGURES and not is_module:
         warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     for line in warnings:

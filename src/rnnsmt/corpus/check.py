@@ -495,7 +495,11 @@ def first_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterato
 
     It takes milliseconds, and at most about two seconds with long training text, before a run. Corpora that are not
     there yet, or prepared already, are skipped.
+
+    Raises:
+        InputError: corpora cannot be read, except those that the workflow makes; the message has one line for each.
     """
+    mistakes = []
     for corpus in corpora:
         text = text_of(corpus, langs)
         if is_prepared(corpus) or not _exists(text):
@@ -503,7 +507,10 @@ def first_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterato
         try:
             yield from sample_warnings(text.paths, text.rows(), langs if corpus.is_bitext else langs[1:])
         except InputError as error:
-            yield str(error)
+            if not any(path.startswith("results/") for path in text.paths):
+                mistakes.append(str(error))
+    if mistakes:
+        raise InputError("\n".join(mistakes))
     yield from training_warnings(corpora, langs)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.corpus import check as check_module
 from rnnsmt.corpus.check import FUNCTION_WORDS, first_warnings
@@ -283,6 +284,15 @@ def test_copied_sentences_at_the_start_of_a_run(corpora: Path, monkeypatch: pyte
     monkeypatch.chdir(corpora)
     Path("results/corpus/tokenized/test.report.json").touch()
     assert list(first_warnings(listed, ("en", "fr"))) == []
+
+
+def test_a_corpus_that_cannot_be_read_ends_a_run_before_the_first_job(corpora: Path) -> None:
+    damaged = corpora / "damaged.fr.gz"
+    damaged.write_bytes(gzip.compress(b"un mot\n" * 99)[:-9])
+    entries = [{"name": name, "role": "mono", "target": str(damaged)} for name in ("one", "two")]
+    listed = corpora_listed({"corpora": entries, "data_dir": None})
+    with pytest.raises(InputError, match=f"^{damaged}: damaged .*\n{damaged}: damaged .*$"):
+        list(first_warnings(listed, ("en", "fr")))
 
 
 def test_a_shifted_side(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
