@@ -152,6 +152,15 @@ def test_a_run_without_networks_has_a_page_too(directory):
     assert "Maps" not in read(directory).text
 
 
+def test_a_run_of_one_system_has_no_section_about_features(directory):
+    for rows, contrasts in ((TABLE["rows"], TABLE["contrasts"]), ([ROW], [])):
+        (directory / "t.json").write_text(json.dumps({"rows": rows, "contrasts": contrasts}))
+        assert write(directory) == 0
+        page = read(directory)
+        for found in ("features" in page.ids, "#features" in page.addresses, "single contrasts" in page.text):
+            assert found == bool(contrasts)
+
+
 def test_the_keyboard_and_a_screen_reader_reach_everything(directory):
     """One main part; what scrolls can be focused and has a name of its own; a picture says what it is."""
     more = ["--maps", "words.json", "--comparisons", "test.json"]
