@@ -147,7 +147,7 @@ class LogHandler(LogHandlerBase):
         if wrong := mistakes(sys.argv[1:]):
             for line in wrong:
                 print(f"snakemake: error: {line}", file=sys.stderr)
-            raise SystemExit(1)
+            raise SystemExit(2)
         self.plain = self.common_settings.dryrun
         self.terminal = Terminal(sys.stdout if self.common_settings.stdout else sys.stderr)
         self.run = Run()

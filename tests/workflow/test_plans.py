@@ -827,7 +827,7 @@ def test_a_missing_corpus_file_is_named(workflow):
 
 def test_a_missing_configuration_is_one_sentence(workflow):
     done = workflow.call("--dry-run", "--configfile", "nothere.yaml")
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("snakemake: error: --configfile nothere.yaml: no such file")
     assert "Traceback" not in done.stderr
 

@@ -1,9 +1,11 @@
 """Snakemake with the workflow of this package.
 
-Snakemake runs in this process, so signals, the terminal and the exit status are those of ``snakemake``.
+Snakemake runs in this process, so signals and the terminal are those of ``snakemake``. The exit status is that of
+``snakemake``, except that it is 2 instead of 1 if the configuration, an option or a target is invalid.
 """
 
 import argparse
+import logging
 import shutil
 import sys
 from collections.abc import Sequence
@@ -20,6 +22,12 @@ from rnnsmt.project.setup import CONFIG, PROFILE
 
 TABLE = "results/table1.md"
 
+LOGGER = "snakemake.logging"
+"""Name of Snakemake's logger."""
+
+INVALID_INPUT = ("WorkflowError", "MissingInputException", "MissingRuleException", "ApiError", "CliException")
+"""Snakemake's exceptions for invalid configuration, files that do not exist, unknown targets, and invalid options."""
+
 
 def run_workflow(arguments: Sequence[str]) -> None:
     """Run Snakemake; print the table if the run has written it.
@@ -29,7 +37,7 @@ def run_workflow(arguments: Sequence[str]) -> None:
 
     Raises:
         InputError: Snakemake or a package for one of the options is not installed, or there is no configuration.
-        SystemExit: with the exit status of Snakemake.
+        SystemExit: with the exit status of Snakemake, or 2 for invalid input.
     """
     if find_spec("snakemake") is None:
         raise InputError("Snakemake is not installed; run `pip install snakemake`")
@@ -39,15 +47,37 @@ def run_workflow(arguments: Sequence[str]) -> None:
     table = Path.cwd() / options.directory / TABLE
     before = _changed(table)
     sys.argv = ["snakemake", *words]  # the rules and the logger read it
+    errors = ErrorsBeforePlan()
+    logging.getLogger(LOGGER).addFilter(errors)
     try:
         import_module("snakemake.cli").main()
     except SystemExit as end:
+        if end.code == 1 and errors.is_invalid_input:
+            raise SystemExit(2) from None
         if end.code in (0, None) and _changed(table) != before:
             with table.open(encoding="utf-8") as lines:
                 sys.stdout.write("\n")
                 shutil.copyfileobj(lines, sys.stdout)
             sys.stdout.flush()
         raise
+    finally:
+        logging.getLogger(LOGGER).removeFilter(errors)
+
+
+class ErrorsBeforePlan(logging.Filter):
+    """Filter that suppresses nothing, and notes whether invalid input is the reason why Snakemake runs no job."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_invalid_input = self._is_planned = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Note the plan, or an error before it."""
+        from snakemake_interface_logger_plugins.common import LogEvent
+
+        self._is_planned |= getattr(record, "event", None) == LogEvent.RUN_INFO
+        self.is_invalid_input |= not self._is_planned and getattr(record, "exception", None) in INVALID_INPUT
+        return True
 
 
 def command_line(arguments: Sequence[str]) -> list[str]:

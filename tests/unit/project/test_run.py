@@ -1,11 +1,13 @@
 """`rnnsmt run`: what it adds to the command line of Snakemake, and the table it prints."""
 
+import logging
 import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from rnnsmt.cli import main
 from rnnsmt.plan.pipeline import pipeline_directory
@@ -84,6 +86,31 @@ def test_the_table_of_a_run_that_succeeds(
         main(["run", "--cores", "2", "--help-me"])
     assert end.value.code == status
     assert capsys.readouterr().out.endswith("| System | BLEU |\n") == (status == 0)
+
+
+@pytest.mark.parametrize(
+    ("records", "status"),
+    [
+        ([{"event": LogEvent.ERROR, "exception": "WorkflowError"}], 2),
+        ([{"event": LogEvent.ERROR, "exception": "NameError"}], 1),
+        ([{"event": LogEvent.RUN_INFO}, {"event": LogEvent.ERROR, "exception": "WorkflowError"}], 1),
+        ([], 1),
+    ],
+)
+def test_the_exit_status_of_invalid_input_is_2(
+    directory: Path, snakemake: Callable, records: list[dict], status: int
+) -> None:
+    """It is that of Snakemake for a job that fails, and for a bug."""
+
+    def run() -> int:
+        for about in records:
+            logging.getLogger("snakemake.logging").error("message", extra=about)
+        return 1
+
+    snakemake(run)
+    with pytest.raises(SystemExit) as end:
+        main(["run", "--cores", "2"])
+    assert end.value.code == status
 
 
 def test_no_table_if_the_run_has_not_written_it(
