@@ -1,6 +1,7 @@
 """`rnnsmt init`: the configuration that it writes is one that the workflow takes."""
 
 import os
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -68,6 +69,16 @@ def test_the_demo_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "rnnsmt run --cores 2" in capsys.readouterr().out
     profile = (tmp_path / "demo/profiles/default/config.yaml").read_text()
     assert profile == (pipeline_directory() / "profiles/default/config.yaml").read_text()
+
+
+@pytest.mark.parametrize("profile", ["default", "slurm", "slurm-small"])
+def test_comments_do_not_name_files_of_a_checkout(tmp_path: Path, profile: str) -> None:
+    assert main(["init", str(tmp_path), "--demo", "--profile", profile]) == 0
+    lines = (tmp_path / "profiles/default/config.yaml").read_text().splitlines()
+    text = " ".join(line for line in lines if line.lstrip().startswith("#"))
+    assert "`rnnsmt init" in text and "rnnsmt run" in text
+    text += (tmp_path / "config.yaml").read_text()
+    assert not re.search("(src|workflow|profiles)/|Snakefile|snakemake --cores N results", text)
 
 
 def test_own_files(tmp_path: Path) -> None:
