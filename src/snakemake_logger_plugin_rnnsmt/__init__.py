@@ -22,7 +22,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_rnnsmt.command_line import mistakes
-from snakemake_logger_plugin_rnnsmt.progress import Run, results
+from snakemake_logger_plugin_rnnsmt.progress import CTRL_C, SIGTERM, Run, results
 
 STATUS = Path(".snakemake/rnnsmt-status.json")
 """Status file, relative to the directory of the run."""
@@ -88,6 +88,9 @@ def _erase(lines: int) -> str:
 
 INTERRUPTED = "Terminating processes on user request"
 """Beginning of Snakemake's message after Ctrl-C."""
+
+TERMINATED = "Will exit after finishing currently running jobs (scheduler)"
+"""Beginning of Snakemake's message after SIGTERM, which it repeats after every job."""
 
 MISSING = re.compile(
     r"MissingInputException in rule (\S+).*?(?:wildcards: ([^\n]*)\n\s*)?affected files:\n(.*)", re.DOTALL
@@ -226,8 +229,12 @@ class LogHandler(LogHandlerBase):
         elif event in (None, LogEvent.ERROR):
             text = record.getMessage().strip()
             if text.startswith(INTERRUPTED):
-                self.run.interrupted = True
+                self.run.stopped_by = CTRL_C
                 lines = ["stopping; running jobs save a checkpoint or are run again next time"]
+            elif text.startswith(TERMINATED):
+                if not self.run.stopped_by:
+                    lines = ["SIGTERM received; no further job starts, and the run ends after the running jobs"]
+                self.run.stopped_by = self.run.stopped_by or SIGTERM
             elif text not in ("", "None") and not text.startswith(NOISE):
                 lines = [plain_error(text) or text]
             if text.startswith("Nothing to be done"):

@@ -24,6 +24,9 @@ MAX_WARNINGS = 20
 BAR = 30
 """Length of the bar in characters."""
 
+CTRL_C, SIGTERM = "Ctrl-C", "SIGTERM"
+"""Signals that stop a run. After SIGTERM, Snakemake waits for the running jobs, unless they receive the signal, too."""
+
 RESULTS = {"table": "results/table1.md", "report": "results/report/index.html"}
 """Files to look at after a run."""
 
@@ -59,8 +62,8 @@ class Run:
     errors: dict[int, list[str]] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
     """Warnings that were printed: several jobs may have the same one."""
-    interrupted: bool = False
-    """Whether the user stopped the run (Ctrl-C): jobs that end then have not failed."""
+    stopped_by: str = ""
+    """Signal that stopped the run, Ctrl-C or SIGTERM; empty: none. Jobs that end then have not failed."""
 
     def plan(self, stats: Mapping[str, int], now: float, earlier: Mapping[str, Any] | None = None) -> list[str]:
         """Begin with the number of jobs of every rule and their ``total``; return the line to print.
@@ -102,10 +105,10 @@ class Run:
     def failed(self, event: Mapping[str, Any]) -> list[str]:
         """Note a job that failed, which may be tried again; return the line to print."""
         job = self.running.pop(event["jobid"], None)
-        if self.interrupted:
+        logs = list(map(str, event.get("log") or []))
+        if self.stopped_by and not (self.stopped_by == SIGTERM and error_of(logs)):
             return []
         name = job.name if job else event.get("rule_name", "a job")
-        logs = list(map(str, event.get("log") or []))
         self.errors[event["jobid"]] = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *last_words(logs)]
         return [f"[{self._share()}] {name} failed"]
 
@@ -142,7 +145,9 @@ class Run:
         if self.total and self.done == self.total and not self.errors:
             lines += files
         lines += [line for error in self.errors.values() for line in error]
-        return [*lines, "stopped by you; the same command resumes"] if self.interrupted else lines
+        if self.stopped_by and self.done < self.total:
+            lines.append(f"stopped by {self.stopped_by}; the same command resumes")
+        return lines
 
     def _share(self) -> str:
         return f"{self.done}/{self.total}"
@@ -198,8 +203,12 @@ def read_log(logs: Iterable[str]) -> tuple[str, str, list[str]]:
 def last_words(logs: Iterable[str]) -> list[str]:
     """Return the error message of a stage, or the last lines of a log that has none."""
     lines = [line for line in _lines(logs) if line.strip()]
-    messages = [line for line in lines if re.match(r"rnnsmt( \w+ [\w-]+)?: error: ", line)]
-    return messages[-1:] or lines[-5:]
+    return error_of(logs) or lines[-5:]
+
+
+def error_of(logs: Iterable[str]) -> list[str]:
+    """Return the error message of a stage as a list of one line; empty if there is none."""
+    return [line for line in _lines(logs) if re.match(r"rnnsmt( \w+ [\w-]+)?: error: ", line)][-1:]
 
 
 def _lines(logs: Iterable[str]) -> list[str]:

@@ -273,7 +273,42 @@ def test_after_ctrl_c_nothing_has_failed(capsys, tmp_path, monkeypatch):
     handler.close()
     said = capsys.readouterr().err
     assert "failed" not in said and "error" not in said
-    assert said.splitlines()[-1] == "stopped by you; the same command resumes"
+    assert said.splitlines()[-1] == "stopped by Ctrl-C; the same command resumes"
+
+
+def test_after_sigterm_only_an_error_of_a_stage_is_a_failure(capsys, tmp_path, monkeypatch):
+    """Snakemake waits for running jobs, which may have received the signal, too."""
+    monkeypatch.chdir(tmp_path)
+    Path("stopped.log").write_text("update 3 of 4\n")
+    Path("failed.log").write_text("rnnsmt rnn train: error: out of memory\n")
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 4, "total": 4}))
+    for job, log in enumerate(("stopped.log", "failed.log", "")):
+        handler.emit(record(event=LogEvent.JOB_INFO, rule_name=f"rule{job}", jobid=job, wildcards={}, log=[log]))
+    handler.emit(record("Will exit after finishing currently running jobs (scheduler)."))
+    for job, log in enumerate(("stopped.log", "failed.log")):
+        handler.emit(record(event=LogEvent.JOB_ERROR, jobid=job, log=[log]))
+        handler.emit(record("Will exit after finishing currently running jobs (scheduler)."))
+    handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=2))
+    handler.close()
+    said = capsys.readouterr().err
+    assert said.count("SIGTERM received") == 1 and "Will exit" not in said
+    assert "rule0" not in said
+    assert said.splitlines()[-2:] == [
+        "rnnsmt rnn train: error: out of memory",
+        "stopped by SIGTERM; the same command resumes",
+    ]
+
+
+def test_a_signal_during_the_last_jobs_does_not_stop_the_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 1, "total": 1}))
+    handler.emit(record(event=LogEvent.JOB_INFO, rule_name="a", jobid=1, wildcards={}, log=[]))
+    handler.emit(record("Will exit after finishing currently running jobs (scheduler)."))
+    handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=1))
+    handler.close()
+    assert "stopped by" not in capsys.readouterr().err
 
 
 ABSENT = "corpora[0] (mine): source: /d/train.en does not exist; did you mean train.en.gz?"

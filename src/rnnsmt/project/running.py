@@ -7,6 +7,7 @@ Snakemake runs in this process, so signals and the terminal are those of ``snake
 import argparse
 import logging
 import shutil
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -52,6 +53,8 @@ def run_workflow(arguments: Sequence[str]) -> None:
     try:
         import_module("snakemake.cli").main()
     except SystemExit as end:
+        if end.code == 128 + signal.SIGTERM:  # before the first job; then Snakemake handles the signal
+            print("rnnsmt run: stopped by SIGTERM; the same command resumes", file=sys.stderr)
         if end.code == 1 and errors.is_invalid_input:
             raise SystemExit(2) from None
         if end.code in (0, None) and _changed(table) != before:

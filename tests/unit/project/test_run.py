@@ -1,6 +1,7 @@
 """`rnnsmt run`: what it adds to the command line of Snakemake, and the table it prints."""
 
 import logging
+import signal
 import sys
 import types
 from collections.abc import Callable
@@ -111,6 +112,16 @@ def test_the_exit_status_of_invalid_input_is_2(
     with pytest.raises(SystemExit) as end:
         main(["run", "--cores", "2"])
     assert end.value.code == status
+
+
+def test_sigterm_before_the_first_job_is_reported(
+    directory: Path, snakemake: Callable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snakemake(lambda: 128 + signal.SIGTERM)
+    with pytest.raises(SystemExit) as end:
+        main(["run", "--cores", "2"])
+    assert end.value.code == 128 + signal.SIGTERM
+    assert capsys.readouterr().err == "rnnsmt run: stopped by SIGTERM; the same command resumes\n"
 
 
 def test_no_table_if_the_run_has_not_written_it(
