@@ -172,3 +172,10 @@ def score_files(column, network, part=None):
     path = systems.filtered_score_pattern(column, network, part) if part else systems.score_pattern(column, network)
     scatter = systems.known[column].scatter
     return getattr(gather, scatter)(path) if scatter else [path]
+
+
+def known_scores(wildcards):
+    """Return the lines of dev's table and their scores, which are part of those for all sets."""
+    if wildcards.part == "dev":
+        return []
+    return ["results/model/filtered/dev/lines.npy", *score_files(wildcards.scorer, wildcards.network, "dev")]

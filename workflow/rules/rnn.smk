@@ -127,13 +127,6 @@ rule rnn_score:
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
 
 
-def known_scores(wildcards):
-    """Return the lines of dev's table and their scores, which are part of those for all sets."""
-    if wildcards.part == "dev":
-        return []
-    return ["results/model/filtered/dev/lines.npy", *score_files(wildcards.scorer, wildcards.network, "dev")]
-
-
 # With scored_pairs: filtered, only the pairs that dev or all sets can use are scored.
 use rule rnn_score as rnn_score_filtered with:
     input:
