@@ -240,8 +240,9 @@ COLUMNS = {
 def make_column(name: str, results: Path, network: int) -> None:
     """Write the scores of a column of ``COLUMNS`` where the workflow expects those of a network of this name.
 
-    The scores of its networks are there already. The network and its history are links to those of ``rnn``: the
-    workflow takes them as trained, and scores that are newer than them as made.
+    The scores of its networks for all phrase pairs (``rnn.scored_pairs: all``) are there already. The network
+    and its history are links to those of ``rnn``: the workflow takes them as trained, and scores that are newer
+    than them as made.
     """
     made = results / name / f"network{network}"
     (made / "scores").mkdir(parents=True, exist_ok=True)

@@ -121,14 +121,13 @@ rule rnn_score:
     params:
         version=version("rnn", "score"),
         pairs=subpath(input[0], parent=True),
-        kept="",
     shell:
-        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} {params.kept} "
+        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
 
 
 # With scored_pairs: filtered, only the pairs that dev or all sets can use are scored.
-use rule rnn_score as rnn_score_filtered with:
+rule rnn_score_filtered:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
@@ -141,14 +140,22 @@ use rule rnn_score as rnn_score_filtered with:
         "results/logs/{scorer}/score.{network}.{part}.{scatteritem}.log",
     wildcard_constraints:
         part="dev|all",
+    conda:
+        TORCH_ENV
+    threads: part_threads
+    resources:
+        mem_mb=memory("rnn_score_filtered"),
+        runtime=minutes("rnn_score_filtered", parts_of),
+        gpu=GPU,
+        device=DEVICE,
     params:
         version=version("rnn", "score"),
         pairs=subpath(input[0], parent=True),
-        kept=lambda w, input: " ".join(
-            f"--{option} {shlex.join(paths)}"
-            for option, paths in (("kept-lines", [input.lines]), ("known", input.known))
-            if paths
-        ),
+        known=lambda w, input: f"--known {shlex.join(input.known)} " if input.known else "",
+    shell:
+        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
+        "--kept-lines {input.lines:q} {params.known}"
+        "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
 
 
 # Phrase pairs that the network generates for phrases of the dev text, or of all sets, that are not in the phrase table.

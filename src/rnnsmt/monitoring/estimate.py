@@ -207,10 +207,12 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
         rows.append(_of_feed_forward(config, table, "cslm", words.mono, trainings))
     if NNJM.network in systems.networks:
         rows.append(_of_feed_forward(config, table, "nnjm", words.bitext, trainings))
-    augmented = len({tuple(systems.columns(added)) for added in features} - {()}) * trainings
-    if augmented:
-        # the whole table, and the tables filtered for the dev text and for all sets
-        pairs = augmented * (PAIRS.at(words.bitext) + 2 * KEPT_PAIRS.at(words.bitext))
+    columns = {tuple(systems.columns(added)) for added in features} - {()}
+    if columns:
+        # the tables filtered for the dev text and for all sets, and the whole table, if all its pairs have scores
+        whole = sum(not systems.is_per_text(names) for names in columns)
+        pairs = whole * PAIRS.at(words.bitext) + len(columns) * 2 * KEPT_PAIRS.at(words.bitext)
+        pairs *= trainings
         rows.append(
             Estimate(
                 "augment",
@@ -262,8 +264,7 @@ def _of_scorers(
     updates = settings.updates or settings.epochs * pairs * 1e6 / settings.batch
     scored = pairs
     if config["rnn"]["scored_pairs"] == "filtered":
-        # the tables with all lines and with those of the sets have lines of the same length
-        scored *= min(1.0, _disk(table, "filter_tables", words.bitext) / _disk(table, "phrase_table", words.bitext))
+        scored = min(pairs, KEPT_PAIRS.at(words.bitext))
     hours = {
         "rnn_train": _hours(config, RNN_UPDATE[preset], updates * networks),
         "rnn_score": _hours(config, RNN_SCORE[preset], scored * networks),

@@ -133,15 +133,19 @@ def augment_table(
             meter.add(count)
         if not lines and numbers is None:
             raise InputError(f"{table}: the table is empty; create it again")
-        whole, remedy = f"the unfiltered table of {kept_lines}", "specify the scores of that table"
+        whole, remedy = (
+            f"the unfiltered table of {kept_lines}",
+            "specify the scores of that table, or of its kept lines",
+        )
         if numbers is None:
             scored, whole, remedy = lines, table, "score this table or, if it is a filtered table, add --kept-lines"
         elif len(numbers) != lines:
             raise InputError(f"{kept_lines}: {len(numbers)} lines, but {table} has {lines}; run `phrases filter` again")
         for column in opened:
             if len(column) != scored and (numbers is None or len(column) != len(numbers)):
+                kept = "" if numbers is None else f", of which {len(numbers)} were kept"
                 raise InputError(
-                    f"{column.name}: {len(column)} scores, but {whole} has {scored} lines; they are scores of "
+                    f"{column.name}: {len(column)} scores, but {whole} has {scored} lines{kept}; they are scores of "
                     f"another table: {remedy}"
                 )
     return {"lines": lines, "scores of a line": scores + len(opened)}

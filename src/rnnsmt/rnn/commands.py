@@ -197,8 +197,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
     if kept:
-        pairs, bounds = pairs.at(kept.unknown), (0, len(kept.unknown))
-        networks = [(model, data.at(kept.unknown), left_out) for model, data, left_out in networks]
+        # all networks have the same direction, so they read the same pairs
+        pairs, bounds = networks[0][1].at(kept.unknown), (0, len(kept.unknown))
+        networks = [(model, pairs, left_out) for model, _, left_out in networks]
     threads = batches_at_once(setup.device, args.threads, len(networks))
     batches = [score_batches(model, data, *bounds, setup.device, threads) for model, data, _ in networks]
     left_out = [leave_out for _, _, leave_out in networks]
@@ -220,7 +221,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             total, unseen = total + float(scores.sum(dtype=np.float64)), unseen + number
         if kept:
             out.append(kept.scores)
-    stats: dict[str, object] = {"pairs": out.length, "mean score": total / max(computed, 1)}
+    stats: dict[str, object] = {"pairs": computed, "mean score": total / max(computed, 1)}
     stats |= {"known pairs": out.length - computed} if args.known else {}
     return stats | ({"of sentences left out in training": unseen} if any(left_out) else {})
 

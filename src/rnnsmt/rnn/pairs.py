@@ -69,6 +69,7 @@ class Pairs:
         """Indices of the pairs that occur only in held-out sentences; empty if the folds are not known."""
         self.direction = "direct"
         """Direction, one of ``rnnsmt.rnn.settings.DIRECTIONS``: which side is read and which is predicted."""
+        self._origins: dict[str, NDArray[Any]] = {}
         self.lines: Index | None = None
         """Lines of the table that these pairs are, from 0, ascending; None: all lines."""
 
@@ -136,7 +137,8 @@ class Pairs:
         Raises:
             InputError: the folds of the pairs are not known.
         """
-        return self._of_origins(COUNTS, np.int32)
+        counts = self._of_origins(COUNTS, np.int32)
+        return counts if self.lines is None else counts[self.lines]
 
     def left_out(self, part_number: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
         """Return which of the pairs ``begin`` to ``end - 1`` only occur in sentences of part ``part_number`` (1-based).
@@ -150,12 +152,13 @@ class Pairs:
             raise InputError(
                 f"--leave-out {part_number}/{parts}: the number of parts must be from 2 to {FOLDS}, the number of folds"
             )
-        first, last = (self._of_origins(name, np.uint8)[begin:end] for name in (FIRST_FOLD, LAST_FOLD))
+        where = slice(begin, end) if self.lines is None else self.lines[begin:end]
+        first, last = (self._of_origins(name, np.uint8)[where] for name in (FIRST_FOLD, LAST_FOLD))
         least, above = bounds_of_shard((part_number, parts), FOLDS)
         return np.asarray((first >= least) & (last < above))
 
     def _of_origins(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
-        """Memory-map one of the arrays [pairs] that ``prepare_pairs`` writes.
+        """Memory-map one of the arrays, one element for each line of the table, that ``prepare_pairs`` writes.
 
         Raises:
             InputError: the folds of the pairs are not known, or the array has another length.
@@ -164,10 +167,13 @@ class Pairs:
             raise InputError(
                 f"{self.directory}: the folds of the phrase pairs are missing; run `rnn prepare` with --origins"
             )
+        if name in self._origins:  # opening computes a checksum of the file
+            return self._origins[name]
         array = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
         if len(array) != self.stats["pairs"]:
             raise InputError(f"{self.directory}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")
-        return array if self.lines is None else array[self.lines]
+        self._origins[name] = array
+        return array
 
 
 def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK) -> NDArray[np.int64]:

@@ -265,9 +265,10 @@ def _score_batch(
         scores[level.phrases] += _log_p(model, softmax, nodes, context.readout, level.nodes, following, sizing.softmax)
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
+        line = begin + int(bad[0])
+        line = line if pairs.lines is None else int(pairs.lines[line])
         raise InputError(
-            f"{pairs.directory}: the network gives pair {begin + int(bad[0]) + 1} the score {scores[bad[0]]}; "
-            "train it again"
+            f"{pairs.directory}: the network gives pair {line + 1} the score {scores[bad[0]]}; train it again"
         )
     return scores.astype(np.float32)
 

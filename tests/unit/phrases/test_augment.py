@@ -124,7 +124,7 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
     [
         ([0, 1, 4, 6], [-1.0] * 5, "5 scores, but the unfiltered table of"),
         ([0, 1, 6, 7], [-1.0] * 5, "5 scores, but the unfiltered table of"),
-        ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines; they"),
+        ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines, of which 3 were kept; they"),
         ([0, 1, 6], [-1.0] * 6, "2 lines, but"),
         ([0, 1, 2, 4, 6], [-1.0] * 6, "4 lines, but"),
         ([0, 2, 1, 6], [-1.0] * 6, "line numbers are not increasing"),
