@@ -148,8 +148,8 @@ def score_options(parser: argparse.ArgumentParser) -> None:
         "--known",
         nargs="+",
         metavar="FILE",
-        help="another output of `phrases filter --output-lines`, followed by the scores of its lines in all shards; "
-        "lines of --kept-lines that are among them are not scored again",
+        help="scores to reuse: another output of `phrases filter --output-lines`, followed by the scores of its lines "
+        "(all shards in order)",
     )
     add_device(parser)
 
