@@ -135,6 +135,8 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     # A job reads the text once for every aligner; the disk space of `symmetrize` is that of two aligners.
     aligned = {"select_bitext": aligners, "symmetrize": aligners / 2}
     search, neural = Line(430, 18), Line(200, 37000)
+    # the answers of the networks are kept for one decoding, not for all iterations of a tuning
+    decoded_once = Line(100, 18500)
     # Moses computes the first layer of a joint model for every word of both sides at every position, and keeps scores
     moses = Line(3500 if moses_has_joint_model(config) else 1500, 60)
     # fmt: off
@@ -212,8 +214,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "seq2seq_prepare": JobNeeds(Line(150, 3), Line(15, 0.1)),
         "seq2seq_train": JobNeeds(ByPreset("seq2seq", 700, 3200, 12000), None),
         "seq2seq_translate": JobNeeds(ByPreset("seq2seq", 600, 1600, 6000), Line(min(240 * sets, long))),
-        # the answers of the networks are kept for one decoding, not for all iterations of a tuning
-        "nbest_lists": JobNeeds(search, decoding, neural=Line(100, 18500)),
+        "nbest_lists": JobNeeds(search, decoding, neural=decoded_once),
         "seq2seq_rescore": JobNeeds(ByPreset("seq2seq", 600, 1600, 6000), None),
         "even_weights": JobNeeds(Line(100), Line(10)),
         "tune_lists": JobNeeds(Line(400, 25), Line(120, 5)),
@@ -230,7 +231,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "moses_tune": JobNeeds(moses, None),
         "mert": JobNeeds(search, None, neural=neural),
         "moses_decode": JobNeeds(moses, decoding),
-        "decode": JobNeeds(search, decoding, neural=neural),
+        "decode": JobNeeds(search, decoding, neural=decoded_once),
         "detokenize_reference": JobNeeds(Line(200), Line(30)),
         "score": JobNeeds(Line(200), Line(30)),
         "table1": JobNeeds(Line(450), Line(120)),
@@ -241,7 +242,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "bleu_curves": JobNeeds(Line(400), Line(60, 0.1)),
         "sentence_vectors": JobNeeds(Line(3000), Line(10)),
         "score_scatter": JobNeeds(Line(350), Line(10, 0.02)),
-        "compare_systems": JobNeeds(search, Line(60), neural=neural),
+        "compare_systems": JobNeeds(search, Line(60), neural=decoded_once),
         "phrase_examples": JobNeeds(Line(600, 2), Line(30, 0.05)),
         "embeddings": JobNeeds(Line(1000, 2), Line(60)),
         "report_page": JobNeeds(Line(300, 5), Line(10)),

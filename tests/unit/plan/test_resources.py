@@ -85,13 +85,15 @@ def test_memory_of_a_search(machine):
     assert machine.search_memory("decode", plain, 1) == 430 + 18 * 50
     cslm, nnjm = ([f"results/{name}/network{n}/model.pt" for n in (1, 2)] for name in ("cslm", "nnjm"))
     neural = Files(size_mb=50, source=["dev.en"], network=cslm, **sizes)
-    assert machine.search_memory("decode", neural, 1) == 430 + 18 * 50 + 200 + 370
+    assert machine.search_memory("mert", neural, 1) == 430 + 18 * 50 + 200 + 370
+    for rule in ("decode", "nbest_lists", "compare_systems"):  # they decode once
+        assert machine.search_memory(rule, neural, 1) == 430 + 18 * 50 + 100 + 185
     joint = Files(size_mb=50, source=["dev.en"], network=nnjm, **sizes)
-    assert machine.search_memory("decode", joint, 1) == 430 + 18 * 50 + 200 + 370 + 50
+    assert machine.search_memory("mert", joint, 1) == 430 + 18 * 50 + 200 + 370 + 50
     both = Files(size_mb=10, source=["dev.en"], network=cslm + nnjm, **sizes)
-    assert machine.search_memory("decode", both, 1) == 430 + 18 * 10 + 2 * (200 + 370) + 50
+    assert machine.search_memory("mert", both, 1) == 430 + 18 * 10 + 2 * (200 + 370) + 50
     large = Files(size_mb=50, source=["table"], network=cslm, **sizes)
-    assert machine.search_memory("decode", large, 1) == 430 + 18 * 50 + 2000
+    assert machine.search_memory("mert", large, 1) == 430 + 18 * 50 + 2000
 
 
 def test_threads(settled, machine, cluster):
