@@ -203,8 +203,7 @@ def read_log(logs: Iterable[str]) -> tuple[str, str, list[str]]:
 
 def last_words(logs: Iterable[str]) -> list[str]:
     """Return the error message of a stage, or the last lines of a log that has none."""
-    lines = [line for line in _lines(logs) if line.strip()]
-    return error_of(logs) or lines[-5:]
+    return error_of(logs) or [line for line in _lines(logs) if line.strip()][-5:]
 
 
 def error_of(logs: Iterable[str]) -> list[str]:

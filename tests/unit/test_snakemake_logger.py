@@ -262,11 +262,17 @@ def test_plans_are_snakemakes_own(capsys):
     assert capsys.readouterr().err == "Job stats: many\n"
 
 
+def running(jobs: int) -> LogHandler:
+    """Return a handler of a run of some jobs, the first of which is running."""
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": jobs, "total": jobs}))
+    handler.emit(record(event=LogEvent.JOB_INFO, rule_name="a", jobid=1, wildcards={}, log=[]))
+    return handler
+
+
 def test_after_ctrl_c_nothing_has_failed(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    handler = LogHandler(Settings(dryrun=False), None)
-    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 2, "total": 2}))
-    handler.emit(record(event=LogEvent.JOB_INFO, rule_name="a", jobid=1, wildcards={}, log=[]))
+    handler = running(2)
     handler.emit(record("Terminating processes on user request, this might take some time."))
     handler.emit(record(event=LogEvent.JOB_ERROR, jobid=1, log=[]))
     handler.emit(record("WorkflowError:\nAt least one job did not complete successfully."))
@@ -302,9 +308,7 @@ def test_after_sigterm_only_an_error_of_a_stage_is_a_failure(capsys, tmp_path, m
 
 def test_a_signal_during_the_last_jobs_does_not_stop_the_run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    handler = LogHandler(Settings(dryrun=False), None)
-    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 1, "total": 1}))
-    handler.emit(record(event=LogEvent.JOB_INFO, rule_name="a", jobid=1, wildcards={}, log=[]))
+    handler = running(1)
     handler.emit(record("Will exit after finishing currently running jobs (scheduler)."))
     handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=1))
     handler.close()

@@ -29,7 +29,7 @@ from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path
 from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.parallel import in_threads
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import say, time_left
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 
 DIRECTIONS = ("forward", "reverse")
@@ -81,8 +81,7 @@ def train(
     for number, step in enumerate(aligner.passes[done:], done + 1):
         say(f"{what}: iteration {number} of {passes}{left}")  # `rnnsmt status` prints the last line of the log
         step.estimate(statistics, parameters, step.count(direction, parameters))
-        seconds = (time.monotonic() - started) / (number - done)
-        left = f", about {seconds * (passes - number):.0f} s left"
+        left = f", {time_left(passes - number, (number - done) / max(time.monotonic() - started, 1e-9))}"
         if checkpoint and number < passes:
             checkpoint.after_pass(number, parameters)
     return parameters

@@ -39,6 +39,11 @@ def track(items: Iterable[Item], what: str, total: int | None = None, unit: str 
         meter.add(1)
 
 
+def time_left(amount: int, rate: float) -> str:
+    """Format the time that ``amount`` units take at a rate in units per second."""
+    return f"about {amount / max(rate, 1e-9):.0f} s left"
+
+
 class Meter:
     """Progress counter for work done in batches; prints a line every ``LOG_SECONDS`` seconds."""
 
@@ -60,8 +65,8 @@ class Meter:
         rate = self.done / max(now - self.started, 1e-9)
         text = f"{self.what}: {self.done:,}"
         if self.total:
-            left = (self.total - self.done) / max(rate, 1e-9)
-            text += f" of {self.total:,} {self.unit} ({100 * self.done / self.total:.0f} %), about {left:.0f} s left"
+            share = 100 * self.done / self.total
+            text += f" of {self.total:,} {self.unit} ({share:.0f} %), {time_left(self.total - self.done, rate)}"
         else:
             text += f" {self.unit}"
         return f"{text}, {rate:,.0f}/s"

@@ -24,7 +24,7 @@ from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
 from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions, read_pairs, read_segments
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
-from rnnsmt.plan.corpora import Corpus, files_of, is_prepared
+from rnnsmt.plan.corpora import Corpus, files_of, is_output, is_prepared
 
 SAMPLE_LINES = 2000
 """Number of lines of a text that are examined."""
@@ -507,7 +507,7 @@ def first_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterato
         try:
             yield from sample_warnings(text.paths, text.rows(), langs if corpus.is_bitext else langs[1:])
         except InputError as error:
-            if not any(path.startswith("results/") for path in text.paths):
+            if not any(map(is_output, text.paths)):
                 mistakes.append(str(error))
     if mistakes:
         raise InputError("\n".join(mistakes))
@@ -515,6 +515,7 @@ def first_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterato
 
 
 def _exists(text: CheckedCorpus) -> bool:
+    """Return whether all files of a corpus exist."""
     return all(Path(path).is_file() for path in text.paths)
 
 

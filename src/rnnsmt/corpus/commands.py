@@ -120,8 +120,8 @@ def _add_bitext(parser: argparse.ArgumentParser, required: bool, pair: bool = Fa
     )
 
 
-def _bitext(args: argparse.Namespace) -> "BitextFile":
-    """Return the file with both sides that the options describe.
+def _bitext(args: argparse.Namespace, path: str | None) -> "BitextFile":
+    """Return a file with both sides, as the options describe it. path: None checks the options only.
 
     Raises:
         InputError: an invalid language code, or both sides are the same.
@@ -139,7 +139,7 @@ def _bitext(args: argparse.Namespace) -> "BitextFile":
         if values[0] == values[1]:
             raise InputError(f"source and target have the same {option}, {values[0]}")
     return BitextFile(
-        args.bitext or "",
+        path or "",
         (args.source_lang, args.target_lang),
         (args.columns[0], args.columns[1]),
         None if args.members is None else (args.members[0], args.members[1]),
@@ -171,7 +171,7 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
 
     lines = 0
     with atomic_binary(args.output_source) as source, atomic_binary(args.output_target) as target:
-        for source_segment, target_segment in track(read_bitext(_bitext(args), None), "separating"):
+        for source_segment, target_segment in track(read_bitext(_bitext(args, args.bitext), None), "separating"):
             source.write((source_segment or b"") + b"\n")
             target.write((target_segment or b"") + b"\n")
             lines += 1
@@ -256,7 +256,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         keep_all=args.keep_all,
     )
     check_cleaning(options)
-    bitext = None if args.bitext is None else _bitext(args)
+    bitext = None if args.bitext is None else _bitext(args, args.bitext)
     prepared = prepare_corpus(sides, options, args.threads, args.min_lines, bitext)
     write_json(args.report, prepared.report())
     return prepared.figures()
@@ -386,11 +386,11 @@ def _text_to_split(args: argparse.Namespace) -> "tuple[list[str], Callable[[], I
         raise InputError("--source and --target, or --bitext, is required")
     if len(files) > 2:
         raise InputError(f"--bitext: {len(files)} files; specify one file with both languages, or two files")
-    args.bitext = files[0] if len(files) == 1 else None
-    bitext = _bitext(args)
-    pair = files_with_prefix(args.bitext, bitext.langs) if args.bitext else files or [args.source, args.target]
+    one_file = files[0] if len(files) == 1 else None
+    bitext = _bitext(args, one_file)
+    pair = files_with_prefix(one_file, bitext.langs) if one_file else files or [args.source, args.target]
     if pair is None:
-        return [args.bitext], lambda: read_bitext(bitext), bitext.langs
+        return files, lambda: read_bitext(bitext), bitext.langs
     source, target = pair
     return [source, target], lambda: read_pairs(source, target), bitext.langs
 

@@ -262,15 +262,16 @@ def _of_scorers(
     settings = preset_with(RNN_PRESETS[preset], config["rnn"]["settings"])
     pairs = PAIRS.at(words.bitext)
     updates = settings.updates or settings.epochs * pairs * 1e6 / settings.batch
-    scored = pairs
+    scored, rule = pairs, "rnn_score"
     if config["rnn"]["scored_pairs"] == "filtered":
-        scored = min(pairs, KEPT_PAIRS.at(words.bitext))
+        scored, rule = min(pairs, KEPT_PAIRS.at(words.bitext)), "rnn_score_filtered"
     hours = {
         "rnn_train": _hours(config, RNN_UPDATE[preset], updates * networks),
         "rnn_score": _hours(config, RNN_SCORE[preset], scored * networks),
     }
     disk = {"rnn_train": 0.3 * networks, "rnn_score": 4 * scored * networks / 1000}
-    return [Estimate(rule, *hours[rule], _gigabytes(config, table[rule]), disk[rule]) for rule in hours]
+    needs = {"rnn_train": table["rnn_train"], "rnn_score": table[rule]}
+    return [Estimate(row, *hours[row], _gigabytes(config, needs[row]), disk[row]) for row in hours]
 
 
 def _of_feed_forward(

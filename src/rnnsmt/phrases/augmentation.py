@@ -112,16 +112,17 @@ def augment_table(
         raise InputError(f"--output {output}: is the table itself; choose another file")
     opened = [ScoreColumn(paths) for paths in columns]
     numbers, scored = (None, 0) if kept_lines is None else read_kept_lines(kept_lines)
+    of_kept_lines = [numbers is not None and len(column) == len(numbers) for column in opened]
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
         for text, bounds, scores in read_phrase_lines(table):  # noqa: B007  scores is used after the loop
             count = len(bounds)
-            places = np.arange(lines, lines + count) if numbers is None else numbers[lines : lines + count]
             here = np.arange(lines, lines + count)
+            places = here if numbers is None else numbers[lines : lines + count]
             parts = [
-                column.probabilities(here if numbers is not None and len(column) == len(numbers) else places)
-                for column in opened
+                column.probabilities(here if is_filtered else places)
+                for column, is_filtered in zip(opened, of_kept_lines, strict=True)
             ]
             if any(len(values) < count for values in parts):
                 lines += count
@@ -133,20 +134,20 @@ def augment_table(
             meter.add(count)
         if not lines and numbers is None:
             raise InputError(f"{table}: the table is empty; create it again")
-        whole, remedy = (
-            f"the unfiltered table of {kept_lines}",
-            "specify the scores of that table, or of its kept lines",
-        )
         if numbers is None:
-            scored, whole, remedy = lines, table, "score this table or, if it is a filtered table, add --kept-lines"
-        elif len(numbers) != lines:
-            raise InputError(f"{kept_lines}: {len(numbers)} lines, but {table} has {lines}; run `phrases filter` again")
-        for column in opened:
-            if len(column) != scored and (numbers is None or len(column) != len(numbers)):
-                kept = "" if numbers is None else f", of which {len(numbers)} were kept"
+            scored, size = lines, f"{table} has {lines} lines"
+            remedy = "score this table or, if it is a filtered table, add --kept-lines"
+        else:
+            size = f"the unfiltered table of {kept_lines} has {scored} lines, of which {len(numbers)} were kept"
+            remedy = "specify the scores of that table, or of its kept lines"
+            if len(numbers) != lines:
                 raise InputError(
-                    f"{column.name}: {len(column)} scores, but {whole} has {scored} lines{kept}; they are scores of "
-                    f"another table: {remedy}"
+                    f"{kept_lines}: {len(numbers)} lines, but {table} has {lines}; run `phrases filter` again"
+                )
+        for column, is_filtered in zip(opened, of_kept_lines, strict=True):
+            if len(column) != scored and not is_filtered:
+                raise InputError(
+                    f"{column.name}: {len(column)} scores, but {size}; they are scores of another table: {remedy}"
                 )
     return {"lines": lines, "scores of a line": scores + len(opened)}
 

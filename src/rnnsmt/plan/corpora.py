@@ -215,6 +215,11 @@ def is_prepared(corpus: Corpus) -> bool:
     return Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists()
 
 
+def is_output(path: str) -> bool:
+    """Return whether a rule writes a file of a corpus, as for the demo corpus and downloads."""
+    return path.startswith("results/")
+
+
 def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[str]:
     """Yield one line for every file that does not exist and that no rule makes, with a file of a similar name.
 
@@ -224,7 +229,7 @@ def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[s
         if is_prepared(corpus):
             continue
         for side, path in input_files(corpus):
-            if path.startswith("results/") or os.path.lexists(path):
+            if is_output(path) or os.path.lexists(path):
                 continue
             near = similar_file(path)
             directory = Path(path).parent

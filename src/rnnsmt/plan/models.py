@@ -106,7 +106,7 @@ class Systems:
 
     def filtered_score_pattern(self, column: str, network: int | str, part: str) -> str:
         """Return the file of the scores of a column of a filtered table: those of its lines, or of all lines."""
-        if self.scores_filtered and self.known[column].is_scorer:
+        if self._has_filtered_scores(column):
             return FILTERED_SCORES.format(name=column, network=network, part=part)
         return self.score_pattern(column, network)
 
@@ -128,9 +128,11 @@ class Systems:
 
     def is_per_text(self, features: Iterable[str]) -> bool:
         """Return whether the tables of these features exist only filtered for a text."""
-        return any(
-            self.known[name].per_text or (self.scores_filtered and self.known[name].is_scorer) for name in features
-        )
+        return any(self.known[name].per_text or self._has_filtered_scores(name) for name in features)
+
+    def _has_filtered_scores(self, feature: str) -> bool:
+        """Return whether the network of a feature scores only the phrase pairs that the sets can use."""
+        return self.scores_filtered and self.known[feature].is_scorer
 
     # Trainings of the networks.
 

@@ -121,7 +121,7 @@ class TuningRun:
         checkpoint: TuningCheckpoint,
         options: LoopOptions,
         stop: Stop,
-        label: str = "",
+        label: str,
     ) -> Tuned:
         """Tune, and write the outputs; arguments as of ``loop.tune``."""
         nested = [in_order(weights, decoder.feature_names) for weights in self.nested]

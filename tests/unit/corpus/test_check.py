@@ -251,7 +251,7 @@ def test_the_first_seconds_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("kind", ["plain", "gzip", "crlf", "one file"])
 def test_copied_sentences_at_the_start_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """The sentences of dev are new; those of the test set are from the training text."""
+    """Warn about the test set, which has sentences of the training text; those of dev are new."""
     monkeypatch.chdir(corpora)
     monkeypatch.setattr(check_module, "CHUNK", 1000)
     sides = {lang: Path(f"train.{lang}").read_text().splitlines() for lang in ("en", "fr")}

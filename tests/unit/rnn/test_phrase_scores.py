@@ -175,7 +175,7 @@ def kept_lines(path: Path, lines: list[int], total: int) -> str:
 
 
 def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
-    """Of --known, scores are copied: those of dev are among those of all sets."""
+    """Copy the scores of --known instead of computing them: the lines of dev are among those of all sets."""
     total = len(Pairs.open(directory / "pairs"))
     assert score(directory, tmp_path / "whole.npy") == 0
     whole = np.load(tmp_path / "whole.npy")
