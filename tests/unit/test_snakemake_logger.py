@@ -338,7 +338,8 @@ MISSING = (
         (None, [f"warning: {ABSENT}", f"warning: {OTHER_LANGUAGE}"]),
     ],
 )  # fmt: skip
-def test_an_error_before_the_first_job_replaces_the_warnings(capsys, dryrun, last, lines):
+def test_an_error_before_the_first_job_replaces_the_warnings(capsys, tmp_path, monkeypatch, dryrun, last, lines):
+    monkeypatch.chdir(tmp_path)  # the last line names the table of a finished run that is there
     handler = LogHandler(Settings(dryrun=dryrun), None)
     for warning in (ABSENT, OTHER_LANGUAGE):
         handler.emit(record(f"warning: {warning}", levelno=logging.WARNING))
