@@ -29,7 +29,7 @@ from rnnsmt.base.io import (
 )
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import LINE_BYTES, refuse_foreign
-from rnnsmt.plan.corpora import TWO_LETTERS, language_suffix
+from rnnsmt.plan.corpora import TWO_LETTERS, language_of, language_pair, language_suffix
 
 Row = tuple[bytes | None, bytes | None]
 """Raw segments of source and target; None for a segment that is too long."""
@@ -90,6 +90,35 @@ def read_bitext(file: BitextFile, limit: int | None = LINE_BYTES) -> Iterator[Ro
             yield source, target
 
 
+def languages_of_bitext(path: str, members: Sequence[str] | None = None) -> tuple[str, str] | None:
+    """Return the languages of source and target in a file that names them; None if it does not name two.
+
+    Args:
+        path: zip archive: the suffixes of its files count; TMX file: its first translation units, and ``srclang``.
+        members: names of source and target in a zip archive.
+
+    Raises:
+        InputError: the file is missing or damaged.
+    """
+    with open_zip(path) as archive:
+        if archive is not None:
+            names, single = _names(archive)
+            if members is None and single is not None:
+                with open_zip_member(archive, path, single) as stream:
+                    return _languages_of_stream(f"{path}: {single}", stream)
+            codes = [code for name in members or names if (code := language_of(name))]
+            if members is None:
+                return language_pair(set(codes), " ".join(names))
+            return (codes[0], codes[1]) if len(codes) == 2 else None
+    with open_text(path) as stream:
+        return _languages_of_stream(path, stream)
+
+
+def _languages_of_stream(name: str, stream: BufferedReader) -> tuple[str, str] | None:
+    """Return the languages of a TMX file; None for TSV."""
+    return _TmxReader(name, ("", "")).languages(stream) if _is_xml(name, stream) else None
+
+
 def _rows(file: BitextFile) -> Iterator[Row]:
     """Yield the raw segments of both sides."""
     with open_zip(file.path) as archive:
@@ -104,12 +133,17 @@ def _rows(file: BitextFile) -> Iterator[Row]:
 
 def _rows_of_stream(file: BitextFile, name: str, stream: BufferedReader) -> Iterator[Row]:
     """Yield the segments of a TMX or TSV file; ``name`` is its name in messages."""
-    start = _start(name, stream)
-    if _XML.match(start.decode("utf-16", "ignore").encode() if _is_utf16(start) else start):
+    if _is_xml(name, stream):
         yield from _tmx_rows(name, file.langs, stream)
         return
-    refuse_foreign(name, start)
+    refuse_foreign(name, _start(name, stream))
     yield from _tsv_rows(name, file.columns, stream)
+
+
+def _is_xml(name: str, stream: BufferedReader) -> bool:
+    """Return whether a stream begins as XML, which TMX is."""
+    start = _start(name, stream)
+    return bool(_XML.match(start.decode("utf-16", "ignore").encode() if _is_utf16(start) else start))
 
 
 def _start(name: str, stream: BufferedReader) -> bytes:
@@ -124,13 +158,19 @@ def _is_utf16(start: bytes) -> bool:
     return start.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def _zip_rows(file: BitextFile, archive: zipfile.ZipFile) -> Iterator[Row]:
-    """Yield the segments of a zip archive."""
+def _names(archive: zipfile.ZipFile) -> tuple[list[str], str | None]:
+    """Return the names of the files in an archive, and that of its only TMX or TSV file."""
     names = [member.filename for member in archive.infolist() if not member.is_dir()]
     single = [name for name in names if Path(name).suffix.lower() in (".tmx", ".tsv")]
-    if file.members is None and len(single) == 1:
-        with open_zip_member(archive, file.path, single[0]) as stream:
-            yield from _rows_of_stream(file, f"{file.path}: {single[0]}", stream)
+    return names, single[0] if len(single) == 1 else None
+
+
+def _zip_rows(file: BitextFile, archive: zipfile.ZipFile) -> Iterator[Row]:
+    """Yield the segments of a zip archive."""
+    names, single = _names(archive)
+    if file.members is None and single is not None:
+        with open_zip_member(archive, file.path, single) as stream:
+            yield from _rows_of_stream(file, f"{file.path}: {single}", stream)
         return
     source, target = _members(file, names)
     with (
@@ -238,14 +278,8 @@ def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:
 def _tmx_rows(name: str, langs: tuple[str, str], stream: BufferedReader) -> Iterator[Row]:
     """Yield the segments of a TMX file."""
     reader = _TmxReader(name, langs)
-    while True:
-        try:
-            chunk = stream.read(CHUNK)
-        except DAMAGED as error:
-            raise damage(name, reader.line, error) from None
-        yield from reader.parse(chunk)
-        if not chunk:
-            break
+    for rows in reader.rows_of(stream):
+        yield from rows
     reader.check_end()
 
 
@@ -262,7 +296,7 @@ class _TmxReader:
         self._open: list[str] = []
         self._names: set[str] = set()
         self._unit: dict[str, str] = {}
-        self._lang = ""
+        self._lang = self._source_lang = ""
         self._text: list[str] | None = None
         self._length = self._native = self._fed = 0
         self._units = self._pairs = 0
@@ -294,6 +328,25 @@ class _TmxReader:
     def _error(self, what: str, line: int | None = None) -> InputError:
         return InputError(f"{self._name}, line {line or self.line}: {what}")
 
+    def rows_of(self, stream: BufferedReader) -> Iterator[list[Row]]:
+        """Yield the rows of every part of a file that is read at once."""
+        while True:
+            try:
+                chunk = stream.read(CHUNK)
+            except DAMAGED as error:
+                raise damage(self._name, self.line, error) from None
+            yield self.parse(chunk)
+            if not chunk:
+                return
+
+    def languages(self, stream: BufferedReader) -> tuple[str, str] | None:
+        """Return the languages at the start of a file, the source language first; None if there are not two."""
+        for _ in self.rows_of(stream):
+            if len(self._seen) > 1:
+                break
+        pair = language_pair(self._seen.keys() - {""}, Path(self._name).name)
+        return (pair[1], pair[0]) if pair and self._source_lang == pair[1] else pair
+
     def parse(self, chunk: bytes) -> list[Row]:
         """Parse the next bytes, or the end if there are none; return the rows that they complete.
 
@@ -318,7 +371,7 @@ class _TmxReader:
             seen = ", ".join(lang for lang, _ in self._seen.most_common(SHOWN)) or "none"
             raise InputError(
                 f"{self._name}: none of {self._units:,} translation units has {' and '.join(self._langs)}; "
-                f"available: {seen}"
+                f"available: {seen}; check the languages"
             )
         if self._pairs < self._units:
             say(
@@ -344,12 +397,12 @@ class _TmxReader:
             )
         if self._text is not None:
             self._native += element in NATIVE_CODE
+        elif element == "header":
+            self._source_lang = _primary(attributes.get("srclang") or "")
         elif element == "tu":
             self._unit = {}
         elif element == "tuv":
-            code = (attributes.get("xml:lang") or attributes.get("lang") or "").lower().replace("_", "-")
-            primary = code.split("-")[0]
-            self._lang = TWO_LETTERS.get(primary, primary)[:20]
+            self._lang = _primary(attributes.get("xml:lang") or attributes.get("lang") or "")
             if len(self._seen) < MAX_NAMES:
                 self._seen[self._lang] += 1
         elif element == "seg" and "tuv" in self._open:
@@ -385,6 +438,12 @@ class _TmxReader:
         if is_parameter or text.startswith("&"):
             raise self._error(f"undefined entity {name[:20]}; replace it with the character itself")
         self._characters(text)
+
+
+def _primary(code: str) -> str:
+    """Return the language of a code of TMX such as ``en-GB``, as two letters if it has such a code."""
+    primary = code.lower().replace("_", "-").split("-")[0]
+    return TWO_LETTERS.get(primary, primary)[:20]
 
 
 def _one_line(text: str) -> bytes:

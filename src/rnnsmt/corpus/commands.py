@@ -5,6 +5,7 @@ import re
 import sys
 from functools import partial
 from itertools import chain, islice
+from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lin
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
 from rnnsmt.corpus.raw_text import CleaningOptions
-from rnnsmt.plan.corpora import code_mistake, files_with_prefix
+from rnnsmt.plan.corpora import code_mistake, files_with_prefix, language_of, languages_with_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,10 +90,19 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     return {"bytes": size, "files passed": passed}
 
 
-def _add_languages(parser: argparse.ArgumentParser) -> None:
-    for side, lang in (("source", "en"), ("target", "fr")):
+ASSUMED = ("en", "fr")
+"""Languages of source and target if neither options nor files specify them: those of the paper."""
+
+
+def _add_languages(parser: argparse.ArgumentParser, by_files: bool = False) -> None:
+    """Add the options for the languages; with ``by_files``, their default is None."""
+    for side, lang in zip(("source", "target"), ASSUMED, strict=True):
+        default = f" (default: from the input files, otherwise {lang})" if by_files else ""
         parser.add_argument(
-            f"--{side}-lang", default=lang, metavar="L", help=f"{side} language, two-letter code (ISO 639-1)"
+            f"--{side}-lang",
+            default=None if by_files else lang,
+            metavar="L",
+            help=f"{side} language, two-letter code (ISO 639-1){default}",
         )
 
 
@@ -131,13 +141,13 @@ def _bitext(args: argparse.Namespace, path: str | None) -> "BitextFile":
     for side in ("source", "target"):
         if wrong := code_mistake(getattr(args, f"{side}_lang")):
             raise InputError(f"--{side}-lang {wrong}")
-    for option, values in (
-        ("language", [args.source_lang, args.target_lang]),
-        ("column", args.columns),
-        ("member", args.members or ["", None]),
+    for what, option, values in (
+        ("language", "--source-lang and --target-lang", [args.source_lang, args.target_lang]),
+        ("column", "--columns", args.columns),
+        ("member", "--members", args.members or ["", None]),
     ):
         if values[0] == values[1]:
-            raise InputError(f"source and target have the same {option}, {values[0]}")
+            raise InputError(f"source and target have the same {what}, {values[0]}; specify two with {option}")
     return BitextFile(
         path or "",
         (args.source_lang, args.target_lang),
@@ -302,7 +312,7 @@ def split_options(parser: argparse.ArgumentParser) -> None:
     add("--source", metavar="FILE", help="source side")
     add("--target", metavar="FILE", help="target side")
     _add_bitext(parser, required=False, pair=True)
-    _add_languages(parser)
+    _add_languages(parser, by_files=True)
     add("--dev", type=positive, default=2000, metavar="N", help="number of dev pairs")
     add("--test", type=positive, default=2000, metavar="N", help="number of test pairs")
     add("--min-words", type=positive, default=3, metavar="N", help="minimum number of words in dev and test sentences")
@@ -335,8 +345,9 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     bytes are discarded as well. The command warns if the first 2,000 lines of a side are in another language, if source
     and target are swapped, or if one side is shifted by a line.
 
-    The output files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. The command prints the entries of
-    `corpora` for the configuration.
+    The output files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. By default, the languages are those of the
+    suffixes of the input files, of the files in the zip archive, or of the TMX file. The command prints the entries of
+    `languages` and `corpora` for the configuration.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -348,10 +359,10 @@ def split(args: argparse.Namespace) -> dict[str, object]:
 
     if not 0 < args.similarity <= 1:
         raise InputError(f"--similarity {args.similarity}: must be a number greater than 0 and at most 1")
-    paths, rows, langs = _text_to_split(args)
+    paths, rows, langs, warnings = _text_to_split(args)
     options = SplitOptions(args.dev, args.test, args.similarity, args.min_words, args.unique, args.seed)
     name = " and ".join(paths)
-    for warning in sample_warnings(paths, rows(), langs):
+    for warning in [*warnings, *sample_warnings(paths, rows(), langs)]:
         say(f"warning: {warning}")
     done = split_bitext(rows, langs, Path(args.output_dir), options, name)
     if args.report:
@@ -372,8 +383,10 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     return {**{subset: f"{done.sizes[subset]:,} pairs" for subset in roles}, "left out": counts or "none"}
 
 
-def _text_to_split(args: argparse.Namespace) -> "tuple[list[str], Callable[[], Iterator[Row]], tuple[str, str]]":
-    """Return the files of the text, a function that reads its pairs, and the languages.
+def _text_to_split(
+    args: argparse.Namespace,
+) -> "tuple[list[str], Callable[[], Iterator[Row]], tuple[str, str], list[str]]":
+    """Return the files of the text, a function that reads its pairs, the languages, and warnings about them.
 
     Raises:
         InputError: no text is given, or several are.
@@ -387,12 +400,37 @@ def _text_to_split(args: argparse.Namespace) -> "tuple[list[str], Callable[[], I
     if len(files) > 2:
         raise InputError(f"--bitext: {len(files)} files; specify one file with both languages, or two files")
     one_file = files[0] if len(files) == 1 else None
+    files = files or [args.source, args.target]
+    warnings = _set_languages(args, files)
     bitext = _bitext(args, one_file)
-    pair = files_with_prefix(one_file, bitext.langs) if one_file else files or [args.source, args.target]
+    pair = files_with_prefix(one_file, bitext.langs) if one_file else files
     if pair is None:
-        return files, lambda: read_bitext(bitext), bitext.langs
+        return files, lambda: read_bitext(bitext), bitext.langs, warnings
     source, target = pair
-    return [source, target], lambda: read_pairs(source, target), bitext.langs
+    return [source, target], lambda: read_pairs(source, target), bitext.langs, warnings
+
+
+def _set_languages(args: argparse.Namespace, files: list[str]) -> list[str]:
+    """Set languages without an option to those of the files, or to ``ASSUMED``; return a warning about the latter."""
+    from rnnsmt.corpus.bitext_files import languages_of_bitext
+
+    options = (args.source_lang, args.target_lang)
+    if all(options):
+        return []
+    if len(files) == 2:
+        found = (language_of(files[0]), language_of(files[1]))
+    elif Path(files[0]).exists():
+        found = languages_of_bitext(files[0], args.members) or (None, None)
+    else:
+        found = languages_with_prefix(files[0]) or (None, None)
+    if len(files) == 1 and args.members is None and any(map(eq, options, reversed(found))):
+        found = (found[1], found[0])  # such a file has two languages, but no order
+    sides = list(zip(("source", "target"), options, found, ASSUMED, strict=True))
+    args.source_lang, args.target_lang = (option or lang or assumed for _, option, lang, assumed in sides)
+    lacking = [f"--{side}-lang {assumed}" for side, option, lang, assumed in sides if not (option or lang)]
+    if not lacking:
+        return []
+    return [f"{' and '.join(files)}: cannot determine the languages; assuming {' '.join(lacking)}"]
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,9 @@ import difflib
 import filecmp
 import hashlib
 import os
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -137,6 +138,32 @@ def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | No
         next((path for end in _suffixes(lang) if Path(path := f"{prefix}.{end}").is_file()), None) for lang in langs
     ]
     return None if files[0] is None or files[1] is None else (files[0], files[1])
+
+
+def languages_with_prefix(prefix: str) -> tuple[str, str] | None:
+    """Return the languages of the files ``PREFIX.en`` and ``PREFIX.fr``; None if there are not two languages."""
+    path = Path(prefix)
+    if path.exists() or not path.parent.is_dir():
+        return None
+    names = [
+        other.name for other in path.parent.iterdir() if _plain_name(other.name).startswith(f"{path.name}.".lower())
+    ]
+    ends = (_plain_name(name)[len(path.name) :] for name in names)
+    return language_pair({TWO_LETTERS.get(end[1:], end[1:]) for end in ends} & CODES, path.name)
+
+
+def language_pair(codes: Collection[str], name: str) -> tuple[str, str] | None:
+    """Return two languages in the order in which a name contains them (``Books.sv-en``), else in alphabetical order.
+
+    Returns:
+        The codes; None if there are not two.
+    """
+    if len(codes) != 2:
+        return None
+    first, second = sorted(codes)
+    named = re.findall("(?<![a-z])([a-z]+)-([a-z]+)(?![a-z])", name.lower())
+    reverse = (second, first) in [(TWO_LETTERS.get(one, one), TWO_LETTERS.get(other, other)) for one, other in named]
+    return (second, first) if reverse else (first, second)
 
 
 def _suffixes(lang: str) -> list[str]:

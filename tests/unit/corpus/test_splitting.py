@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,8 @@ def test_swapped_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         lines = (" ".join(source.choice(words) for _ in range(source.randint(5, 20))) for _ in range(400))
         (tmp_path / f"all.{lang}").write_text("".join(f"{line}\n" for line in lines))
     options = ["--dev", "10", "--test", "10", "--output-dir", "out"]
-    assert main(["corpus", "split", "--bitext", "all.fr", "all.en", *options]) == 0
+    languages = ["--source-lang", "en", "--target-lang", "fr"]
+    assert main(["corpus", "split", "--bitext", "all.fr", "all.en", *languages, *options]) == 0
     assert (
         "warning: source and target look swapped: all.fr looks like fr and all.en like en; exchange them\n"
         in capsys.readouterr().err
@@ -187,3 +189,87 @@ def test_variants_of_one_sentence_are_no_test_set(tmp_path: Path, capsys: pytest
         (tmp_path / f"all.{lang}").write_text("".join(lines))
     assert split(tmp_path) == 2
     assert "only 1 of the pairs drawn are not similar to each other, but 30 dev and 40 test" in capsys.readouterr().err
+
+
+def _tmx(header: str, langs: tuple[str, ...], rows: list[tuple[str, str]]) -> str:
+    variants = (
+        "".join(f'<tuv xml:lang="{lang}"><seg>{row[n % 2]}</seg></tuv>' for n, lang in enumerate(langs)) for row in rows
+    )
+    units = "".join(f"<tu>{unit}</tu>" for unit in variants)
+    return f'<?xml version="1.0"?><tmx version="1.4"><header {header}/><body>{units}</body></tmx>'
+
+
+ASSUMED = "cannot determine the languages; assuming --source-lang en --target-lang fr\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "files", "options", "langs", "warning"),
+    [
+        ("text", ["x.de", "x.en"], [], ("de", "en"), None),
+        ("text", ["x"], [], ("de", "en"), None),
+        ("text", ["x"], ["--source-lang", "en"], ("en", "de"), None),
+        ("text", ["x.de", "x.en"], ["--target-lang", "nl"], ("de", "nl"), None),
+        ("text", ["one.txt", "two.txt"], [], ("en", "fr"), f"one.txt and two.txt: {ASSUMED}"),
+        ("text", ["x.de", "two.txt"], [], ("de", "fr"), "cannot determine the languages; assuming --target-lang fr\n"),
+        ("text", ["more.sv-en"], [], ("sv", "en"), None),
+        ("text", ["x.tsv"], [], ("en", "fr"), f"x.tsv: {ASSUMED}"),
+        ("text", ["x.tsv"], ["--source-lang", "de", "--target-lang", "en"], ("de", "en"), None),
+        ("zip", ["x.zip"], [], ("de", "en"), None),
+        ("zip", ["x.zip"], ["--target-lang", "de"], ("en", "de"), None),
+        ("zip", ["x.zip"], ["--members", "Books.de-en.en", "Books.de-en.de"], ("en", "de"), None),
+        ("tmx", ["x.tmx"], [], ("en", "de"), None),
+        ("tmx", ["any.tmx"], [], ("de", "en"), None),
+    ],
+)
+def test_languages_of_the_files(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    make: str,
+    files: list[str],
+    options: list[str],
+    langs: tuple[str, str],
+    warning: str | None,
+) -> None:
+    """The suffixes of two files, of the members of an archive and the codes in a TMX file name the languages."""
+    monkeypatch.chdir(tmp_path)
+    rows = bitext(tmp_path, 200)
+    sides = ["".join(f"{row[side]}\n" for row in rows) for side in (0, 1)]
+    if make == "zip":
+        with zipfile.ZipFile("x.zip", "w") as archive:
+            archive.writestr("README", "text")
+            archive.writestr("Books.de-en.de", sides[0])
+            archive.writestr("Books.de-en.en", sides[1])
+    elif make == "tmx":
+        Path("x.tmx").write_text(_tmx('srclang="EN-us"', ("de-DE", "en-US"), rows))
+        Path("any.tmx").write_text(_tmx('srclang="*all*"', ("en", "de"), rows))
+    else:
+        names = [("x.de", "x.en"), ("one.txt", "two.txt"), ("more.sv-en.swe.gz", "more.sv-en.en")]
+        for name, side in ((name, side) for pair in names for name, side in zip(pair, sides, strict=True)):
+            Path(name).write_bytes(gzip.compress(side.encode()) if name.endswith(".gz") else side.encode())
+        Path("x.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in rows))
+    chosen = ["--dev", "10", "--test", "10", "--output-dir", "out", *options]
+    assert main(["corpus", "split", "--bitext", *files, *chosen]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"languages: {{source: {langs[0]}, target: {langs[1]}}}\n")
+    assert Path(f"out/train.{langs[0]}.gz").exists() and Path(f"out/dev.{langs[1]}").exists()
+    assert (warning in said.err) if warning else ("warning" not in said.err)
+
+
+def test_languages_that_a_file_does_not_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three languages in one file, and two suffixes of one language, are errors that say what is there."""
+    monkeypatch.chdir(tmp_path)
+    rows = bitext(tmp_path, 200)
+    Path("x.tmx").write_text(_tmx('srclang="de"', ("de", "it", "es"), rows))
+    options = ["--dev", "10", "--test", "10", "--output-dir", "out"]
+    assert main(["corpus", "split", "--bitext", "x.tmx", *options]) == 2
+    error = capsys.readouterr().err
+    assert "has en and fr; available: de, it, es; check the languages" in error
+    assert "warning" not in error
+    for name in ("a.en", "b.eng"):
+        Path(name).write_text("text\n")
+    assert main(["corpus", "split", "--bitext", "a.en", "b.eng", *options]) == 2
+    error = capsys.readouterr().err
+    assert "source and target have the same language, en; specify two with --source-lang and --target-lang" in error
