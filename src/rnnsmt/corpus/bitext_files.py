@@ -119,6 +119,21 @@ def _languages_of_stream(name: str, stream: BufferedReader) -> tuple[str, str] |
     return _TmxReader(name, ("", "")).languages(stream) if _is_xml(name, stream) else None
 
 
+def is_table(path: str) -> bool:
+    """Return whether a file is a TSV file or a zip archive with one: neither text files nor TMX."""
+    with open_zip(path) as archive:
+        if archive is not None:
+            return Path(_names(archive)[1] or "").suffix.lower() == ".tsv"
+    with open_text(path) as stream:
+        return not _is_xml(path, stream)
+
+
+def names_in_archive(path: str) -> list[str]:
+    """Return the names of the files in a zip archive; none for other files."""
+    with open_zip(path) as archive:
+        return [] if archive is None else _names(archive)[0]
+
+
 def _rows(file: BitextFile) -> Iterator[Row]:
     """Yield the raw segments of both sides."""
     with open_zip(file.path) as archive:
@@ -212,11 +227,10 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
     Raises:
         InputError: a given name is not in the archive, or the suffixes do not select one pair of files.
     """
-    shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     if file.members is not None:
         for name in file.members:
             if name not in names:
-                raise InputError(f"{file.path}: the archive contains no file {name}; available: {shown or 'none'}")
+                raise InputError(f"{file.path}: the archive contains no file {name}; available: {first_names(names)}")
         return file.members
     stems: list[dict[str, str]] = [
         {_without_language(name, lang): name for name in names if language_suffix(name) == lang} for lang in file.langs
@@ -227,10 +241,15 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
         count = f"{len(pairs)} pairs" if pairs else "no pair"
         raise InputError(
             f"{file.path}: the archive contains {count} of text files NAME.{source} and NAME.{target}; available: "
-            f"{shown or 'none'}; check the languages, or select two files with `members` in the configuration or with "
-            "`rnnsmt corpus separate --members`"
+            f"{first_names(names)}; check the languages, or select two files with `members` in the configuration or "
+            "with --members"
         )
     return pairs[0]
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return some names for a message."""
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "") or "none"
 
 
 def _without_language(name: str, lang: str) -> str:

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from rnnsmt.base.options import positive
+
 
 def init_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="run directory, created if it does not exist")
@@ -34,6 +36,21 @@ def init_options(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         metavar=("SOURCE", "TARGET"),
         help="ISO 639-1 codes (default: the suffixes of the files)",
+    )
+    parser.add_argument(
+        "--columns",
+        nargs=2,
+        type=positive,
+        metavar=("S", "T"),
+        help="1-based column numbers of source and target in the TSV files (default: 1 2)",
+    )
+    parser.add_argument(
+        "--members",
+        nargs=2,
+        action="append",
+        metavar=("S", "T"),
+        help="names of the source and target files in a zip archive that contains several pairs; may be repeated, for "
+        "further archives",
     )
     parser.add_argument(
         "--profile",

@@ -13,7 +13,8 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from glob import escape
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -84,10 +85,15 @@ set -- --phrase-table {file} "$@"
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """Files of one corpus: those of source and target, or one with both; for the role ``mono``, that of the target."""
+    """Files of one corpus: those of source and target, or one with both; for the role ``mono``, that of the target.
+
+    ``columns`` and ``members`` locate the sides in a file with both, see ``BitextFile``.
+    """
 
     role: str
     files: tuple[str, ...]
+    columns: tuple[int, int] | None = None
+    members: tuple[str, str] | None = None
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -218,9 +224,13 @@ def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], comments:
     lines = [f"data_dir: {json.dumps(directory, ensure_ascii=False)}", "", *comments, "corpora:"]
     names: set[str] = set()
     for corpus in corpora:
-        entry: dict[str, str] = {"name": _name(corpus, names), "role": corpus.role}
+        entry: dict[str, object] = {"name": _name(corpus, names), "role": corpus.role}
         for side, path in zip(corpus.sides, corpus.files, strict=True):
             entry[side] = str(_absolute(path).relative_to(directory))
+        if corpus.columns:
+            entry["columns"] = corpus.columns
+        if corpus.members:
+            entry["members"] = dict(zip(("source", "target"), corpus.members, strict=True))
         lines.append("  - " + json.dumps(entry, ensure_ascii=False))
     return lines
 
@@ -240,10 +250,10 @@ def _check_files(corpus: CorpusFiles, languages: Sequence[str]) -> None:
             near = similar_file(path)
             raise InputError(f"--{corpus.role}: {path}: no such file{pair}{f'; did you mean {near}?' if near else ''}")
         if has_both:
-            _check_both_sides(corpus.role, path, languages)
+            _check_both_sides(corpus, languages)
 
 
-def _check_both_sides(role: str, path: str, languages: Sequence[str]) -> None:
+def _check_both_sides(corpus: CorpusFiles, languages: Sequence[str]) -> None:
     """Check that the first segments of a file with both sides can be read.
 
     Raises:
@@ -251,12 +261,13 @@ def _check_both_sides(role: str, path: str, languages: Sequence[str]) -> None:
     """
     from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
 
+    file = BitextFile(corpus.files[0], (languages[0], languages[1]), corpus.columns or (1, 2), corpus.members)
     try:
-        rows = list(islice(read_bitext(BitextFile(path, (languages[0], languages[1]))), CHECKED_SEGMENTS))
+        rows = list(islice(read_bitext(file), CHECKED_SEGMENTS))
     except InputError as error:
-        raise InputError(f"--{role}: {error}") from None
+        raise InputError(f"--{corpus.role}: {error}") from None
     if not rows:
-        raise InputError(f"--{role}: {path}: contains no segments")
+        raise InputError(f"--{corpus.role}: {file.path}: contains no segments")
 
 
 def _absolute(path: str) -> Path:
@@ -287,6 +298,48 @@ def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[Co
                 f"--{corpus.role}: {len(corpus.files)} files; specify one file with both languages, or two files"
             )
     return corpora
+
+
+def _with_sides(
+    corpora: Sequence[CorpusFiles], columns: Sequence[int] | None, members: Sequence[Sequence[str]]
+) -> list[CorpusFiles]:
+    """Return corpora with the columns of all TSV files, and each of ``members`` for the first archive that contains it.
+
+    Raises:
+        InputError: source and target are the same, or there is no such file.
+    """
+    from rnnsmt.corpus.bitext_files import first_names, is_table, names_in_archive
+
+    for option, values in (("--columns", columns), *(("--members", pair) for pair in members)):
+        if values and values[0] == values[1]:
+            raise InputError(f"{option} {values[0]} {values[1]}: source and target are the same")
+    done = list(corpora)
+    names: dict[int, list[str]] = {}
+    has_table = is_missing = False
+    for number, corpus in enumerate(corpora):
+        if corpus.sides == ("file",):
+            path = Path(corpus.files[0])
+            if not path.is_file():  # its check reports it, unless it is a prefix
+                is_missing |= not any(path.parent.glob(f"{escape(path.name)}.*"))
+            elif columns and is_table(corpus.files[0]):
+                done[number], has_table = replace(corpus, columns=(columns[0], columns[1])), True
+            elif inside := names_in_archive(corpus.files[0]):
+                names[number] = inside
+    if columns and not has_table and not is_missing:
+        raise InputError("--columns: none of the files is a TSV file")
+    for source, target in members:
+        archives = [number for number, inside in names.items() if source in inside and target in inside]
+        unused = [number for number in archives if done[number].members is None]
+        if not unused and is_missing:
+            continue
+        if not unused:
+            available = first_names([name for inside in names.values() for name in inside])
+            raise InputError(
+                f"--members: no {'further ' if archives else ''}zip archive contains {source} and {target}; available: "
+                f"{available}"
+            )
+        done[unused[0]] = replace(done[unused[0]], members=(source, target))
+    return done
 
 
 def column_script(table: Path, corpora: Sequence[CorpusFiles]) -> str:
@@ -346,10 +399,15 @@ def set_up(args: argparse.Namespace) -> list[str]:
         InputError: the options contradict each other, a file is missing, or the directory has been set up already.
     """
     corpora = corpora_of({role: getattr(args, role) for role in ROLES})
+    sides = [option for option in ("columns", "members") if getattr(args, option)]
+    if sides and (args.moses_table is not None or args.demo):
+        raise InputError(f"--{sides[0]} cannot be combined with --demo or --moses-table")
     if args.moses_table is not None:
         return _set_up_column(args, corpora)
     if args.demo and (corpora or args.languages):
         raise InputError("--demo cannot be combined with files or --languages")
+    if sides:
+        corpora = _with_sides(corpora, args.columns, args.members or [])
     directory, pipeline = Path(args.directory), pipeline_directory()
     _check_absent(directory / CONFIG, directory / PROFILE)
     has_networks = find_spec("torch") is not None

@@ -127,6 +127,27 @@ def test_files_with_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
+def test_columns_and_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are in the entries of tables and archives, in those alone, and the segments that are checked are theirs."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.tsv", "test.tsv"):
+        Path(name).write_text(f"7\ta line of {name}\teine Zeile\n" * 12)
+    write(tmp_path, "more.en", "more.de")
+    with zipfile.ZipFile("dev.zip", "w") as archive:
+        for name in ("A.en", "A.de", "B.en", "B.de"):
+            archive.writestr(name, "a line\n")
+    files = ["--bitext", "train.tsv", "--bitext", "more.en", "more.de", "--dev", "dev.zip", "--dev", "dev.zip"]
+    options = ["--columns", "2", "3", "--members", "B.en", "B.de", "--members", "A.en", "A.de"]
+    assert main(["init", "run", *files, "--test", "test.tsv", *options]) == 0
+    assert [(c.get("columns"), c.get("members")) for c in settings(tmp_path / "run")["corpora"]] == [
+        ([2, 3], None),
+        (None, None),
+        (None, {"source": "B.en", "target": "B.de"}),
+        (None, {"source": "A.en", "target": "A.de"}),
+        ([2, 3], None),
+    ]
+
+
 def test_placeholders(tmp_path: Path) -> None:
     assert main(["init", str(tmp_path), "--languages", "de", "fr"]) == 0
     found = settings(tmp_path)
@@ -196,8 +217,32 @@ def test_without_pytorch_the_baseline(
             ["--bitext", "en-de.txt.zip", *DEV_AND_TEST, "--languages", "en", "fr"],
             "--bitext: en-de.txt.zip: the archive contains no pair of text files NAME.en and NAME.fr; available: "
             "Books.en, Books.de; check the languages, or select two files with `members` in the configuration or with "
-            "`rnnsmt corpus separate --members`",
+            "--members",
         ),
+        (["--columns", "2", "2"], "--columns 2 2: source and target are the same"),
+        (["--members", "a", "a"], "--members a a: source and target are the same"),
+        (["--columns", "2", "1", "--bitext", "en-de.txt.zip"], "--columns: none of the files is a TSV file"),
+        (
+            ["--columns", "2", "3", "--bitext", "test.tsv", *DEV_AND_TEST, "--languages", "en", "de"],
+            "--bitext: test.tsv: 1 of the first 1 lines have fewer than 3 columns separated by tabs",
+        ),
+        (
+            ["--columns", "2", "1", "--bitext", "tset.tsv", *DEV_AND_TEST],
+            "tset.tsv: no such file, and no files tset.tsv.en",
+        ),
+        (
+            ["--members", "Books.en", "Book.de", "--bitext", "en-de.txt.zip"],
+            "--members: no zip archive contains Books.en and Book.de; available: Books.en, Books.de",
+        ),
+        (
+            [*2 * ["--members", "Books.en", "Books.de"], "--bitext", "en-de.txt.zip"],
+            "--members: no further zip archive contains Books.en and Books.de; available: Books.en, Books.de",
+        ),
+        (
+            ["--members", "a", "b", "--bitext", "test.tsv"],
+            "--members: no zip archive contains a and b; available: none",
+        ),
+        (["--columns", "2", "1", "--demo"], "--columns cannot be combined with --demo or --moses-table"),
         (["--bitext", "tr", *DEV_AND_TEST], "--bitext: tr: no such file, and no files tr.en and tr.de"),
         (["--languages", "eng", "de"], "--languages: eng is a three-letter code; did you mean en"),
     ],
