@@ -174,24 +174,42 @@ def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Table 1 for the template: a row per system, and columns for every test set."""
+    """Return Table 1 for the template: a row per system, and columns for every test set.
+
+    Columns without any value are left out: ``differences``, ``intervals`` and ``paper`` say whether they have one.
+    """
     rows = content["rows"]
     sets = list(dict.fromkeys(row["test_set"] for row in rows))
     systems = list(dict.fromkeys(row["system"] for row in rows))
     cells = {(row["system"], row["test_set"]): row for row in rows}
+    contrasts = content.get("contrasts", [])
+    runs = max(row["runs"] for row in rows)
     return {
-        "sets": [{"name": name, "segments": cells[systems[0], name]["segments"]} for name in sets],
+        "sets": [
+            {
+                "name": name,
+                "segments": cells[systems[0], name]["segments"],
+                "differences": any(cells[system, name]["diff_baseline"] is not None for system in systems),
+                "paper": any(cells[system, name].get("paper_bleu") for system in systems),
+            }
+            for name in sets
+        ],
         "systems": [
             {"name": system, "label": cells[system, sets[0]]["label"], "cells": [cells[system, name] for name in sets]}
             for system in systems
         ],
         "contrasts": [
-            contrast | {"label": cells[contrast["system"], contrast["test_set"]]["label"]}
-            for contrast in content.get("contrasts", [])
+            contrast | {"label": cells[contrast["system"], contrast["test_set"]]["label"]} for contrast in contrasts
         ],
+        "contrast_columns": {
+            "intervals": runs > 1 and any(contrast["low"] is not None for contrast in contrasts),
+            "detectable": runs > 1 and any(contrast["detectable"] is not None for contrast in contrasts),
+            "paper": any(contrast["paper_difference"] is not None for contrast in contrasts),
+        },
         "metrics": _other_metrics(rows),
-        "runs": max(row["runs"] for row in rows),
+        "runs": runs,
         "trainings": max(row["trainings"] for row in rows),
+        "differences": any(row["diff_baseline"] is not None for row in rows),
         "paper": any(row.get("paper_bleu") for row in rows),
     }
 
@@ -208,7 +226,14 @@ def _other_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     keys = {"score": "", "sd": "_sd", "difference": "_diff_baseline", "low": "_low_baseline",
             "high": "_high_baseline", "p_strict": "_p_strict_baseline"}  # fmt: skip
     return {
-        "names": [METRICS[name] for name in names],
+        "columns": [
+            {
+                "name": METRICS[name],
+                "differences": any(row.get(f"{name}_diff_baseline") is not None for row in rows),
+                "intervals": any(row.get(f"{name}_low_baseline") is not None for row in rows),
+            }
+            for name in names
+        ],
         "rows": [
             {
                 "test_set": row["test_set"],

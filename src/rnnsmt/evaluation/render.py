@@ -132,11 +132,18 @@ def notes(table: Sequence[Row], paper: bool) -> list[str]:
     several = _runs(table) > 1
     differences = DIFFERENCES + (INTERVALS if several else "") + P_VALUES + (P_STRICT if several else "") + DEV
     parts = [introduction(table), _noise(table)[1], differences, OUTPUT_NOTE, comparisons(table)]
+    if not _has_differences(table):
+        parts = [introduction(table), _noise(table)[1], OUTPUT_NOTE]
     if paper:
         parts.append(PAPER_NOTE)
         if any("lstm" in row.system for row in table):
             parts.append(PAPER_REFERENCES)
     return parts
+
+
+def _has_differences(table: Sequence[Row]) -> bool:
+    """Return whether any system is compared with another one."""
+    return any(row.baseline or row.features for row in table)
 
 
 def _runs(table: Sequence[Row]) -> int:
@@ -464,7 +471,7 @@ def write_html(path: str | Path, table: Sequence[Row], paper: bool, title: str, 
         test_sets=[_test_set(name, rows, paper) for name, rows in test_sets(table).items()],
         papers=_paper_tables(table) if paper else [],
         notes=notes(table, paper),
-        level=LEVEL if _runs(table) > 1 else None,
+        level=LEVEL if _runs(table) > 1 and _has_differences(table) else None,
         signatures=signatures(table),
         provenance=provenance,
         provenance_name=Path(provenance or "").name,

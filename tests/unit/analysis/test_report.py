@@ -161,6 +161,29 @@ def test_a_run_of_one_system_has_no_section_about_features(directory):
             assert found == bool(contrasts)
 
 
+def test_columns_without_values_are_left_out(directory):
+    """Of one system, all differences; of sets without published figures, these."""
+    scores = {"chrf": 70.125, "chrf_sd": 0.25, "chrf_diff_baseline": None}
+    other = {"test_set": "other", "paper_bleu": None}
+    for rows, headings in (
+        ([ROW | scores, ROW | scores | other], ["System", "test1,000 sentences", "paper", "other1,000 sentences"]),
+        (
+            [ROW, ROW | other, RNN, RNN | other],
+            ["System", "test1,000 sentences", "Δ", "paper", "other1,000 sentences", "Δ"],
+        ),
+    ):
+        (directory / "t.json").write_text(json.dumps({"rows": rows, "contrasts": []}))
+        assert write(directory) == 0
+        text = (directory / "page.html").read_text()
+        table = text[text.index('<table id="table1"') : text.index('id="cost"')]
+        found = re.findall("<th.*?</th>", table[: table.index("</table>")])
+        assert [re.sub("<.*?>", "", heading) for heading in found] == headings
+        lines = table[: table.index("</table>")].split("<tr>")[2:]
+        assert [line.count("<td") for line in lines] == [len(headings)] * (len(rows) // 2)
+        assert ("Δ" in table) == ("difference to the baseline" in text) == ("Δ" in headings)
+        read(directory)
+
+
 def test_the_keyboard_and_a_screen_reader_reach_everything(directory):
     """One main part; what scrolls can be focused and has a name of its own; a picture says what it is."""
     more = ["--maps", "words.json", "--comparisons", "test.json"]

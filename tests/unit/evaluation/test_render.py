@@ -71,6 +71,17 @@ def test_without_networks_no_noise_of_their_training_is_mentioned(tmp_path):
         assert "network" not in text.lower().replace("networks' shortlist", "")
 
 
+def test_one_system_has_no_differences(tmp_path):
+    """Neither their columns nor the notes on them."""
+    scores = [with_sentences(score("baseline", run=run)) for run in (1, 2)]
+    assert main(command(tmp_path, write(tmp_path, *scores))) == 0
+    for name in ("table1.md", "table1.html"):
+        text = " ".join((tmp_path / "out" / name).read_text().split())
+        assert "Unknown: input words" in text
+        for word in ("Δ", "95 %", "p strict", "p boot", "not corrected", "Effect"):
+            assert word not in text, (name, word)
+
+
 def test_the_sets_of_the_published_figures_are_named(outputs):
     for name in ("table1.md", "table1.html"):
         assert "English–French, dev newstest2012+2013, test newstest2014" in (outputs / name).read_text()
