@@ -231,17 +231,18 @@ def _state(run: dict[str, Any], alive: bool) -> str:
 
 
 def _last_line(directory: Path, logs: list[str]) -> str:
-    """Return the last line of a job's log: rate and expected end, losses, or an error message."""
-    for path in logs:
-        try:
-            with (directory / path).open("rb") as file:
-                file.seek(max(0, file.seek(0, 2) - TAIL))
-                lines = re.split(r"[\r\n]+", file.read().decode("utf-8", "replace"))
-        except OSError:
-            continue
-        if content := [line for line in lines if line.strip()]:
-            return content[-1].strip()[:300]
-    return ""
+    """Return the last line of a job's log: rate and expected end, losses, or an error message.
+
+    The first log is that of the stage; others have the output of other programs.
+    """
+    try:
+        with (directory / logs[0]).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - TAIL))
+            lines = re.split(r"[\r\n]+", file.read().decode("utf-8", "replace"))
+    except (OSError, IndexError):
+        return ""
+    content = [line for line in lines if line.strip()]
+    return content[-1].strip()[:300] if content else ""
 
 
 def clock(seconds: float) -> str:

@@ -417,7 +417,7 @@ def run(
             check_path(word)
     words = [str(word) for word in command]
     name = Path(words[0]).name
-    say(f"running {' '.join(words)}; output in {log}")
+    say(f"running {name}; command and output in {log}")  # `rnnsmt status` prints the last line
     log.parent.mkdir(parents=True, exist_ok=True)
     # MGIZA's scripts call a program named python
     places = os.pathsep.join([*os.get_exec_path(), str(Path(sys.executable).parent)])

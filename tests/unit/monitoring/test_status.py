@@ -95,5 +95,18 @@ def test_a_log_that_is_not_there_or_strange(directory, capsys):
     assert len(said(directory, capsys)) == 3
 
 
+def test_the_output_of_other_programs_is_not_progress(directory, capsys):
+    """The second log of a job is that of Moses; while the first has nothing to say, the name of the job is enough."""
+    first, second = (directory / f"results/logs/moses.{name}" for name in ("log", "programs.log"))
+    second.write_text("$ /opt/moses/bin/moses -f moses.ini\nLine 7: Collecting options took 0.002 seconds\n")
+    job = {"name": "moses_tune system=rnn", "started": time.time()}
+    change(directory, running=[job | {"logs": [f"results/logs/{path.name}" for path in (first, second)]}])
+    assert said(directory, capsys)[1:-1] == ["  was running: moses_tune system=rnn"]
+    first.write_text("seed 1\n")
+    assert said(directory, capsys)[2] == "    seed 1"
+    change(directory, running=[job | {"logs": []}])
+    assert said(directory, capsys)[1:-1] == ["  was running: moses_tune system=rnn"]
+
+
 def test_durations():
     assert [clock(seconds) for seconds in (0, 59.9, 61, 3600, -1)] == ["0 s", "59 s", "1 min 01 s", "1 h 00 min", "0 s"]

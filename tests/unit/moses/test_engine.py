@@ -121,11 +121,12 @@ def test_last_words():
     assert last_words("") == ""
 
 
-def test_a_failure_is_one_sentence_with_the_log(tmp_path):
+def test_a_failure_is_one_sentence_with_the_log(tmp_path, capsys):
     log = tmp_path / "logs/program.log"
     bad = script(tmp_path / "bad.pl", "echo step 1; echo 'ERROR: no model at /opt/x.perl line 7.' >&2; exit 3")
     with pytest.raises(InputError, match=rf"^bad.pl: ended with status 3: ERROR: no model; full output in {log}$"):
         run([bad, "--option"], log, tmp_path)
+    assert capsys.readouterr().err == f"running bad.pl; command and output in {log}\n"
     assert log.read_text() == f"$ {bad} --option\nstep 1\nERROR: no model at /opt/x.perl line 7.\n"
     with pytest.raises(InputError, match="SIGKILL: no output"):
         run([script(tmp_path / "killed", "kill -9 $$")], log, tmp_path)
