@@ -97,6 +97,9 @@ MISSING = re.compile(
 )
 """Snakemake's message for input files that do not exist and that no rule makes."""
 
+BEFORE_PLAN = ("warning: ", "Settings for ")
+"""Beginnings of messages of the workflow that an error before the plan replaces."""
+
 NO_FILE = ": no such file: "
 """Words before the name of a missing file in the lines that replace ``MISSING``."""
 
@@ -127,7 +130,7 @@ def errors_only(text: str, warnings: Sequence[str]) -> list[str]:
 
     Args:
         text: Snakemake's message.
-        warnings: warnings of the workflow.
+        warnings: warnings of the workflow, and its other messages.
     """
     lines = (plain_error(text) or text).splitlines()
     if not MISSING.match(text):
@@ -157,7 +160,7 @@ class LogHandler(LogHandlerBase):
         self.started_in = Path.cwd()  # Snakemake goes to the directory of the run after this
         self.directory: Path | None = None
         self._held: list[str] | None = []
-        """Warnings of the workflow before the plan is known: if an error follows, they are not printed."""
+        """Messages of the workflow before the plan is known: if an error follows, they are not printed."""
         self._guard = threading.Lock()
         self._ended = threading.Event()
         if self.terminal.has_block:
@@ -194,9 +197,9 @@ class LogHandler(LogHandlerBase):
             temporary.replace(path)
 
     def _start_lines(self, record: logging.LogRecord) -> list[str]:
-        """Return the lines of a record; before the plan, warnings are held back, and an error replaces them."""
+        """Return the lines of a record; those of ``BEFORE_PLAN`` are held back, and an error replaces them."""
         text, held = record.getMessage().strip(), self._held
-        if held is not None and text.startswith("warning: "):
+        if held is not None and text.startswith(BEFORE_PLAN):
             held.append(text)
             return []
         if held is not None and record.levelno >= logging.ERROR:

@@ -317,6 +317,8 @@ def test_a_signal_during_the_last_jobs_does_not_stop_the_run(capsys, tmp_path, m
 
 ABSENT = "corpora[0] (mine): source: /d/train.en does not exist; did you mean train.en.gz?"
 OTHER_LANGUAGE = "corpora[1] (more): source dev.de: the suffix does not match languages: {source: en, target: fr}"
+SETTINGS = "Settings for your own corpora (auto): rnn.preset: small"
+HELD = [SETTINGS, f"warning: {ABSENT}", f"warning: {OTHER_LANGUAGE}"]
 MISSING = (
     'MissingInputException in rule prepare_bitext in file "/w/corpus.smk", line 58:\n'
     "Missing input files for rule prepare_bitext:\n    output: a, b\n    wildcards: corpus=mine\n"
@@ -328,21 +330,21 @@ MISSING = (
 @pytest.mark.parametrize(
     ("last", "lines"),
     [
-        (record("", event=LogEvent.RUN_INFO, stats={}), [f"warning: {ABSENT}", f"warning: {OTHER_LANGUAGE}"]),
+        (record("", event=LogEvent.RUN_INFO, stats={}), HELD),
         (
             record(MISSING, levelno=logging.ERROR),
             [f"error: {ABSENT}", "error: prepare_bitext corpus=mine: no such file: /d/else"],
         ),
         (record("WorkflowError:\nTarget rules may not contain wildcards.", levelno=logging.ERROR),
          ["error: Target rules may not contain wildcards."]),
-        (None, [f"warning: {ABSENT}", f"warning: {OTHER_LANGUAGE}"]),
+        (None, HELD),
     ],
 )  # fmt: skip
 def test_an_error_before_the_first_job_replaces_the_warnings(capsys, tmp_path, monkeypatch, dryrun, last, lines):
     monkeypatch.chdir(tmp_path)  # the last line names the table of a finished run that is there
     handler = LogHandler(Settings(dryrun=dryrun), None)
-    for warning in (ABSENT, OTHER_LANGUAGE):
-        handler.emit(record(f"warning: {warning}", levelno=logging.WARNING))
+    for line in HELD:
+        handler.emit(record(line, levelno=logging.INFO if line == SETTINGS else logging.WARNING))
     if last is not None:
         handler.emit(last)
     handler.close()

@@ -70,8 +70,7 @@ if MOSES_PARTS:
     except InputError as error:
         raise WorkflowError(str(error))
     MOSES_HOME = str(moses.home)
-if settled := settle(config):
-    logger.info(settled)
+settled = settle(config)
 
 # Whether jobs run on other machines than this process. What a killed run left locked is freed, see monitoring/runs.py.
 CLUSTER = config["cluster"]
@@ -120,6 +119,8 @@ if workflow.is_main_process:
         warnings += str(error).splitlines()
     if not HAS_FIGURES and not is_module:
         warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
+    if settled:  # here, since an error above stands alone
+        logger.info(settled)
     for line in warnings:
         logger.warning(f"warning: {line}")
 
