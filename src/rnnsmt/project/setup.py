@@ -49,10 +49,9 @@ corpora:
 
 COLUMN_SCRIPT = """\
 #!/bin/sh
-# Adds the score of an RNN Encoder-Decoder to a Moses phrase table of {scores} scores ("Adding the RNN score to a Moses
-# phrase table" in docs/moses.md). The result is column/moses.ini in the directory of this script. The same command
-# resumes after an interruption. Further options of `rnnsmt moses add-column` can be given to the script, for example
-# sh {name} --device cuda
+# Adds the score of an RNN Encoder-Decoder to a Moses phrase table of {scores} scores. The result is column/moses.ini in
+# the directory of this script. The same command resumes after an interruption. Further options of `rnnsmt moses
+# add-column` (see its --help) can be given to the script, for example: sh {name} --device cuda
 cd "$(dirname "$0")" || exit
 
 {model}

@@ -78,7 +78,7 @@ def test_comments_do_not_name_files_of_a_checkout(tmp_path: Path, profile: str) 
     text = " ".join(line for line in lines if line.lstrip().startswith("#"))
     assert "`rnnsmt init" in text and "rnnsmt run" in text
     text += (tmp_path / "config.yaml").read_text()
-    assert not re.search("(src|workflow|profiles)/|Snakefile|snakemake --cores N results", text)
+    assert not re.search("(src|workflow|profiles|docs)/|Snakefile|snakemake --cores N results", text)
 
 
 def test_own_files(tmp_path: Path) -> None:
@@ -300,6 +300,7 @@ def test_a_moses_table(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["add-column.sh"]
     script = tmp_path / "run/add-column.sh"
     assert "a Moses phrase table of 4 scores" in script.read_text()
+    assert "docs/" not in script.read_text()
     found = called(script)
     assert found["phrase_table"] == table
     assert (found["source"], found["target"]) == (tmp_path / "train $1.en", tmp_path / "train $1.fr")
