@@ -15,6 +15,8 @@ import yaml
 from rnnsmt.cli import PASSES_ON, _parser
 from rnnsmt.plan.config import check
 from rnnsmt.stages import SHORT, STAGES
+from rnnsmt.translation import api, server, translator
+from rnnsmt.translation.system import MAX_CHARACTERS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -169,3 +171,25 @@ def test_the_picture_of_the_pipeline_has_every_chapter_with_rules():
     assert drawn == rules - {"common", "resources", "demo"}
     for name, text in re.findall(r"(\w+)\[(\w+):", picture):
         assert name == text
+
+
+def test_limits_of_the_server():
+    """The table "limit, value" of Over HTTP has the values of the program."""
+    text = " ".join((ROOT / "docs/translation.md").read_text().split())
+    table = text[text.index("| limit | value |") : text.index("### Behind a reverse proxy")]
+    client, total = translator.MOST_COST_OF_CLIENT, translator.MOST_COST
+    for said in (
+        f"{api.MOST_BYTES:,} bytes",
+        f"{api.MOST_LINES:,} lines of at most {server.MOST_WORDS} words and {MAX_CHARACTERS:,} characters",
+        f"`nbest` up to {api.MOST_NBEST}",
+        f"{server.MOST_HEAD_BYTES:,} bytes for the request line and headers",
+        f"must arrive within {server.SECONDS:.0f} seconds",
+        "| 120 `POST` requests in any 60 seconds (`--rate`)",
+        f"{translator.MOST_WAITING} in total, {translator.MOST_WAITING_OF_CLIENT} per address",
+        f"{total:,} characters in total, {client:,} per address",
+        f"every line counts {translator.LINE_COST} characters more",
+        f"more than {server.ANSWER_SECONDS:.0f} seconds",
+        f"{server.MOST_CONNECTIONS} in total, {server.MOST_CONNECTIONS_OF_CLIENT} per address",
+        "the /64 network of their IPv6 address",
+    ):
+        assert said in table, said
