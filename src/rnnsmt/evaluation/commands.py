@@ -161,8 +161,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--lang {wrong}")
     sets = [_set_with_references(text) for text in args.set]
     bleu: dict[str, list[float]] = {name: [] for name, _, _ in sets}
-    for run, directory in enumerate(args.run_dir, 1):
-        for name, reference, plain_reference in sets:
+    for name, reference, plain_reference in sets:  # one set after the other: its runs share segments
+        for run, directory in enumerate(args.run_dir, 1):
             stem = f"{directory}/{name}"
             output = list(read_lines(f"{stem}.output"))
             for kind, detokenize in (("tokens", False), ("detokenized", True)):

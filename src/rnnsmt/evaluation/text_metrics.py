@@ -14,6 +14,7 @@ files; both are told to stay offline unless a download is asked for.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ Array = NDArray[Any]
 
 BETA = 2
 """Weight of recall in chrF and chrF++, the default of sacreBLEU."""
+
+CACHED_SEGMENTS = 6_000
+"""Number of segments whose statistics are kept: most runs of a system have the same translation of a segment."""
 
 TINY = 1e-16
 """Precision of an order without n-grams, as in sacreBLEU."""
@@ -94,16 +98,36 @@ def score_texts(
         references: one or more references.
         lowercase: ignore case in chrF and chrF++; TER always does.
     """
-    from sacrebleu.metrics import CHRF, TER
-
     scores = {}
-    for name, metric in (("chrf", CHRF(lowercase=lowercase)), ("chrfpp", CHRF(word_order=2, lowercase=lowercase)),
-                         ("ter", TER())):  # fmt: skip
-        sentences = metric._extract_corpus_statistics(list(hypotheses), [list(texts) for texts in references])
-        score = metric._aggregate_and_compute(sentences)
-        rows = tuple(tuple(map(number, sentence)) for sentence in sentences)
+    for name in METRICS:
+        metric = _sacrebleu_metric(name, lowercase)
+        rows = tuple(
+            _segment_statistics(name, lowercase, *texts) for texts in zip(hypotheses, *references, strict=True)
+        )
+        score = metric._aggregate_and_compute(rows)
+        metric.num_refs = len(references)  # in the signature; that of the text before if all segments were cached
         scores[name] = MetricScore(float(score.score), str(metric.get_signature()), rows)
     return scores
+
+
+@cache
+def _sacrebleu_metric(name: str, lowercase: bool) -> Any:
+    """Return a metric of sacreBLEU."""
+    from sacrebleu.metrics import CHRF, TER
+
+    return {
+        "chrf": lambda: CHRF(lowercase=lowercase),
+        "chrfpp": lambda: CHRF(word_order=2, lowercase=lowercase),
+        "ter": TER,
+    }[name]()
+
+
+@lru_cache(maxsize=len(METRICS) * CACHED_SEGMENTS)
+def _segment_statistics(name: str, lowercase: bool, hypothesis: str, *references: str) -> tuple[float, ...]:
+    """Return the statistics of one segment."""
+    metric = _sacrebleu_metric(name, lowercase)
+    [row] = metric._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
+    return tuple(map(number, row))
 
 
 def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, MetricScore]:

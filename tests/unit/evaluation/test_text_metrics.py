@@ -42,6 +42,15 @@ def test_sums_of_statistics_give_the_score_of_sacrebleu(name, seed, references):
     assert both == pytest.approx([expected.score, 0])
 
 
+def test_a_text_scored_again():
+    """Its segments are cached; what a text with more references leaves behind does not matter."""
+    one, two = texts(1, 1), texts(3, 2)
+    first = score_texts(*one)
+    assert "nrefs:2" in score_texts(*two)["ter"].signature
+    assert score_texts(*one) == first
+    assert all("nrefs:1" in metric.signature for metric in first.values())
+
+
 def test_case_in_signatures():
     hypotheses, many = texts(1, 1)
     cased, lower = score_texts(hypotheses, many), score_texts(hypotheses, many, lowercase=True)
