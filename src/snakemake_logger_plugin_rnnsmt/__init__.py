@@ -77,8 +77,12 @@ class Terminal:
 
     def _write(self, text: str) -> None:
         if text:
-            self.stream.write(text)
-            self.stream.flush()
+            try:
+                self.stream.write(text)
+                self.stream.flush()
+            except BrokenPipeError:  # `snakemake -n | head`: the rest has no reader
+                with Path(os.devnull).open("wb") as nothing:
+                    os.dup2(nothing.fileno(), self.stream.fileno())
 
 
 def _erase(lines: int) -> str:

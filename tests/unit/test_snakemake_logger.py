@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import logging
+import os
 import re
 from pathlib import Path
 
@@ -56,6 +57,16 @@ def test_the_block_fits_into_the_terminal(monkeypatch):
     stream = Tty()
     Terminal(stream).block(["x" * 30] * 9)
     assert screen(stream.getvalue()) == ["x" * 9] * 3
+
+
+def test_a_reader_that_leaves():
+    """Of `snakemake -n | head`: neither an error nor its traceback."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as stream:
+        terminal = Terminal(stream)
+        terminal.line("one")
+        terminal.line("two")
 
 
 def test_no_block_in_a_pipe():
