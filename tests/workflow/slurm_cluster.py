@@ -1,4 +1,4 @@
-"""A Slurm of one node for tests: its daemons run as the user of the tests, with all files in a directory.
+"""A Slurm for tests, all nodes of which are this machine: its daemons run as the user of the tests, in a directory.
 
 Needs slurmctld, slurmd, munged and the commands of Slurm (Debian: ``apt install slurm-wlm munge``). There are no
 cgroups: processes are found by their parents, and memory is looked at every second (OverMemoryKill).
@@ -23,22 +23,21 @@ CONFIGURATION = """
 ClusterName=tests
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ports[0]}
-SlurmdPort={ports[1]}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={directory}/munge.socket
 CredType=cred/munge
 StateSaveLocation={directory}/state
-SlurmdSpoolDir={directory}/spool
+SlurmdSpoolDir={directory}/spool/%n
 SlurmctldPidFile={directory}/slurmctld.pid
-SlurmdPidFile={directory}/slurmd.pid
+SlurmdPidFile={directory}/slurmd.%n.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
+SelectTypeParameters=CR_CPU_Memory,CR_LLN
 SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=2,bf_interval=2
 AccountingStorageType=accounting_storage/none
@@ -50,9 +49,13 @@ JobCompLoc={directory}/completed
 MinJobAge=3600
 KillWait=5
 ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
+{nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverTimeLimit=0
 """
+
+NODE = (
+    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} State=UNKNOWN"
+)
 
 
 def missing() -> str | None:
@@ -83,24 +86,31 @@ class SlurmCluster:
 
     Args:
         directory: an empty one, with a short path (the socket of munged is in it).
-        cpus, memory: of the node, in MB, whatever the machine has.
+        cpus, memory: of each node, in MB, whatever the machine has.
+        nodes: their number. Several nodes need a slurmd that was built for it, as Debian's is.
     """
 
-    def __init__(self, directory: Path, cpus: int, memory: int) -> None:
+    def __init__(self, directory: Path, cpus: int, memory: int, nodes: int = 1) -> None:
         import getpass
 
         self.directory = directory
         bin_directory = directory / "bin"
         self.environment = {"SLURM_CONF": str(directory / "slurm.conf"), "PATH": f"{bin_directory}{os.pathsep}{PATHS}"}
         self._daemons: list[subprocess.Popen[bytes]] = []
+        host = socket.gethostname().split(".")[0]
+        self.nodes = [f"node{number}" for number in range(1, nodes + 1)]
+        ports = free_ports(1 + nodes)
+        lines = [
+            NODE.format(name=name, host=host, port=port, cpus=cpus, memory=memory)
+            for name, port in zip(self.nodes, ports[1:], strict=True)
+        ]
         text = CONFIGURATION.format(
-            host=socket.gethostname().split(".")[0], directory=directory, ports=free_ports(2), user=getpass.getuser(),
-            cpus=cpus, memory=memory,
-        )  # fmt: skip
+            host=host, directory=directory, ports=ports, user=getpass.getuser(), nodes="\n".join(lines)
+        )
         (directory / "slurm.conf").write_text(text)
         (directory / "munge.key").write_bytes(os.urandom(1024))
         (directory / "munge.key").chmod(0o600)
-        for name in ("state", "spool", "bin"):
+        for name in ("state", "spool", "bin", *(f"spool/{node}" for node in self.nodes)):
             (directory / name).mkdir()
         # Snakemake's executor takes SLURM_CONF out of the environment of its srun: these commands know it.
         for name in CLIENTS:
@@ -119,17 +129,20 @@ class SlurmCluster:
         self._launch("munged", "--foreground", "--force", f"--socket={inside['socket']}", *options)
         wait_until(Path(inside["socket"]).exists, 20, "munged listens")
         self._launch("slurmctld", "-D", "-f", self.environment["SLURM_CONF"])
-        self._launch("slurmd", "-D", "-f", self.environment["SLURM_CONF"])
+        for name in self.nodes:
+            self._launch("slurmd", "-D", "-f", self.environment["SLURM_CONF"], "-N", name, log=name)
         wait_until(
-            lambda: "idle" in self.call("sinfo", "--noheader", "--format=%t"), 60, f"a node, see {self.directory}"
+            lambda: self.call("sinfo", "--noheader", "--Node", "--format=%t").split() == ["idle"] * len(self.nodes),
+            60,
+            f"the nodes, see {self.directory}",
         )
 
-    def _launch(self, name: str, *options: str) -> None:
+    def _launch(self, name: str, *options: str, log: str | None = None) -> None:
         program = shutil.which(name, path=PATHS)
         assert program is not None
-        with (self.directory / f"{name}.log").open("wb") as log:
+        with (self.directory / f"{log or name}.log").open("wb") as file:
             self._daemons.append(
-                subprocess.Popen([program, *options], stdout=log, stderr=log, env=os.environ | self.environment)
+                subprocess.Popen([program, *options], stdout=file, stderr=file, env=os.environ | self.environment)
             )
 
     def call(self, *command: str) -> str:

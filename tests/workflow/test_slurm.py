@@ -1,5 +1,6 @@
 """The workflow on a real Slurm, started for these tests: ``make test-slurm``."""
 
+import gzip
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas
 import pytest
 import yaml
@@ -36,21 +38,33 @@ SHARED = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name 
 
 @pytest.fixture(scope="module")
 def slurm() -> Iterator[SlurmCluster]:
-    """A cluster of one node with eight processors, in a directory of its own (sockets need short paths)."""
+    """A cluster of one node with eight processors."""
+    with started(cpus=8, memory=48000) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def _variables(slurm, monkeypatch):
+    use(slurm, monkeypatch)
+
+
+def use(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands of Slurm talk to this cluster."""
+    for name, value in cluster.environment.items():
+        monkeypatch.setenv(name, value)
+
+
+@contextmanager
+def started(**about: int) -> Iterator[SlurmCluster]:
+    """A cluster in a directory of its own (sockets need short paths)."""
     directory = Path(tempfile.mkdtemp(prefix="rnnsmt-slurm-"))
-    cluster = SlurmCluster(directory, cpus=8, memory=48000)
+    cluster = SlurmCluster(directory, **about)
     try:
         cluster.start()
         yield cluster
     finally:
         cluster.stop()
         shutil.rmtree(directory)
-
-
-@pytest.fixture(autouse=True)
-def _variables(slurm, monkeypatch):
-    for name, value in slurm.environment.items():
-        monkeypatch.setenv(name, value)
 
 
 class OnSlurm(Workflow):
@@ -134,6 +148,48 @@ def test_an_alignment_in_parts_has_the_links_of_one_job(slurm, on_slurm, tmp_pat
     jobs = new_jobs(slurm, before)
     assert {state for _, state, _ in jobs} == {"COMPLETED"}
     assert sum("align_count" in comment for *_, comment in jobs) >= 4, jobs
+
+
+def table_of(path: Path) -> dict[str, list[float]]:
+    """The scores of every line of a phrase table by all else of it."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        fields = [line.split(" ||| ") for line in lines]
+    return {" ||| ".join(line[:2] + line[3:]): [float(score) for score in line[2].split()] for line in fields}
+
+
+def test_sixteen_nodes(tmp_path_factory, monkeypatch):
+    """Each shard of an alignment and of the scoring of phrase pairs is a job; most nodes take some of them.
+
+    The links are those of a run on one machine, and the scores, too, but for rounding in the last digit: other pairs
+    are padded to the same length. The time is mostly that of Slurm and of Snakemake on the nodes.
+    """
+    local = Workflow(tmp_path_factory.mktemp("local"))
+    elsewhere = OnSlurm(tmp_path_factory.mktemp("slurm"))
+    elsewhere.profile = "slurm"
+    links, table = "results/align/fast_align/forward.gz", "results/augmented/rnn/network1/phrase-table.gz"
+    config = ("--configfile", write_config(local.directory))
+    done = local.call(links, table, *config, timeout=1500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shutil.copytree(local.directory, elsewhere.directory, dirs_exist_ok=True, copy_function=shutil.copy2)
+    for path in (links, table):
+        (elsewhere.directory / path).unlink()
+    shutil.rmtree(elsewhere.directory / "results/align/fast_align/checkpoint.forward")
+    shutil.rmtree(elsewhere.directory / "results/rnn/network1/scores")
+    options = (*config, "--set-scatter", "align_words=16", "rnn_score=16", "--rerun-triggers", "mtime")
+    with started(cpus=4, memory=16000, nodes=16) as cluster:
+        use(cluster, monkeypatch)
+        for path in (links, table):
+            done = elsewhere.call(path, *options, "--slurm-init-seconds-before-status-checks", "5", timeout=3000)
+            assert done.returncode == 0, done.stdout + done.stderr
+            os.utime(elsewhere.directory / path, (0, 0))  # what follows from it is not made again
+        jobs = [line.split("|") for line in cluster.call("squeue", "-h", "--states=all", "-o", "%N|%T|%k").splitlines()]
+    assert (elsewhere.directory / links).read_bytes() == (local.directory / links).read_bytes()
+    pairs, expected = (table_of(run.directory / table) for run in (elsewhere, local))
+    assert pairs.keys() == expected.keys()
+    np.testing.assert_allclose(list(pairs.values()), list(expected.values()), rtol=2e-5)
+    assert {state for _, state, _ in jobs} == {"COMPLETED"}
+    for rule in ("align_count", "rnn_score"):
+        assert len({node for node, _, comment in jobs if rule in comment}) > 8, jobs
 
 
 def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
