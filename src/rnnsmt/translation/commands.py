@@ -46,7 +46,8 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--columns", nargs="*", default=[], metavar="NAME",
         help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--filtered", action="store_true",
-        help="mark the phrase tables as filtered for the dev and test sets; `translate` logs a warning")  # fmt: skip
+        help="mark the phrase tables as filtered for the dev and test sets; `translate` and `pack` log a "
+        "warning")  # fmt: skip
     add("--pop-limit", type=positive, default=1000, metavar="N", help="maximum number of hypotheses scored per stack")
     add("--stack", type=positive, default=1000, metavar="N", help="maximum number of hypotheses kept per stack")
     add("--cslm-cells", type=positive, default=100, metavar="N",

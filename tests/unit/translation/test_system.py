@@ -443,6 +443,8 @@ def test_a_system_for_its_own_sets_says_so(system, capsys, tmp_path):
     said = capsys.readouterr().err
     assert "warning: tiny contains phrase pairs for its dev and test sets" in said
     assert "words 3, unknown words 2" in said
+    assert main(["pack", "--system", str(system), "--output", f"{tmp_path}/tiny.tar"]) == 0
+    assert "warning: tiny contains phrase pairs for its dev and test sets" in capsys.readouterr().err
 
 
 def test_files_that_are_not_those_of_the_archive(system, tmp_path):
