@@ -70,7 +70,10 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     column = ScoreColumn(scores)
     total = len(column)
     if not total:
-        raise InputError(f"{column.name}: contains no scores; score the phrase table again")
+        raise InputError(
+            f"{column.name}: contains no scores; score the phrase table again or, if it is a filtered table, check "
+            "that the text it was filtered for is in the source language"
+        )
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(total, min(size, total), replace=False))
     sampled: list[tuple[float, float]] = []

@@ -93,6 +93,15 @@ def test_a_sample_depends_on_its_seed(directory):
     assert len(drawn) > 3
 
 
+def test_a_filtered_table_without_lines_has_no_picture(directory, capsys):
+    np.save(directory / "none.npy", np.zeros(0, np.float32))
+    command = ["analysis", *commands(directory)["scatter"], "--scores", str(directory / "none.npy")]
+    assert main([*command, "--output", str(directory / "a.png")]) == 2
+    assert (
+        "none.npy: contains no scores; score the phrase table again or, if it is a filtered" in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     ("figure", "change", "sentence"),
     [
