@@ -268,6 +268,11 @@ def test_nothing_to_do_after_a_run(finished, small_config):
             ["filter_tables", "augment_filtered", "rnn_train"],
         ),
         (
+            "rnn={scored_pairs: filtered}",
+            {"rnn_score_filtered": 8, "augmented_ini": 6, "mert": 4, "decode": 4},
+            ["rnn_train", "rnn_score", "filter_tables", "augment"],
+        ),
+        (
             "lm={order: 3}",
             {"language_model": 1, "mert": 5, "decode": 5},
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],
@@ -337,6 +342,13 @@ def test_another_meaning_of_a_preset_trains_again(finished, small_config, tmp_pa
     jobs = other.plan("--configfile", str(small_config), PYTHONPATH=str(tmp_path / "src"))
     assert jobs["rnn_train"] == 2
     assert "cslm_train" not in jobs
+
+
+def test_other_limits_and_other_tables_at_the_same_time(finished, small_config):
+    """The inis get the limits although only their tables, which are ancient, are made again before them."""
+    settings = ["search={distortion_limit: 4}", "rnn={settings: {updates: 120}}"]
+    jobs = finished.plan("--configfile", str(small_config), "--config", *settings)
+    assert jobs.items() >= {"rnn_train": 2, "moses_ini": 1, "augmented_ini": 8, "mert": 5}.items()
 
 
 def test_a_further_system_runs_only_its_own_jobs(finished, small_config):
