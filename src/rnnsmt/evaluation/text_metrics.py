@@ -115,11 +115,9 @@ def _sacrebleu_metric(name: str, lowercase: bool) -> Any:
     """Return a metric of sacreBLEU."""
     from sacrebleu.metrics import CHRF, TER
 
-    return {
-        "chrf": lambda: CHRF(lowercase=lowercase),
-        "chrfpp": lambda: CHRF(word_order=2, lowercase=lowercase),
-        "ter": TER,
-    }[name]()
+    if name == "ter":
+        return TER()
+    return CHRF(word_order=2 if name == "chrfpp" else 0, lowercase=lowercase)
 
 
 @lru_cache(maxsize=len(METRICS) * CACHED_SEGMENTS)
