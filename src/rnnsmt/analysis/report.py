@@ -204,7 +204,7 @@ def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
         "contrast_columns": {
             "intervals": runs > 1 and any(contrast["low"] is not None for contrast in contrasts),
             "detectable": runs > 1 and any(contrast["detectable"] is not None for contrast in contrasts),
-            "paper": any(contrast["paper_difference"] is not None for contrast in contrasts),
+            "paper": any(contrast.get("paper_difference") is not None for contrast in contrasts),
         },
         "metrics": _other_metrics(rows),
         "runs": runs,
