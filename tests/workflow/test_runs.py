@@ -246,13 +246,12 @@ def test_the_tables_of_a_set_with_further_columns(finished):
         assert not tables[1].is_symlink()
 
 
-def test_an_interpolated_language_model(finished, small_config):
+def test_an_interpolated_language_model(copy_of_finished, small_config):
     settings = ("--config", "lm={models: {other: [harbour]}, interpolate: true}")
-    done = finished.call("results/model/lm-interpolated.arpa.gz", "--configfile", str(small_config), *settings)
+    model = "results/model/lm-interpolated.arpa.gz"
+    done = copy_of_finished.call(model, "--configfile", str(small_config), *settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (
-        gzip.decompress((finished.directory / "results/model/lm-interpolated.arpa.gz").read_bytes())[:6] == b"\\data\\"
-    )
+    assert gzip.decompress((copy_of_finished.directory / model).read_bytes())[:6] == b"\\data\\"
 
 
 def test_nothing_to_do_after_a_run(finished, small_config):
