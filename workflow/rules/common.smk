@@ -44,6 +44,7 @@ from rnnsmt.align import PASSES_OF
 from rnnsmt.corpus.check import first_warnings
 from rnnsmt.monitoring.estimate import setting_mistakes
 from rnnsmt.monitoring.runs import enter, executes
+from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, settle
@@ -180,3 +181,35 @@ def known_scores(wildcards):
     if wildcards.part == "dev":
         return []
     return ["results/model/filtered/dev/lines.npy", *score_files(wildcards.scorer, wildcards.network, "dev")]
+
+
+def ini_tables(wildcards):
+    """Return the tables of an ini: as ancient, since a changed table is no reason to write the ini again.
+
+    If a job before this one runs, Snakemake does not compare the params of this one, and does not run it for ancient files.
+    Therefore, the tables are not ancient if an existing ini has other tables or settings.
+    """
+    tables = [f"results/{path}" for path in systems.tables(wildcards.features.split("_"), wildcards.network)]
+    ini = f"results/augmented/{wildcards.features}/network{wildcards.network}/moses.ini"
+    if Path(ini).is_file() and not has_settings(ini, tables):
+        return tables
+    return [ancient(table) for table in tables]
+
+
+def has_settings(path, tables):
+    """Return whether an ini names these tables, and has the limits and the treatment of unknown words of the configuration."""
+    try:
+        ini = MosesIni.read(path)
+    except InputError:
+        return False
+    tables_of_ini = (*PHRASE_TABLES, "LexicalReordering")
+    files = {ini.file_of(feature).resolve() for feature in ini.features if feature.kind in tables_of_ini}
+    unknown = {
+        feature.kind.lower(): feature.options["unknown"] for feature in ini.features if "unknown" in feature.options
+    }
+    return (
+        files == {Path(table).resolve() for table in tables}
+        and ini.distortion_limit == config["search"]["distortion_limit"]
+        and ini.table_limit == config["search"]["table_limit"]
+        and all(config[systems.known[name].package]["unknown"] == value for name, value in unknown.items())
+    )

@@ -1,9 +1,6 @@
 # The Moses model of every set of features: further columns of the phrase table, moses.ini, and the part of the tables that a
 # dev or test set can use.
-from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
-
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
-INI_TABLES = (*PHRASE_TABLES, "LexicalReordering")
 PER_TEXT = any_of(name for name, feature in systems.known.items() if feature.per_text)
 
 
@@ -56,37 +53,6 @@ rule moses_ini:
         f"rnnsmt moses ini --model-dir {{params.directory:q}} --phrase-table {PHRASE_TABLE} "
         f"--reordering-table {REORDERING_TABLE} --lm {' '.join(LM_NAMES)} --lm-order {{params.order}} {{params.limits}} "
         "--output {output:q} &> {log:q}"
-
-
-def ini_tables(wildcards):
-    """Return the tables of an ini: as ancient, since a changed table is no reason to write the ini again.
-
-    If a job before this one runs, Snakemake does not compare the params of this one, and does not run it for ancient files.
-    Therefore, the tables are not ancient if an existing ini has other tables or settings.
-    """
-    tables = [f"results/{path}" for path in systems.tables(wildcards.features.split("_"), wildcards.network)]
-    ini = f"results/augmented/{wildcards.features}/network{wildcards.network}/moses.ini"
-    if Path(ini).is_file() and not has_settings(ini, tables):
-        return tables
-    return [ancient(table) for table in tables]
-
-
-def has_settings(path, tables):
-    """Return whether an ini names these tables, and has the limits and the treatment of unknown words of the configuration."""
-    try:
-        ini = MosesIni.read(path)
-    except InputError:
-        return False
-    files = {ini.file_of(feature).resolve() for feature in ini.features if feature.kind in INI_TABLES}
-    unknown = {
-        feature.kind.lower(): feature.options["unknown"] for feature in ini.features if "unknown" in feature.options
-    }
-    return (
-        files == {Path(table).resolve() for table in tables}
-        and ini.distortion_limit == config["search"]["distortion_limit"]
-        and ini.table_limit == config["search"]["table_limit"]
-        and all(config[systems.known[name].package]["unknown"] == value for name, value in unknown.items())
-    )
 
 
 rule augmented_ini:
