@@ -60,7 +60,7 @@ def test_the_block_fits_into_the_terminal(monkeypatch):
 
 
 def test_a_reader_that_leaves():
-    """Of `snakemake -n | head`: neither an error nor its traceback."""
+    """A closed pipe, as in `snakemake -n | head`, causes neither an error nor a traceback."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as stream:

@@ -186,8 +186,8 @@ def test_a_run_in_a_new_environment(wheel, tmp_path):
         """Return the systems of Table 1, the messages, and the time at which the phrase table was made."""
         (purelib / "missing_modules.py").write_text(MISSING.format(names=missing))
         (tmp_path / "small.yaml").write_text(yaml.safe_dump(small | settings))
-        run = f"rnnsmt run --cores 2 --show-failed-logs --configfile config.yaml {tmp_path}/small.yaml"
-        script = f"{init} cd demo && {run} && rnnsmt status"
+        command = f"rnnsmt run --cores 2 --show-failed-logs --configfile config.yaml {tmp_path}/small.yaml"
+        script = f"{init} cd demo && {command} && rnnsmt status"
         done = subprocess.run(
             ["bash", "-euc", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )

@@ -344,7 +344,7 @@ def test_another_meaning_of_a_preset_trains_again(finished, small_config, tmp_pa
 
 
 def test_other_limits_and_other_tables_at_the_same_time(finished, small_config):
-    """The inis get the limits although only their tables, which are ancient, are made again before them."""
+    """Ini files get new limits even if their tables, which are ancient inputs, are rebuilt in the same run."""
     settings = ["search={distortion_limit: 4}", "rnn={settings: {updates: 120}}"]
     jobs = finished.plan("--configfile", str(small_config), "--config", *settings)
     assert jobs.items() >= {"rnn_train": 2, "moses_ini": 1, "augmented_ini": 8, "mert": 5}.items()

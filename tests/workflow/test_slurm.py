@@ -55,10 +55,10 @@ def use(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def started(**about: int) -> Iterator[SlurmCluster]:
-    """A cluster in a directory of its own (sockets need short paths)."""
+def started(cpus: int, memory: int, nodes: int = 1) -> Iterator[SlurmCluster]:
+    """Start a cluster in a directory of its own (sockets need short paths), and stop it at the end."""
     directory = Path(tempfile.mkdtemp(prefix="rnnsmt-slurm-"))
-    cluster = SlurmCluster(directory, **about)
+    cluster = SlurmCluster(directory, cpus, memory, nodes)
     try:
         cluster.start()
         yield cluster
@@ -151,7 +151,7 @@ def test_an_alignment_in_parts_has_the_links_of_one_job(slurm, on_slurm, tmp_pat
 
 
 def table_of(path: Path) -> dict[str, list[float]]:
-    """The scores of every line of a phrase table by all else of it."""
+    """Return the scores of each line of a phrase table by its other fields."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         fields = [line.split(" ||| ") for line in lines]
     return {" ||| ".join(line[:2] + line[3:]): [float(score) for score in line[2].split()] for line in fields}

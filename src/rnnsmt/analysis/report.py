@@ -184,16 +184,17 @@ def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
     cells = {(row["system"], row["test_set"]): row for row in rows}
     contrasts = content.get("contrasts", [])
     runs = max(row["runs"] for row in rows)
+    columns = [
+        {
+            "name": name,
+            "segments": cells[systems[0], name]["segments"],
+            "differences": any(cells[system, name]["diff_baseline"] is not None for system in systems),
+            "paper": any(cells[system, name].get("paper_bleu") for system in systems),
+        }
+        for name in sets
+    ]
     return {
-        "sets": [
-            {
-                "name": name,
-                "segments": cells[systems[0], name]["segments"],
-                "differences": any(cells[system, name]["diff_baseline"] is not None for system in systems),
-                "paper": any(cells[system, name].get("paper_bleu") for system in systems),
-            }
-            for name in sets
-        ],
+        "sets": columns,
         "systems": [
             {"name": system, "label": cells[system, sets[0]]["label"], "cells": [cells[system, name] for name in sets]}
             for system in systems
@@ -209,8 +210,8 @@ def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
         "metrics": _other_metrics(rows),
         "runs": runs,
         "trainings": max(row["trainings"] for row in rows),
-        "differences": any(row["diff_baseline"] is not None for row in rows),
-        "paper": any(row.get("paper_bleu") for row in rows),
+        "differences": any(column["differences"] for column in columns),
+        "paper": any(column["paper"] for column in columns),
     }
 
 

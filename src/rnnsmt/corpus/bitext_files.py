@@ -248,7 +248,7 @@ def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
 
 
 def first_names(names: Sequence[str]) -> str:
-    """Return some names for a message."""
+    """Return the first names, and the number of the others, for a message."""
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "") or "none"
 
 
@@ -417,11 +417,11 @@ class _TmxReader:
         if self._text is not None:
             self._native += element in NATIVE_CODE
         elif element == "header":
-            self._source_lang = _primary(attributes.get("srclang") or "")
+            self._source_lang = _primary_language(attributes.get("srclang") or "")
         elif element == "tu":
             self._unit = {}
         elif element == "tuv":
-            self._lang = _primary(attributes.get("xml:lang") or attributes.get("lang") or "")
+            self._lang = _primary_language(attributes.get("xml:lang") or attributes.get("lang") or "")
             if len(self._seen) < MAX_NAMES:
                 self._seen[self._lang] += 1
         elif element == "seg" and "tuv" in self._open:
@@ -459,7 +459,7 @@ class _TmxReader:
         self._characters(text)
 
 
-def _primary(code: str) -> str:
+def _primary_language(code: str) -> str:
     """Return the language of a code of TMX such as ``en-GB``, as two letters if it has such a code."""
     primary = code.lower().replace("_", "-").split("-")[0]
     return TWO_LETTERS.get(primary, primary)[:20]

@@ -90,13 +90,13 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     return {"bytes": size, "files passed": passed}
 
 
-ASSUMED = ("en", "fr")
+DEFAULT_LANGUAGES = ("en", "fr")
 """Languages of source and target if neither options nor files specify them: those of the paper."""
 
 
 def _add_languages(parser: argparse.ArgumentParser, by_files: bool = False) -> None:
     """Add the options for the languages; with ``by_files``, their default is None."""
-    for side, lang in zip(("source", "target"), ASSUMED, strict=True):
+    for side, lang in zip(("source", "target"), DEFAULT_LANGUAGES, strict=True):
         default = f" (default: from the input files, otherwise {lang})" if by_files else ""
         parser.add_argument(
             f"--{side}-lang",
@@ -411,7 +411,7 @@ def _text_to_split(
 
 
 def _set_languages(args: argparse.Namespace, files: list[str]) -> list[str]:
-    """Set languages without an option to those of the files, or to ``ASSUMED``; return a warning about the latter."""
+    """Set languages without an option to those of the files, or to the default; return a warning about the latter."""
     from rnnsmt.corpus.bitext_files import languages_of_bitext
 
     options = (args.source_lang, args.target_lang)
@@ -425,7 +425,7 @@ def _set_languages(args: argparse.Namespace, files: list[str]) -> list[str]:
         found = languages_with_prefix(files[0]) or (None, None)
     if len(files) == 1 and args.members is None and any(map(eq, options, reversed(found))):
         found = (found[1], found[0])  # such a file has two languages, but no order
-    sides = list(zip(("source", "target"), options, found, ASSUMED, strict=True))
+    sides = list(zip(("source", "target"), options, found, DEFAULT_LANGUAGES, strict=True))
     args.source_lang, args.target_lang = (option or lang or assumed for _, option, lang, assumed in sides)
     lacking = [f"--{side}-lang {assumed}" for side, option, lang, assumed in sides if not (option or lang)]
     if not lacking:

@@ -131,9 +131,8 @@ def notes(table: Sequence[Row], paper: bool) -> list[str]:
     """Return paragraphs on how to read the table; paper: it includes the published figures."""
     several = _runs(table) > 1
     differences = DIFFERENCES + (INTERVALS if several else "") + P_VALUES + (P_STRICT if several else "") + DEV
-    parts = [introduction(table), _noise(table)[1], differences, OUTPUT_NOTE, comparisons(table)]
-    if not _has_differences(table):
-        parts = [introduction(table), _noise(table)[1], OUTPUT_NOTE]
+    parts = [introduction(table), _noise(table)[1]]
+    parts += [differences, OUTPUT_NOTE, comparisons(table)] if _has_differences(table) else [OUTPUT_NOTE]
     if paper:
         parts.append(PAPER_NOTE)
         if any("lstm" in row.system for row in table):

@@ -299,7 +299,7 @@ def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[Co
     return corpora
 
 
-def _with_sides(
+def _with_columns_and_members(
     corpora: Sequence[CorpusFiles], columns: Sequence[int] | None, members: Sequence[Sequence[str]]
 ) -> list[CorpusFiles]:
     """Return corpora with the columns of all TSV files, and each of ``members`` for the first archive that contains it.
@@ -406,7 +406,7 @@ def set_up(args: argparse.Namespace) -> list[str]:
     if args.demo and (corpora or args.languages):
         raise InputError("--demo cannot be combined with files or --languages")
     if sides:
-        corpora = _with_sides(corpora, args.columns, args.members or [])
+        corpora = _with_columns_and_members(corpora, args.columns, args.members or [])
     directory, pipeline = Path(args.directory), pipeline_directory()
     _check_absent(directory / CONFIG, directory / PROFILE)
     has_networks = find_spec("torch") is not None

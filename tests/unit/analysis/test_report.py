@@ -162,7 +162,7 @@ def test_a_run_of_one_system_has_no_section_about_features(directory):
 
 
 def test_columns_without_values_are_left_out(directory):
-    """Of one system, all differences; of sets without published figures, these."""
+    """Differences are omitted for a single system, published figures for test sets that have none."""
     scores = {"chrf": 70.125, "chrf_sd": 0.25, "chrf_diff_baseline": None}
     other = {"test_set": "other", "paper_bleu": None}
     for rows, headings in (
