@@ -44,7 +44,7 @@ from rnnsmt.align import PASSES_OF
 from rnnsmt.corpus.check import first_warnings
 from rnnsmt.monitoring.estimate import setting_mistakes
 from rnnsmt.monitoring.runs import enter, executes
-from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
+from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, settle
@@ -191,25 +191,11 @@ def ini_tables(wildcards):
     """
     tables = [f"results/{path}" for path in systems.tables(wildcards.features.split("_"), wildcards.network)]
     ini = f"results/augmented/{wildcards.features}/network{wildcards.network}/moses.ini"
-    if Path(ini).is_file() and not has_settings(ini, tables):
+    unknown = {kind.upper(): config[kind]["unknown"] for kind in ("cslm", "nnjm")}
+    limits = config["search"]["distortion_limit"], config["search"]["table_limit"]
+    try:
+        if Path(ini).is_file() and not MosesIni.read(ini).has_settings(tables, *limits, unknown):
+            return tables
+    except InputError:
         return tables
     return [ancient(table) for table in tables]
-
-
-def has_settings(path, tables):
-    """Return whether an ini names these tables, and has the limits and the treatment of unknown words of the configuration."""
-    try:
-        ini = MosesIni.read(path)
-    except InputError:
-        return False
-    tables_of_ini = (*PHRASE_TABLES, "LexicalReordering")
-    files = {ini.file_of(feature).resolve() for feature in ini.features if feature.kind in tables_of_ini}
-    unknown = {
-        feature.kind.lower(): feature.options["unknown"] for feature in ini.features if "unknown" in feature.options
-    }
-    return (
-        files == {Path(table).resolve() for table in tables}
-        and ini.distortion_limit == config["search"]["distortion_limit"]
-        and ini.table_limit == config["search"]["table_limit"]
-        and all(config[systems.known[name].package]["unknown"] == value for name, value in unknown.items())
-    )

@@ -8,7 +8,7 @@ is therefore started inside the model directory.
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,9 @@ DEFAULT_TABLE_LIMIT = 20
 DEFAULT_DISTORTION_LIMIT = 6
 
 PHRASE_TABLES = ("PhraseDictionaryMemory",)
+
+TABLES = (*PHRASE_TABLES, "LexicalReordering")
+"""Features with a table whose lines are phrase pairs."""
 
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 
@@ -80,7 +83,7 @@ ONE_SCORE = (
     *LANGUAGE_MODELS,
 )
 
-KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
+KNOWN_FEATURES = (*ONE_SCORE, *TABLES)
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
 XML_INPUT, MONOTONE_AT_PUNCTUATION = "xml-input", "monotone-at-punctuation"
@@ -294,6 +297,27 @@ class MosesIni:
             return features, ini.distortion_limit, ini.table_limit, ini.sections
 
         return model(self) == model(other)
+
+    def has_settings(
+        self, tables: Iterable[str | Path], distortion_limit: int, table_limit: int, unknown: Mapping[str, str]
+    ) -> bool:
+        """Return whether the ini has exactly these tables, these limits, and this treatment of unknown words.
+
+        Args:
+            tables: phrase tables and reordering tables, in any order.
+            distortion_limit, table_limit: as in the attributes.
+            unknown: one of ``CSLM_UNKNOWN`` by kind of neural feature, for those that the ini may have.
+        """
+        files = {self.file_of(feature).resolve() for feature in self.features if feature.kind in TABLES}
+        return (
+            files == {Path(table).resolve() for table in tables}
+            and (self.distortion_limit, self.table_limit) == (distortion_limit, table_limit)
+            and all(
+                feature.options["unknown"] == unknown.get(feature.kind)
+                for feature in self.features
+                if "unknown" in feature.options
+            )
+        )
 
     def _resolved(self, feature: Feature) -> Feature:
         """Return a feature with the absolute path of its file."""

@@ -231,3 +231,28 @@ def test_distance_based_reordering_alone(tmp_path: Path) -> None:
     again = MosesIni.read(tmp_path / "moses.ini")
     assert "LexicalReordering0" not in again.weights
     assert again.table_limit == 50
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({}, True),
+        ({"tables": ["reordering", "phrases"]}, True),
+        ({"tables": ["phrases"]}, False),
+        ({"tables": ["other", "reordering"]}, False),
+        ({"distortion_limit": 4}, False),
+        ({"table_limit": 50}, False),
+        ({"unknown": {"CSLM": "word"}}, False),
+    ],
+)
+def test_settings_of_an_existing_ini(tmp_path: Path, change: dict, same: bool) -> None:
+    neural = {"CSLM": {"path": "model.pt", "unknown": "class"}}
+    default_ini(tmp_path, "phrases", "reordering", "lm", neural=neural).write(tmp_path / "moses.ini")
+    settings = {
+        "tables": ["phrases", "reordering"],
+        "distortion_limit": 6,
+        "table_limit": 20,
+        "unknown": {"CSLM": "class", "NNJM": "word"},
+    } | change
+    settings["tables"] = [tmp_path / name for name in settings["tables"]]
+    assert MosesIni.read(tmp_path / "moses.ini").has_settings(**settings) is same
