@@ -16,7 +16,7 @@ from rnnsmt.corpus.raw_text import CleaningOptions
 from rnnsmt.plan.corpora import code_mistake, files_with_prefix, language_of, languages_with_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rnnsmt.corpus.bitext_files import BitextFile, Row
     from rnnsmt.corpus.check import CheckedCorpus
@@ -94,15 +94,13 @@ DEFAULT_LANGUAGES = ("en", "fr")
 """Languages of source and target if neither options nor files specify them: those of the paper."""
 
 
-def _add_languages(parser: argparse.ArgumentParser, by_files: bool = False) -> None:
-    """Add the options for the languages; with ``by_files``, their default is None."""
+def _add_languages(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the languages, which ``_set_languages`` sets if they are missing."""
     for side, lang in zip(("source", "target"), DEFAULT_LANGUAGES, strict=True):
-        default = f" (default: from the input files, otherwise {lang})" if by_files else ""
         parser.add_argument(
             f"--{side}-lang",
-            default=None if by_files else lang,
             metavar="L",
-            help=f"{side} language, two-letter code (ISO 639-1){default}",
+            help=f"{side} language, two-letter code (ISO 639-1) (default: from the input files, otherwise {lang})",
         )
 
 
@@ -128,6 +126,40 @@ def _add_bitext(parser: argparse.ArgumentParser, required: bool, pair: bool = Fa
         help="names of the source and target files in a zip archive (default: the files whose suffixes are the "
         "language codes)",
     )
+
+
+def _set_languages(args: argparse.Namespace, files: "Sequence[str | None]") -> list[str]:
+    """Set languages without an option to those of the files, or to the default; return a warning about the latter.
+
+    Args:
+        args: ``source_lang`` and ``target_lang`` are set.
+        files: one file with both sides, or the files of source and target; None for a side without text.
+    """
+    from rnnsmt.corpus.bitext_files import languages_of_bitext
+
+    options = (args.source_lang, args.target_lang)
+    if all(options):
+        return []
+    both = files[0] if len(files) == 1 else None
+    if both is None:
+        found = tuple(None if file is None else language_of(file) for file in files)
+    elif Path(both).exists():
+        found = languages_of_bitext(both, args.members) or (None, None)
+    else:
+        found = languages_with_prefix(both) or (None, None)
+    if both is not None and args.members is None and any(map(eq, options, reversed(found))):
+        found = (found[1], found[0])  # such a file has two languages, but no order
+    sides = list(zip(("source", "target"), options, found, DEFAULT_LANGUAGES, strict=True))
+    args.source_lang, args.target_lang = (option or lang or assumed for _, option, lang, assumed in sides)
+    lacking = [
+        f"--{side}-lang {assumed}"
+        for (side, option, lang, assumed), file in zip(sides, [both] * 2 if both else files, strict=True)
+        if file and not (option or lang)
+    ]
+    if not lacking:
+        return []
+    names = " and ".join(filter(None, files))
+    return [f"{names}: cannot determine the languages; assuming {' '.join(lacking)}"]
 
 
 def _bitext(args: argparse.Namespace, path: str | None) -> "BitextFile":
@@ -179,6 +211,7 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.base.io import atomic_binary
     from rnnsmt.corpus.bitext_files import read_bitext
 
+    warnings = _set_languages(args, [args.bitext])
     lines = 0
     with atomic_binary(args.output_source) as source, atomic_binary(args.output_target) as target:
         for source_segment, target_segment in track(read_bitext(_bitext(args, args.bitext), None), "separating"):
@@ -187,6 +220,8 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
             lines += 1
         if not lines:
             raise InputError(f"{args.bitext}: contains no segments")
+    for warning in warnings:
+        say(f"warning: {warning}")
     return {"pairs": lines}
 
 
@@ -254,6 +289,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus
 
+    warnings = _set_languages(args, [args.bitext] if args.bitext else [args.source, args.target])
     sides = _sides(args)
     options = CleaningOptions(
         normalize=not args.no_normalize,
@@ -269,6 +305,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     bitext = None if args.bitext is None else _bitext(args, args.bitext)
     prepared = prepare_corpus(sides, options, args.threads, args.min_lines, bitext)
     write_json(args.report, prepared.report())
+    for warning in warnings:  # after all errors, each of which is one line
+        say(f"warning: {warning}")
     return prepared.figures()
 
 
@@ -312,7 +350,7 @@ def split_options(parser: argparse.ArgumentParser) -> None:
     add("--source", metavar="FILE", help="source side")
     add("--target", metavar="FILE", help="target side")
     _add_bitext(parser, required=False, pair=True)
-    _add_languages(parser, by_files=True)
+    _add_languages(parser)
     add("--dev", type=positive, default=2000, metavar="N", help="number of dev pairs")
     add("--test", type=positive, default=2000, metavar="N", help="number of test pairs")
     add("--min-words", type=positive, default=3, metavar="N", help="minimum number of words in dev and test sentences")
@@ -408,29 +446,6 @@ def _text_to_split(
         return files, lambda: read_bitext(bitext), bitext.langs, warnings
     source, target = pair
     return [source, target], lambda: read_pairs(source, target), bitext.langs, warnings
-
-
-def _set_languages(args: argparse.Namespace, files: list[str]) -> list[str]:
-    """Set languages without an option to those of the files, or to the default; return a warning about the latter."""
-    from rnnsmt.corpus.bitext_files import languages_of_bitext
-
-    options = (args.source_lang, args.target_lang)
-    if all(options):
-        return []
-    if len(files) == 2:
-        found = (language_of(files[0]), language_of(files[1]))
-    elif Path(files[0]).exists():
-        found = languages_of_bitext(files[0], args.members) or (None, None)
-    else:
-        found = languages_with_prefix(files[0]) or (None, None)
-    if len(files) == 1 and args.members is None and any(map(eq, options, reversed(found))):
-        found = (found[1], found[0])  # such a file has two languages, but no order
-    sides = list(zip(("source", "target"), options, found, DEFAULT_LANGUAGES, strict=True))
-    args.source_lang, args.target_lang = (option or lang or assumed for _, option, lang, assumed in sides)
-    lacking = [f"--{side}-lang {assumed}" for side, option, lang, assumed in sides if not (option or lang)]
-    if not lacking:
-        return []
-    return [f"{' and '.join(files)}: cannot determine the languages; assuming {' '.join(lacking)}"]
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:

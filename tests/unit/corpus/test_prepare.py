@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import lzma
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -507,3 +508,32 @@ def test_wrong_options(
     assert main(["corpus", "prepare", *words, "--report", "r.json"]) == 2
     assert message in capsys.readouterr().err
     assert work.nothing_written("a", "c")
+
+
+@pytest.mark.parametrize(
+    ("names", "langs", "assumed"),
+    [
+        (["a.de", "a.cs.gz"], ["de", "cs"], ""),
+        (["a", "b.txt"], ["en", "fr"], "--source-lang en --target-lang fr"),
+        (["a.de", "b.txt"], ["de", "fr"], "--target-lang fr"),
+        (["a.cs"], ["cs"], ""),
+        (["a"], ["en"], "--source-lang en"),
+        (["p.tsv"], ["en", "fr"], "--source-lang en --target-lang fr"),
+    ],
+)
+def test_languages_are_those_of_the_files(
+    work: Workplace, capsys: pytest.CaptureFixture[str], names: list[str], langs: list[str], assumed: str
+) -> None:
+    """Languages without an option are those of the file names; a language that is assumed is named in a warning."""
+    text = "eins\tjedna\n" if names == ["p.tsv"] else "eins zwei\n"
+    paths = [str(work.file(name, text)) for name in names]
+    inputs = ["--bitext", *paths] if names == ["p.tsv"] else ["--source", paths[0]]
+    words = ["corpus", "prepare", *inputs, "--output-source", str(work.directory / "o.en")]
+    words += ["--target", paths[1]] if len(paths) == 2 else []
+    words += ["--output-target", str(work.directory / "o.fr")] if len(langs) == 2 else []
+    assert main([*words, "--report", str(work.directory / "r.json")]) == 0
+    output = capsys.readouterr().err
+    assert re.findall(r"\w\w(?= tokens)", output) == langs
+    warning = f"warning: {' and '.join(paths)}: cannot determine the languages; assuming {assumed}\n"
+    assert (warning in output) is bool(assumed)
+    assert ("assuming" in output) is bool(assumed)
