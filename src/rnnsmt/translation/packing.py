@@ -57,7 +57,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     if not ending or name in ("", ".", ".."):
         raise InputError(f"--output {output}: the name must end in {', '.join(GZIP)} or {PLAIN}")
     description, ini = Description.read(directory), read_ini(directory)
-    description.warn_if_filtered()
+    description.print_warnings()
     files: dict[str, Path] = {}
 
     def taken(path: Path, called: str, check: Check) -> str:

@@ -136,6 +136,7 @@ class Server:
             "target_name": language_name(system_description.target),
             "features": features(system.description, system.ini),
             "examples": system_description.examples,
+            "warnings": system_description.warnings,
             "documents": [{"title": document.title, "path": document.path} for document in self.documents],
         }
 

@@ -138,14 +138,21 @@ class Description:
         if len(self.rnn) not in (0, 3) or not all(isinstance(text, str) for text in (*self.rnn, *self.columns)):
             raise InputError(f"{where}: rnn must have a network and two vocabularies, columns must be names")
 
-    def warn_if_filtered(self) -> None:
-        """Print a warning if the tables are those of the dev and test sets only."""
-        if self.filtered:
-            say(
-                f"warning: {self.name} contains phrase pairs for its dev and test sets only, and many words of "
-                "other text remain untranslated; for other text, use a system without the feature proposals from a run "
-                "with rnn: {scored_pairs: all}, or the baseline"
-            )
+    @property
+    def warnings(self) -> list[str]:
+        """Return what users of the system have to know: whether its tables are those of the dev and test sets only."""
+        if not self.filtered:
+            return []
+        return [
+            f"{self.name} contains phrase pairs for its dev and test sets only, and many words of other text remain "
+            "untranslated; for other text, use a system without the feature proposals from a run with "
+            "rnn: {scored_pairs: all}, or the baseline"
+        ]
+
+    def print_warnings(self) -> None:
+        """Print ``warnings``, one line each."""
+        for warning in self.warnings:
+            say(f"warning: {warning}")
 
     def content(self) -> dict[str, object]:
         """Return the content of the file."""
@@ -319,7 +326,7 @@ class System:
             description.target, detruecase=description.truecaser is not None and not description.lowercase
         )
         self.ini = read_ini(self.directory)
-        description.warn_if_filtered()
+        description.print_warnings()
         self.words, self.unknown = 0, 0
         sentences = None if texts is None else self.prepare(texts)
         self.model: SearchModel = load_model(self.ini, sentences, None, threads, device, description.cslm_precision)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -99,6 +100,13 @@ def test_the_page_and_what_is_served(server):
         "target_name": "French",
     }
     assert about["features"][0].startswith("phrase table")
+    assert about["warnings"] == []
+
+
+def test_the_page_warns_of_filtered_tables(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "description", replace(system.description, filtered=True))
+    (warning,) = json.loads(Server(system, "127.0.0.1", 0, 1).routes["/system"]()[2])["warnings"]
+    assert warning.startswith("tiny contains phrase pairs for its dev and test sets only")
 
 
 @pytest.mark.parametrize("path", ["/../system.json", "/moses.ini", "//etc/passwd", "/%2e%2e/moses.ini", "/translate"])
