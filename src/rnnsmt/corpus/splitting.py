@@ -33,8 +33,16 @@ NEAR = 0.5
 
 _DIGIT = re.compile(r"\d")
 
-_WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff]|[^\\W_\u3040-\u30ff\u3400-\u9fff]+")
-"""A run of letters and digits, or one character of Chinese or Japanese, which has no spaces between words."""
+_MARKS = "\u200c\u200d" + "".join(
+    char for char in map(chr, range(0x300, 0x10000)) if unicodedata.category(char)[0] == "M"
+)
+"""Combining marks, e.g. vowel signs of Hindi and accents, and the two joiners, which are inside of words, too."""
+
+_UNSPACED = "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff"
+"""Thai, Lao, Burmese, Khmer, Japanese and Chinese, which have no spaces between words."""
+
+_WORD = re.compile(f"[{_UNSPACED}][{_MARKS}]*|[^\\W_{_UNSPACED}](?:[^\\W_{_UNSPACED}]+|[{_MARKS}]+)*")
+"""A run of letters, digits and marks, or one character of a script without spaces."""
 
 Trigram = tuple[str, str, str]
 

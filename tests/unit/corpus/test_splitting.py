@@ -28,11 +28,26 @@ def sentence(source: random.Random, length: int = 12) -> list[str]:
         ("ﬁn de l’été", "fin de l'été"),
         ("café", "cafe\u0301"),
         ("東京です。", "東 京 で す"),
+        ("ชื่อจอห์น", "ชื่อ จอห์น"),
     ],
 )
 def test_equal_sentences(one: str, other: str) -> None:
     assert normalised_words(one) == normalised_words(other)
     assert sentence_key(normalised_words(one)) == sentence_key(normalised_words(other))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("मैं हिन्दी में लिखता हूँ। क्\u200dया?", ["मैं", "हिन्दी", "में", "लिखता", "हूँ", "क्\u200dया"]),
+        ("كَتَبَ، «الدَّرْسَ»؟", ["كَتَبَ", "الدَّرْسَ"]),
+        ("می\u200cخواهم", ["می\u200cخواهم"]),
+        ("за\u0301мок_İl", ["за\u0301мок", "i\u0307l"]),
+        ("မြန်မာ။", ["မြ", "န်", "မာ"]),
+    ],
+)
+def test_combining_marks_are_parts_of_words(text: str, words: list[str]) -> None:
+    assert normalised_words(text) == words
 
 
 def test_sentences_without_words() -> None:
