@@ -427,9 +427,10 @@ def set_up(args: argparse.Namespace) -> list[str]:
     if not args.demo and not corpora:
         lines.append(f"next: write the names of your files in {directory / CONFIG}")
     cores = "" if args.profile.startswith("slurm") else " --cores 2"
-    check = [] if args.demo or not corpora else [f"next: cd {directory} && rnnsmt corpus check --config {CONFIG}"]
+    enter = f"next: cd {shlex.quote(str(directory))} &&"
+    check = [] if args.demo or not corpora else [f"{enter} rnnsmt corpus check --config {CONFIG}"]
     run = f"rnnsmt run{cores}"
-    return [*lines, *check, f"then: {run}" if check else f"next: cd {directory} && {run}"]
+    return [*lines, *check, f"then: {run}" if check else f"{enter} {run}"]
 
 
 def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles]) -> Iterator[str]:

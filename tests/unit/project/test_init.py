@@ -363,3 +363,19 @@ def test_mistakes_about_a_moses_table(
     assert main(["init", "run", *options]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_the_commands_that_follow_can_be_pasted_into_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "a.en", "a.de", *DEV_AND_TEST[1:3], *DEV_AND_TEST[4:])
+    name = "l'été 2"
+    assert main(["init", name, "--bitext", "a.en", "a.de", *DEV_AND_TEST]) == 0
+    assert main(["init", f"{name} demo", "--demo"]) == 0
+    commands = [line.removeprefix("next: ") for line in capsys.readouterr().out.splitlines() if "next: cd" in line]
+    entered = [
+        subprocess.run(["sh", "-c", command.split(" && ")[0] + " && pwd"], capture_output=True, text=True, check=True)
+        for command in commands
+    ]
+    assert [done.stdout.strip() for done in entered] == [str(tmp_path / name), str(tmp_path / f"{name} demo")]
