@@ -291,6 +291,7 @@ def write_report(
         "rnnsmt.analysis",
         TEMPLATE,
         title=title,
+        languages=origins["config"].get("languages"),
         corpora=corpora,
         summary=summary_of(scores, origins["config"]),
         effects_heading=EFFECTS,

@@ -110,6 +110,21 @@ def read(directory: Path) -> Reader:
     return reader
 
 
+def test_sentences_and_phrases_have_a_language_and_a_direction(directory):
+    content = json.loads(json.dumps(COMPARISON))
+    content["examples"]["Largest gains"][0] |= {"source": "سلام", "pairs": [[["سلام", "x &amp; y", 3.0]], []]}
+    (directory / "test.json").write_text(json.dumps(content))
+    provenance = json.loads(json.dumps(PROVENANCE))
+    provenance["config"]["languages"]["source"] = "ar"
+    (directory / "p.json").write_text(json.dumps(provenance))
+    assert write(directory, "--comparisons", f"{directory}/test.json") == 0
+    read(directory)
+    page = (directory / "page.html").read_text()
+    assert '<dd dir="auto" lang="ar">سلام</dd>' in page
+    assert '<dd dir="auto" lang="de">u</dd>' in page
+    assert '<bdi dir="auto" lang="ar">سلام</bdi> → <bdi dir="auto" lang="de">x &amp; y</bdi> (3)' in page
+
+
 def test_everything_is_on_the_page(directory):
     more = ["--figures", "mert.svg", "--maps", "words.json", "--comparisons", "test.json"]
     assert write(directory, *(part if part.startswith("--") else f"{directory}/{part}" for part in more)) == 0

@@ -93,6 +93,8 @@ def test_the_page_and_what_is_served(server):
     assert (status, page[:15]) == (200, b"<!DOCTYPE html>")
     assert b"http://" not in page  # nothing from elsewhere
     assert b"https://" not in page
+    assert b'<textarea id="text" maxlength="100000" dir="auto"' in page
+    assert page.count(b"lang: ") == page.count(b'dir: "auto"') == 3  # text from right to left
     about = json.loads(ask(server, "/system")[1])
     assert {name: about[name] for name in ("name", "source", "target_name")} == {
         "name": "tiny",
