@@ -134,8 +134,8 @@ STAGES: dict[str, dict[str, Stage]] = {
         "rerank": Stage(1, "select the best hypothesis of every n-best list"),
     },
     "evaluation": {
-        "bleu": Stage(5, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
-        "score": Stage(4, "detokenise and score the output of all runs of a system"),
+        "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
+        "score": Stage(5, "detokenise and score the output of all runs of a system"),
         "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
         "table": Stage(9, "write Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),

@@ -61,6 +61,11 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="untokenised reference, for sacreBLEU, chrF and TER; give several files for multiple references",
     )
+    parser.add_argument(
+        "--lang",
+        metavar="L",
+        help="language of the output, two-letter code; selects sacreBLEU's tokeniser (default: 13a)",
+    )
     parser.add_argument("--lowercase", action="store_true", help="ignore case in sacreBLEU, chrF and chrF++")
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
@@ -98,6 +103,8 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--run {args.run_number}: must be at least 1")
     if (args.detok_hypothesis is None) != (args.detok_reference is None):
         raise InputError("--detok-hypothesis and --detok-reference must be used together")
+    if args.lang is not None and (wrong := code_mistake(args.lang)):
+        raise InputError(f"--lang {wrong}")
     score = score_output(
         args.system,
         args.test_set,
@@ -108,6 +115,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
         args.detok_reference,
         args.lowercase,
         args.decode_report,
+        args.lang,
     )
     write_score(args.output, score)
     return {"segments": score.segments, **_scores(score)}
@@ -178,6 +186,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
                 [plain_reference],
                 args.lowercase,
                 f"{stem}.decode.json",
+                args.lang,
             )
             write_score(f"{stem}.bleu.json", scored)
             bleu[name].append(float(_scores(scored)["BLEU"]))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_json, read_lines, write_json
-from rnnsmt.base.progress import track
+from rnnsmt.base.progress import say, track
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, corpus_statistics, read_texts
 from rnnsmt.evaluation.text_metrics import METRICS, MetricScore, in_words, joint_metrics, number, score_texts
@@ -104,6 +104,7 @@ def score_output(
     plain_references: list[str] | None = None,
     lowercase: bool = False,
     decode_report: str | None = None,
+    lang: str | None = None,
 ) -> Score:
     """Score a tokenised output and, if given, the same output detokenised.
 
@@ -113,6 +114,7 @@ def score_output(
         plain_hypothesis, plain_references: the same as running text, for sacreBLEU.
         lowercase: score without case in sacreBLEU.
         decode_report: report of the decoder; all but its times is copied to the score file.
+        lang: two-letter code of the output, which selects the tokeniser of sacreBLEU.
 
     Raises:
         InputError: files have different numbers of lines or no words, or the report is invalid.
@@ -127,7 +129,7 @@ def score_output(
                 f"{plain_hypothesis} has {len(plain_hypotheses)} lines, but {hypothesis} has {len(hypotheses)}; "
                 "both must contain the same output"
             )
-        plain = sacre_bleu(plain_hypotheses, plain_texts, lowercase)
+        plain = sacre_bleu(plain_hypotheses, plain_texts, lowercase, lang)
         metrics = score_texts(plain_hypotheses, plain_texts, lowercase)
     return Score(
         system=system,
@@ -155,14 +157,15 @@ def _read_report(path: str | None) -> dict[str, Any] | None:
     return {name: value for name, value in report.items() if "seconds" not in name}
 
 
-def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False) -> SacreBleu:
+def sacre_bleu(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False, lang: str | None = None
+) -> SacreBleu:
     """Score plain text with sacreBLEU.
 
-    It has sacreBLEU's defaults (13a tokenisation, exponential smoothing), and is case-sensitive unless ``lowercase``.
+    It has sacreBLEU's defaults: exponential smoothing, and its tokeniser for the language, which is 13a except for
+    Chinese (``zh``), Japanese (``ja-mecab``) and Korean (``ko-mecab``). It is case-sensitive unless ``lowercase``.
     """
-    from sacrebleu.metrics import BLEU
-
-    metric, texts = BLEU(lowercase=lowercase), [list(reference) for reference in references]
+    metric, texts = _metric(lowercase, lang), [list(reference) for reference in references]
     score = metric.corpus_score(list(hypotheses), texts)
     return SacreBleu(
         score=float(score.score),
@@ -172,6 +175,20 @@ def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], l
         sys_len=int(score.sys_len),
         ref_len=int(score.ref_len),
     )
+
+
+def _metric(lowercase: bool, lang: str | None) -> Any:
+    """Return BLEU of sacreBLEU; with 13a tokenisation and a warning if the tokeniser of the language is missing."""
+    from sacrebleu.metrics import BLEU
+
+    try:
+        return BLEU(lowercase=lowercase, trg_lang=lang or "")
+    except RuntimeError:
+        say(
+            f"warning: sacreBLEU's tokeniser for the language {lang} is not installed (pip install "
+            f"'sacrebleu[{lang}]'); 13a is used, which does not separate words that are written without spaces; chrF does not depend on it"
+        )
+        return BLEU(lowercase=lowercase)
 
 
 def write_score(path: str | Path, score: Score) -> None:

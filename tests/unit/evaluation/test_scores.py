@@ -3,8 +3,11 @@
 from shutil import copytree
 
 import pytest
+import sacrebleu.metrics.bleu
+from sacrebleu.metrics import BLEU
 
 from rnnsmt.cli import main
+from rnnsmt.evaluation.scores import sacre_bleu
 
 
 def test_score_equals_the_single_commands(tmp_path):
@@ -48,3 +51,33 @@ def test_score_refuses_sets_without_references(tmp_path, capsys, text):
     arguments = ["--run-dir", str(tmp_path), "--set", text, "--lang", "fr", "--system", "baseline"]
     assert main(["evaluation", "score", *arguments]) == 2
     assert "--set" in capsys.readouterr().err
+
+
+def test_sacrebleu_has_the_tokeniser_of_the_language(monkeypatch, capsys):
+    outputs, references = ["这是一个测试 。我去北京。"], [["这是一个考试。我去北京。"]]
+    chinese = sacre_bleu(outputs, references, lang="zh")
+    assert "tok:zh" in chinese.signature
+    assert chinese.score == pytest.approx(BLEU(tokenize="zh").corpus_score(outputs, references).score)
+    assert chinese.score > 50
+    assert "tok:13a" in sacre_bleu(outputs, references, lang="fr").signature
+    assert capsys.readouterr().err == ""
+
+    load = sacrebleu.metrics.bleu._get_tokenizer
+
+    def without_mecab(name):
+        if "mecab" in name:
+            raise RuntimeError("extra dependencies")
+        return load(name)
+
+    monkeypatch.setattr(sacrebleu.metrics.bleu, "_get_tokenizer", without_mecab)
+    assert "tok:13a" in sacre_bleu(outputs, references, lang="ja").signature
+    assert "warning: sacreBLEU's tokeniser for the language ja is not installed" in capsys.readouterr().err
+
+
+def test_bleu_has_the_tokeniser_of_the_language(tmp_path):
+    (tmp_path / "text").write_text("我去北京。\n")
+    files = [f"--{kind}={tmp_path}/text" for kind in ("hypothesis", "reference", "detok-hypothesis", "detok-reference")]
+    names = ["--system", "a", "--test-set", "b", "--output", str(tmp_path / "score.json")]
+    assert main(["evaluation", "bleu", *files, *names, "--lang", "zh"]) == 0
+    assert "tok:zh" in (tmp_path / "score.json").read_text()
+    assert main(["evaluation", "bleu", *files, *names, "--lang", "chinese"]) == 2
