@@ -9,6 +9,7 @@ overlap of dev and test with the training text, on which the gain of the RNN dep
 test sets are read first and kept in memory as an index of their sentences; training text is a stream.
 """
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from rnnsmt.base.progress import track
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
 from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions, read_pairs, read_segments
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
-from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
+from rnnsmt.corpus.splitting import UNSPACED, SentenceIndex, normalised_words, sentence_key
 from rnnsmt.plan.corpora import Corpus, files_of, is_output, is_prepared
 
 SAMPLE_LINES = 2000
@@ -55,6 +56,11 @@ MIN_CODES = 0.9
 
 MAX_CODES_OTHER = 0.5
 """Maximum share of such lines of the other side; in a word list, both sides have more."""
+
+MAX_UNSPACED = 8
+"""Maximum mean number of characters between two spaces in scripts without spaces between words; words have 2 to 5."""
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 COLUMN_LINES = 100
 """Number of lines that are examined for tabs between columns."""
@@ -399,6 +405,8 @@ class _Reader:
         self.samples: list[list[str]] = [[] for _ in range(sides)]
         self.codes = [0] * sides
         """Number of lines of the sample that are a number or one ASCII word: identifiers or scores, not sentences."""
+        self.unspaced = [(0, 0)] * sides
+        """Number of characters of the sample in scripts without spaces between words, and of parts between spaces."""
         self.characters = [array("i") for _ in range(sides)]
         """Number of characters of every line; 0: there is no text."""
         self._lines = self._empty = self._foreign = self._long = self._ratio = self._same = self._repeated = 0
@@ -426,6 +434,7 @@ class _Reader:
                 if len(self.samples[side]) < SAMPLE_LINES:
                     self.samples[side].append(" ".join(of_side))
                     self.codes[side] += _is_code(text)
+                    self._count_unspaced(side, text or "")
         self._empty += any(raw is not None and not raw.strip() for raw in row)
         if all(words):
             lengths = [len(side or ()) for side in words]
@@ -435,6 +444,12 @@ class _Reader:
             self._repeated += key in self._seen
             self._seen.add(key)
         return words
+
+    def _count_unspaced(self, side: int, text: str) -> None:
+        """Count the characters of scripts without spaces between words, and the texts between spaces that have some."""
+        counts = [count for part in text.split() if (count := len(_UNSPACED.findall(part)))]
+        characters, parts = self.unspaced[side]
+        self.unspaced[side] = characters + sum(counts), parts + len(counts)
 
     def figures(self) -> dict[str, object]:
         """Return the counts by name."""
@@ -610,6 +625,12 @@ def _content_warnings(paths: Sequence[str], reader: _Reader, langs: Sequence[str
             f"one word, not a sentence; {remedy}"
         )
         return
+    for name, (characters, parts) in zip(names, reader.unspaced, strict=True):
+        if characters >= MIN_WORDS and characters > MAX_UNSPACED * parts:
+            yield (
+                f"{name}: has no spaces between words ({characters / parts:.0f} characters between two spaces); "
+                "segment the text into words first, because the tokeniser separates words only at spaces"
+            )
     yield from language_warnings(names, langs, reader.samples)
 
 

@@ -38,10 +38,10 @@ _MARKS = "\u200c\u200d" + "".join(
 )
 """Combining marks, e.g. vowel signs of Hindi and accents, and the two joiners, which are inside of words, too."""
 
-_UNSPACED = "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff"
+UNSPACED = "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff"
 """Thai, Lao, Burmese, Khmer, Japanese and Chinese, which have no spaces between words."""
 
-_WORD = re.compile(f"[{_UNSPACED}][{_MARKS}]*|[^\\W_{_UNSPACED}](?:[^\\W_{_UNSPACED}]+|[{_MARKS}]+)*")
+_WORD = re.compile(f"[{UNSPACED}][{_MARKS}]*|[^\\W_{UNSPACED}](?:[^\\W_{UNSPACED}]+|[{_MARKS}]+)*")
 """A run of letters, digits and marks, or one character of a script without spaces."""
 
 Trigram = tuple[str, str, str]

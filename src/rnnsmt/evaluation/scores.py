@@ -186,7 +186,8 @@ def _metric(lowercase: bool, lang: str | None) -> Any:
     except RuntimeError:
         say(
             f"warning: sacreBLEU's tokeniser for the language {lang} is not installed (pip install "
-            f"'sacrebleu[{lang}]'); 13a is used, which does not separate words that are written without spaces; chrF does not depend on it"
+            f"'sacrebleu[{lang}]'); 13a is used, which does not separate words that are written without spaces; chrF "
+            "does not depend on it"
         )
         return BLEU(lowercase=lowercase)
 

@@ -81,6 +81,25 @@ def test_languages_are_those_of_the_file_names(corpora: Path, capsys: pytest.Cap
     assert "must be NAME=ROLE=SOURCE=TARGET" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("lang", "letters"), [("zh", "東南西北船港海"), ("ja", "ひかりのミナト"), ("th", ["ที่", "กา", "น้ำ"])]
+)
+def test_text_without_spaces_between_words(
+    corpora: Path, capsys: pytest.CaptureFixture[str], lang: str, letters: str
+) -> None:
+    for name, lines in (("train", 1500), ("dev", 120), ("test", 130)):
+        source = random.Random(name)
+        words = [["".join(source.choice(letters) for _ in range(2)) for _ in range(9)] for _ in range(lines)]
+        for end, space in ((lang, ""), (f"segmented.{lang}", " ")):
+            (corpora / f"{name}.{end}").write_text("".join(f"{space.join(line)}。\n" for line in words))
+    files = {name: (f"{name}.en", f"{name}.{lang}") for name in ("train", "dev", "test")}
+    for one, (_, path) in zip(check(corpora, capsys, **files), files.values(), strict=True):
+        (said,) = [warning for warning in one["warnings"] if "spaces" in warning]
+        assert said.startswith(f"{corpora / path}: has no spaces between words (")
+    files = {name: (f"{name}.en", f"{name}.segmented.{lang}") for name in ("train", "dev", "test")}
+    assert not any("spaces" in warning for one in check(corpora, capsys, **files) for warning in one["warnings"])
+
+
 def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Equal but for case and punctuation, and nearly equal; and dev sentences in the test set."""
     known = (corpora / "test.en").read_text().splitlines()
