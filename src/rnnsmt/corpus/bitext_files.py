@@ -29,7 +29,7 @@ from rnnsmt.base.io import (
 )
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import LINE_BYTES, refuse_foreign
-from rnnsmt.plan.corpora import TWO_LETTERS, language_of, language_pair, language_suffix
+from rnnsmt.plan.corpora import TWO_LETTERS, language_of, language_pair, language_suffix, two_letters
 
 Row = tuple[bytes | None, bytes | None]
 """Raw segments of source and target; None for a segment that is too long."""
@@ -256,7 +256,7 @@ def _without_language(name: str, lang: str) -> str:
     """Return the name of a file without the last occurrence of the suffix of its language."""
     parts = name.split(".")
     for index in range(len(parts) - 1, 0, -1):
-        if TWO_LETTERS.get(parts[index].lower(), parts[index].lower()) == lang:
+        if two_letters(parts[index]) == lang:
             return ".".join([*parts[:index], "*", *parts[index + 1 :]])
     return name
 

@@ -159,6 +159,9 @@ def _set_languages(args: argparse.Namespace, files: "Sequence[str | None]") -> l
     if not lacking:
         return []
     names = " and ".join(filter(None, files))
+    if args.source_lang == args.target_lang:
+        option, lang = lacking[0].split()
+        raise InputError(f"{names}: cannot determine both languages, and one of them is {lang}; specify {option}")
     return [f"{names}: cannot determine the languages; assuming {' '.join(lacking)}"]
 
 
@@ -560,7 +563,8 @@ def _languages_of_names(corpora: list[str]) -> dict[str, str]:
     pairs = {tuple(map(language_suffix, files)) for text in corpora if len(files := text.split("=")[2:]) == 2}
     if len(pairs) == 1:
         source, target = pairs.pop()
-        if source != target and source in NAMES and target in NAMES:
+        known = [lang in NAMES or (len(lang) == 3 and not code_mistake(lang)) for lang in (source, target)]
+        if source != target and all(known) and (source in NAMES or target in NAMES):  # not .src and .trg
             return {"source": source, "target": target}
     return {"source": "en", "target": "fr"}
 

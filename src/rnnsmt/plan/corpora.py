@@ -161,8 +161,9 @@ def language_pair(codes: Collection[str], name: str) -> tuple[str, str] | None:
     if len(codes) != 2:
         return None
     first, second = sorted(codes)
-    named = re.findall("(?<![a-z])([a-z]+)-([a-z]+)(?![a-z])", name.lower())
-    reverse = (second, first) in [(TWO_LETTERS.get(one, one), TWO_LETTERS.get(other, other)) for one, other in named]
+    code = "([a-z]{2,3}_[a-z]{2,4}|[a-z]+)"
+    named = re.findall(f"(?<![a-z]){code}-{code}(?![a-z])", name.lower())
+    reverse = (second, first) in [(two_letters(one), two_letters(other)) for one, other in named]
     return (second, first) if reverse else (first, second)
 
 
@@ -372,6 +373,22 @@ TWO_LETTERS: dict[str, str] = dict(pair.split(":") for pair in _THREE_LETTERS.sp
 
 CODES = frozenset(TWO_LETTERS.values())
 
+_WITH_REGION = re.compile(r"([a-z]{2,3})(?:(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}|\d{3}))+|_[a-z]{2})")
+"""A code with a script or a region: ``pt_BR``, ``zh-Hant``, ``es_419``; ``zh_cn`` of OPUS, but not ``fr-en``."""
+
+
+def without_region(code: str) -> str:
+    """Return a language code without its script and region: ``pt`` for ``pt_BR``."""
+    match = _WITH_REGION.fullmatch(code)
+    return match[1] if match else code
+
+
+def two_letters(code: str) -> str:
+    """Return a language code without its script and region, as two letters if the language has such a code."""
+    language = without_region(code).lower()
+    return TWO_LETTERS.get(language, language)
+
+
 _NAMES = """
 aa Afar|ab Abkhazian|ae Avestan|af Afrikaans|ak Akan|am Amharic|an Aragonese|ar Arabic|as Assamese|av Avaric|
 ay Aymara|az Azerbaijani|ba Bashkir|be Belarusian|bg Bulgarian|bi Bislama|bm Bambara|bn Bengali|bo Tibetan|
@@ -407,6 +424,8 @@ def language_name(lang: str) -> str:
 def code_mistake(lang: str) -> str | None:
     """Return a message if a language code is invalid, otherwise None."""
     if not lang.isascii() or not lang.isalpha() or not lang.islower() or len(lang) not in (2, 3):
+        if (language := two_letters(lang)) in CODES:
+            return f"{lang} is not a two-letter code; write {language} (ISO 639-1, without script and region)"
         shown = lang if lang.isprintable() else repr(lang)
         return f"{shown[:50]} is not a language code; use two letters, for example fr (ISO 639-1)"
     if lang in TWO_LETTERS:
@@ -435,10 +454,10 @@ NOT_LANGUAGES = (".txt", ".tok", ".clean", ".sgm", ".sgml", *COMPRESSED)
 def language_suffix(path: str) -> str:
     """Return the suffix of a file name that may be a language code, in lower case and without its dot.
 
-    A three-letter code is returned as two letters. The suffix of compressed or tokenised text is not a language.
+    A three-letter code is returned as two letters, and a code with a region (``pt_BR``) without it. The suffix of
+    compressed or tokenised text is not a language.
     """
-    suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
-    while suffixes and suffixes[-1] in NOT_LANGUAGES:
+    suffixes = list(PurePosixPath(path).suffixes)
+    while suffixes and suffixes[-1].lower() in NOT_LANGUAGES:
         suffixes.pop()
-    code = suffixes[-1][1:] if suffixes else ""
-    return TWO_LETTERS.get(code, code)
+    return two_letters(suffixes[-1][1:]) if suffixes else ""

@@ -227,9 +227,12 @@ ASSUMED = "cannot determine the languages; assuming --source-lang en --target-la
         ("text", ["one.txt", "two.txt"], [], ("en", "fr"), f"one.txt and two.txt: {ASSUMED}"),
         ("text", ["x.de", "two.txt"], [], ("de", "fr"), "cannot determine the languages; assuming --target-lang fr\n"),
         ("text", ["more.sv-en"], [], ("sv", "en"), None),
+        ("text", ["x.pt_BR", "x.en-GB.gz"], [], ("pt", "en"), None),
+        ("text", ["x.zh-Hant", "x.en-GB.gz"], [], ("zh", "en"), None),
         ("text", ["x.tsv"], [], ("en", "fr"), f"x.tsv: {ASSUMED}"),
         ("text", ["x.tsv"], ["--source-lang", "de", "--target-lang", "en"], ("de", "en"), None),
         ("zip", ["x.zip"], [], ("de", "en"), None),
+        ("zip", ["region.zip"], [], ("pt", "en"), None),
         ("zip", ["x.zip"], ["--target-lang", "de"], ("en", "de"), None),
         ("zip", ["x.zip"], ["--members", "Books.de-en.en", "Books.de-en.de"], ("en", "de"), None),
         ("tmx", ["x.tmx"], [], ("en", "de"), None),
@@ -255,11 +258,15 @@ def test_languages_of_the_files(
             archive.writestr("README", "text")
             archive.writestr("Books.de-en.de", sides[0])
             archive.writestr("Books.de-en.en", sides[1])
+        with zipfile.ZipFile("region.zip", "w") as archive:
+            archive.writestr("Films.pt_br-en.pt_br", sides[0])
+            archive.writestr("Films.pt_br-en.en", sides[1])
     elif make == "tmx":
         Path("x.tmx").write_text(_tmx('srclang="EN-us"', ("de-DE", "en-US"), rows))
         Path("any.tmx").write_text(_tmx('srclang="*all*"', ("en", "de"), rows))
     else:
         names = [("x.de", "x.en"), ("one.txt", "two.txt"), ("more.sv-en.swe.gz", "more.sv-en.en")]
+        names += [("x.pt_BR", "x.en-GB.gz"), ("x.zh-Hant", "x.en-GB.gz")] if "x.en-GB.gz" in files else []
         for name, side in ((name, side) for pair in names for name, side in zip(pair, sides, strict=True)):
             Path(name).write_bytes(gzip.compress(side.encode()) if name.endswith(".gz") else side.encode())
         Path("x.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in rows))
@@ -283,8 +290,11 @@ def test_languages_that_a_file_does_not_name(
     error = capsys.readouterr().err
     assert "has en and fr; available: de, it, es; check the languages" in error
     assert "warning" not in error
-    for name in ("a.en", "b.eng"):
+    for name in ("a.en", "b.eng", "c.hsb"):
         Path(name).write_text("text\n")
     assert main(["corpus", "split", "--bitext", "a.en", "b.eng", *options]) == 2
     error = capsys.readouterr().err
     assert "source and target have the same language, en; specify two with --source-lang and --target-lang" in error
+    assert main(["corpus", "split", "--bitext", "c.hsb", "a.en", *options]) == 2
+    error = capsys.readouterr().err
+    assert "c.hsb and a.en: cannot determine both languages, and one of them is en; specify --source-lang" in error

@@ -443,8 +443,12 @@ def test_codes_of_languages():
     )
     assert (TWO_LETTERS["fra"], TWO_LETTERS["fre"], TWO_LETTERS["deu"], TWO_LETTERS["zho"]) == ("fr", "fr", "de", "zh")
     assert [code_mistake(lang) for lang in ("en", "zz", "yue", "tdt")] == [None] * 4
-    for lang in ("eng", "English", "e", "e1", "é", "", "engl"):
+    for lang in ("eng", "English", "e", "e1", "é", "", "engl", "fr-en"):
         assert code_mistake(lang)
+    for lang, language in (("pt_BR", "pt"), ("zh-Hant", "zh"), ("zh_cn", "zh"), ("en-GB", "en"), ("sr-Latn-RS", "sr")):
+        assert code_mistake(lang) == (
+            f"{lang} is not a two-letter code; write {language} (ISO 639-1, without script and region)"
+        )
     assert [code_warning(lang) for lang in ("en", "zu", "yue", "tdt")] == [None] * 4
     for lang in ("xx", "iw"):
         assert code_warning(lang) == (f"{lang} is not a two-letter code of ISO 639-1; correct it unless it is intended")
