@@ -58,7 +58,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "join": Stage(1, "concatenate text files"),
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),
-        "detokenize": Stage(1, "detruecase and detokenise a text"),
+        "detokenize": Stage(2, "detruecase and detokenise a text"),
     },
     "selection": {
         "models": Stage(1, "train the in-domain and general language models"),

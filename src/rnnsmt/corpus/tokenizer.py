@@ -1,7 +1,8 @@
 """Moses' punctuation normaliser, tokeniser, detokeniser and truecaser, as in sacremoses but faster.
 
 The output is identical to that of ``sacremoses.MosesPunctNormalizer``, ``MosesTokenizer``, ``MosesDetruecaser`` and
-``MosesDetokenizer`` (the tests compare them on real text). Two properties make normalisation and tokenisation faster:
+``MosesDetokenizer`` (the tests compare them on real text), except that the detokeniser removes spaces around
+punctuation of other scripts, too. Two properties make normalisation and tokenisation faster:
 
 * every substitution of the normaliser requires a certain string in the line, and is skipped if it is missing;
 * the tokeniser processes every chunk between white space independently, except that a final full stop depends on the
@@ -160,8 +161,20 @@ class Tokenizer:
         return tokens
 
 
+_CLOSING = "،؛؟۔।॥၊။។፣።"
+"""Punctuation of Arabic, Indic, Burmese, Khmer and Ethiopic text: there is no space before it."""
+
+_INNER = "、。，．！？：；（）「」『』【】《》〈〉［］｛｝\u200c\u200d"
+"""Punctuation of Chinese and Japanese text, and the joiners inside of words: there is no space on either side."""
+
+_SPACE = re.compile(f" (?=[{_CLOSING}{_INNER}])|(?<=[{_INNER}]) ")
+
+
 class Detokenizer:
     """Conversion of a line of tokens into running text.
+
+    Moses' detokeniser leaves spaces around punctuation of other scripts (``، ؟ । ，``) and around joiners, which the
+    tokeniser separates; they are removed.
 
     Args:
         lang: two-letter code; determines the treatment of apostrophes and of spaces around punctuation.
@@ -180,7 +193,7 @@ class Detokenizer:
             tokens = self._detruecaser.detruecase(line)
         if self._detokenizer and tokens:
             text: str = self._detokenizer.detokenize(tokens)
-            return text
+            return text if text.isascii() else _SPACE.sub("", text)
         return " ".join(tokens)
 
 

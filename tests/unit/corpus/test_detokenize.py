@@ -30,6 +30,28 @@ def test_english() -> None:
     assert Detokenizer("en")("it &apos;s the boat &apos;s , isn &apos;t it ?") == "It's the boat's, isn't it?"
 
 
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [
+        ("ar", "نعم، كتب الدرس؛ هل كتب؟"),
+        ("ur", "یہ کتاب ہے۔"),
+        ("fa", "می\u200cخواهم کتاب\u200cها را بخوانم؟"),
+        ("hi", "क्\u200dया यह ठीक है? यह ठीक है।"),
+        ("am", "ሰላም፣ ዓለም።"),
+    ],
+)
+def test_punctuation_of_other_scripts(lang: str, text: str) -> None:
+    assert Detokenizer(lang)(Tokenizer(lang)(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [("zh", "这 是 「 测试 」 ， 我 去 北京 ！"), ("ja", "これ は （ テスト ） です 、 行き ます か ？")],
+)
+def test_punctuation_between_words_without_spaces(lang: str, text: str) -> None:
+    assert Detokenizer(lang)(Tokenizer(lang)(text)) == text.replace(" ", "")
+
+
 def test_switches() -> None:
     assert Detokenizer("fr", detruecase=False)("l&apos; eau .") == "l'eau."
     assert Detokenizer("fr", detokenize=False)("l&apos; eau . a") == "L&apos; eau . A"
