@@ -13,7 +13,14 @@ from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lin
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
 from rnnsmt.corpus.raw_text import CleaningOptions
-from rnnsmt.plan.corpora import code_mistake, files_with_prefix, language_of, languages_with_prefix
+from rnnsmt.plan.corpora import (
+    code_mistake,
+    codes_of_yaml,
+    files_with_prefix,
+    language_of,
+    languages_with_prefix,
+    yaml_code,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -414,7 +421,8 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     for subset, role in roles.items():
         source, target = (FILES[subset].format(lang) for lang in langs)
         entries.append(f"  - {{name: {subset}, role: {role}, source: {source}, target: {target}}}")
-    print("\n".join([f"languages: {{source: {langs[0]}, target: {langs[1]}}}", "corpora:", *entries]))
+    codes = [yaml_code(lang) for lang in langs]
+    print("\n".join([f"languages: {{source: {codes[0]}, target: {codes[1]}}}", "corpora:", *entries]))
     left_out = {
         "near-duplicates of dev and test": done.near.total(),
         "repeated": done.repeated,
@@ -538,7 +546,7 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
     if args.config:
         settings = _read_config(args.config)
-    languages = _languages_of_names(args.corpus) | dict(settings.get("languages") or {})
+    languages = _languages_of_names(args.corpus) | codes_of_yaml(settings.get("languages") or {})
     for side in languages:
         languages[side] = getattr(args, f"{side}_lang", None) or languages[side]
     directory = args.data_dir or settings.get("data_dir")
@@ -585,6 +593,8 @@ def _read_config(path: str) -> dict[str, Any]:
     settings = yaml.safe_load(text)
     if not isinstance(settings, dict) or not isinstance(settings.get("corpora"), list):
         raise InputError(f"{path}: contains no list of corpora; see docs/configuration.md")
+    if not isinstance(settings.get("languages") or {}, dict):
+        raise InputError(f"{path}: languages must be a map, for example {{source: en, target: fr}}")
     return settings
 
 

@@ -15,7 +15,15 @@ from urllib.parse import urlsplit
 
 from rnnsmt.base.io import read_json
 from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
-from rnnsmt.plan.corpora import DEMO_DIRECTORY, code_mistake, corpora, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.plan.corpora import (
+    DEMO_DIRECTORY,
+    code_mistake,
+    codes_of_yaml,
+    corpora,
+    corpora_listed,
+    file_mistakes,
+    is_in_domain,
+)
 from rnnsmt.plan.features import BY_NAME, CSLM, LIST_NETWORKS, NNJM, features_of, known_features, named_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
 from rnnsmt.stages import PACKAGES
@@ -192,6 +200,8 @@ def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str |
     from jsonschema import Draft202012Validator
 
     schema = read_json(schema_path)
+    if isinstance(config.get("languages"), dict):
+        config["languages"].update(codes_of_yaml(config["languages"]))
     _plain_values(config, schema, schema)
     validator = Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))

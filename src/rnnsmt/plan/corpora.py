@@ -421,6 +421,16 @@ def language_name(lang: str) -> str:
     return NAMES.get(lang, lang)
 
 
+def codes_of_yaml(languages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the languages of a configuration with the code of Norwegian, which YAML reads as false without quotes."""
+    return {side: "no" if code is False else code for side, code in languages.items()}
+
+
+def yaml_code(lang: str) -> str:
+    """Return a language code as YAML."""
+    return '"no"' if lang == "no" else lang
+
+
 def code_mistake(lang: str) -> str | None:
     """Return a message if a language code is invalid, otherwise None."""
     if not lang.isascii() or not lang.isalpha() or not lang.islower() or len(lang) not in (2, 3):

@@ -21,7 +21,15 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError, atomic_text
 from rnnsmt.moses.column import model_of_ini, number_of_scores
-from rnnsmt.plan.corpora import code_mistake, code_warning, files_with_prefix, language_of, similar_file, suffix_warning
+from rnnsmt.plan.corpora import (
+    code_mistake,
+    code_warning,
+    files_with_prefix,
+    language_of,
+    similar_file,
+    suffix_warning,
+    yaml_code,
+)
 from rnnsmt.plan.pipeline import pipeline_directory
 
 ROLES = ("bitext", "mono", "dev", "test")
@@ -132,7 +140,8 @@ def configuration(
         lines += ["# The corpus is the English-French demo corpus.", *blocks.pop("demo").splitlines(), ""]
     else:
         codes = _languages(languages, corpora) if corpora or languages else ("en", "fr")
-        lines += [*_comments(blocks["languages"]), "languages:", f"  source: {codes[0]}", f"  target: {codes[1]}", ""]
+        lines += [*_comments(blocks["languages"]), "languages:"]
+        lines += [f"  source: {yaml_code(codes[0])}", f"  target: {yaml_code(codes[1])}", ""]
         if corpora:
             lines += [*_comments(blocks["data_dir"]), *_corpora(corpora, codes, _comments(blocks["corpora"])), ""]
         else:

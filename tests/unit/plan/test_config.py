@@ -417,6 +417,13 @@ MISTAKES = {
         lambda c: c["seq2seq"]["networks"].update(lstm_x={"hiden": 3}),
         ["seq2seq.networks.lstm_x: unknown key hiden; did you mean hidden?"],
     ),
+    "a language with a region": (
+        lambda c: c["languages"].update(source="pt_BR", target="English"),
+        [
+            "languages.source: pt_BR is not a two-letter code; write pt (ISO 639-1, without script and region)",
+            "languages.target: English is not a language code; use two letters, for example fr (ISO 639-1)",
+        ],
+    ),
     "one language": (lambda c: c["languages"].update(target="en"), ["languages: source and target are the same"]),
     "two mistakes": (
         lambda c: (c["lm"].update(order=1), c["search"].update(stack=0)),
@@ -452,6 +459,12 @@ def test_codes_of_languages():
     assert [code_warning(lang) for lang in ("en", "zu", "yue", "tdt")] == [None] * 4
     for lang in ("xx", "iw"):
         assert code_warning(lang) == (f"{lang} is not a two-letter code of ISO 639-1; correct it unless it is intended")
+
+
+def test_norwegian_is_false_in_yaml(config):
+    config["languages"] = yaml.safe_load("{source: no, target: en}")
+    assert check(config, SCHEMA) == []
+    assert config["languages"] == {"source": "no", "target": "en"}
 
 
 def test_in_domain_text_is_needed_for_selection_only(config):

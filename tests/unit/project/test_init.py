@@ -155,6 +155,28 @@ def test_placeholders(tmp_path: Path) -> None:
     assert [corpus["role"] for corpus in found["corpora"]] == ["bitext", "dev", "test"]
 
 
+def test_norwegian(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The code is false in YAML, without quotes."""
+    for name in ("train", "dev", "test"):
+        lines = {"no": [f"et ord {name} {n}" for n in range(40)], "en": [f"one word {name} {n}" for n in range(40)]}
+        for lang, side in lines.items():
+            (tmp_path / f"{name}.{lang}").write_text("".join(f"{line}\n" for line in side))
+    files = [[str(tmp_path / f"{name}.{lang}") for lang in ("no", "en")] for name in ("train", "dev", "test")]
+    options = [*["--bitext", *files[0]], *["--dev", *files[1]], *["--test", *files[2]]]
+    assert main(["init", str(tmp_path / "run"), *options]) == 0
+    assert settings(tmp_path / "run")["languages"] == {"source": "no", "target": "en"}
+    assert yaml.safe_load((tmp_path / "run/config.yaml").read_text())["languages"]["source"] == "no"
+    (tmp_path / "unquoted.yaml").write_text((tmp_path / "run/config.yaml").read_text().replace('"no"', "no"))
+    capsys.readouterr()
+    for config in ("run/config.yaml", "unquoted.yaml"):
+        with pytest.raises(SystemExit, match="3"):  # a small dev set
+            main(["corpus", "check", "--config", str(tmp_path / config)])
+        assert "error" not in (said := capsys.readouterr()).out + said.err
+    (tmp_path / "list.yaml").write_text("languages: [no, en]\ncorpora: []\n")
+    assert main(["corpus", "check", "--config", str(tmp_path / "list.yaml")]) == 2
+    assert "list.yaml: languages must be a map" in capsys.readouterr().err
+
+
 def test_a_code_that_no_language_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path), "--languages", "xx", "fr"]) == 0
     assert "warning: --languages: xx is not a two-letter code of ISO 639-1" in capsys.readouterr().out
