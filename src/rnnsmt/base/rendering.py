@@ -1,7 +1,9 @@
 """Figures and HTML pages: common style, options and output; the same data give identical files."""
 
 import argparse
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,13 @@ if TYPE_CHECKING:
 from html import unescape
 
 from rnnsmt.base.io import atomic_text
+from rnnsmt.base.progress import say
 
 FORMATS = (".png", ".svg")
+
+NO_GLYPH = "Glyph "
+"""Beginning of matplotlib's warning about a character that the font lacks."""
+
 BLUE, ORANGE, GREY, INK = "#0b5cad", "#c9560c", "#8a939c", "#1c2024"
 
 STYLE: Any = {
@@ -68,15 +75,20 @@ def canvas(rows: int, columns: int, width: float, height: float, share: bool = F
     return figure, list(axes.flat)
 
 
-def styled(more: dict[str, Any] | None = None) -> Any:
-    """Return a context with the style of all figures, in which a figure is created and saved.
+@contextmanager
+def styled(more: dict[str, Any] | None = None) -> Iterator[None]:
+    """Create or save a figure in this context, which has the style of all figures.
+
+    Warnings about characters that the font lacks are suppressed; ``save`` prints one for a picture.
 
     Args:
         more: additional settings of matplotlib.
     """
     from matplotlib import rc_context
 
-    return rc_context(STYLE | (more or {}))
+    with rc_context(STYLE | (more or {})), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", NO_GLYPH)
+        yield
 
 
 def svg_metadata() -> dict[str, str | None]:
@@ -89,8 +101,18 @@ def save(figure: "Figure", paths: Sequence[str]) -> None:
     for path in paths:
         kind = Path(path).suffix[1:]
         metadata = {"Software": None} if kind == "png" else svg_metadata()
-        with styled(), atomic_path(path) as temporary:
+        with styled(), atomic_path(path) as temporary, warnings.catch_warnings(record=True) as caught:
+            warnings.filterwarnings("always", NO_GLYPH)
             figure.savefig(temporary, format=kind, dpi=150, facecolor="white", metadata=metadata)
+        missing = {str(one.message) for one in caught if str(one.message).startswith(NO_GLYPH)}
+        for one in caught:
+            if str(one.message) not in missing:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        if missing and kind == "png":
+            say(
+                f"warning: {path}: the font {STYLE['font.family']} lacks {len(missing)} characters, which are shown as "
+                "boxes; use the SVG file, for which a browser has other fonts"
+            )
 
 
 def write_page(output: str | Path, package: str, template: str, **values: object) -> int:

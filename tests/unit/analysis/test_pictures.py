@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -128,3 +129,18 @@ def test_refusals(directory, capsys, monkeypatch, figure, change, sentence):
     assert main(command) == 2
     assert sentence in capsys.readouterr().err
     assert not list(directory.glob("a.*"))
+
+
+def test_characters_that_the_font_lacks_are_reported_once(directory, capsys):
+    """Pictures in the other format have text, for which a browser has fonts."""
+    files = [str(directory / f"curve.{kind}") for kind in ("png", "svg")]
+    command = [*commands(directory)["rnn"][:-1], "東京の港", "--output", *files]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert main(["analysis", *command]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "lacks" in line]
+    assert said == [
+        f"warning: {files[0]}: the font DejaVu Sans lacks 4 characters, which are shown as boxes; use the SVG file, "
+        "for which a browser has other fonts"
+    ]
+    assert "東京の港" in Path(files[1]).read_text()
