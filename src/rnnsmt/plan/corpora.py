@@ -127,7 +127,8 @@ def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
 def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | None:
     """Return the files ``PREFIX.en`` and ``PREFIX.fr``, the form of Moses' ``--corpus``; they may be compressed.
 
-    Three-letter codes as suffixes are found, too (``PREFIX.eng``, the form of mtdata).
+    Three-letter codes as suffixes are found, too (``PREFIX.eng``, the form of mtdata), and so are codes with a region
+    (``PREFIX.pt_BR``) if there is one such file of a language.
 
     Returns:
         The files of source and target; None if there is a file of this name itself, or if a side does not exist.
@@ -135,21 +136,36 @@ def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | No
     if Path(prefix).exists():
         return None
     files = [
-        next((path for end in _suffixes(lang) if Path(path := f"{prefix}.{end}").is_file()), None) for lang in langs
+        next((path for end in _suffixes(lang) if Path(path := f"{prefix}.{end}").is_file()), None)
+        or _file_with_region(prefix, lang)
+        for lang in langs
     ]
     return None if files[0] is None or files[1] is None else (files[0], files[1])
+
+
+def _file_with_region(prefix: str, lang: str) -> str | None:
+    """Return the file ``PREFIX.pt_BR`` of a language, which may be compressed; None if there is none or several."""
+    ends = [end for end in _ends(Path(prefix)) if without_region(plain := _uncompressed(end)) != plain]
+    found = [end for end in ends if two_letters(_uncompressed(end)) == lang]
+    return f"{prefix}.{found[0]}" if len(found) == 1 else None
+
+
+def _ends(prefix: Path) -> list[str]:
+    """Return what follows the prefix and a dot in the names of all files of its directory."""
+    try:
+        names = [path.name for path in prefix.parent.iterdir()]
+    except OSError:
+        return []
+    start = f"{prefix.name}."
+    return [name.removeprefix(start) for name in names if name.startswith(start)]
 
 
 def languages_with_prefix(prefix: str) -> tuple[str, str] | None:
     """Return the languages of the files ``PREFIX.en`` and ``PREFIX.fr``; None if there are not two languages."""
     path = Path(prefix)
-    if path.exists() or not path.parent.is_dir():
+    if path.exists():
         return None
-    names = [
-        other.name for other in path.parent.iterdir() if _plain_name(other.name).startswith(f"{path.name}.".lower())
-    ]
-    ends = (_plain_name(name)[len(path.name) :] for name in names)
-    return language_pair({TWO_LETTERS.get(end[1:], end[1:]) for end in ends} & CODES, path.name)
+    return language_pair({two_letters(_uncompressed(end)) for end in _ends(path)} & CODES, path.name)
 
 
 def language_pair(codes: Collection[str], name: str) -> tuple[str, str] | None:
@@ -288,8 +304,12 @@ def similar_file(path: str) -> str | None:
 
 def _plain_name(name: str) -> str:
     """Return a file name in lower case without the suffix of a compression."""
-    plain = name.lower()
-    return plain[: plain.rindex(".")] if plain.endswith(COMPRESSED) else plain
+    return _uncompressed(name).lower()
+
+
+def _uncompressed(name: str) -> str:
+    """Return a file name without the suffix of a compression."""
+    return name[: name.rindex(".")] if name.lower().endswith(COMPRESSED) else name
 
 
 def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -> Iterator[str]:

@@ -229,6 +229,8 @@ ASSUMED = "cannot determine the languages; assuming --source-lang en --target-la
         ("text", ["more.sv-en"], [], ("sv", "en"), None),
         ("text", ["x.pt_BR", "x.en-GB.gz"], [], ("pt", "en"), None),
         ("text", ["x.zh-Hant", "x.en-GB.gz"], [], ("zh", "en"), None),
+        ("text", ["films.pt_BR-en"], [], ("pt", "en"), None),
+        ("text", ["films.pt_BR-en"], ["--source-lang", "en"], ("en", "pt"), None),
         ("text", ["x.tsv"], [], ("en", "fr"), f"x.tsv: {ASSUMED}"),
         ("text", ["x.tsv"], ["--source-lang", "de", "--target-lang", "en"], ("de", "en"), None),
         ("zip", ["x.zip"], [], ("de", "en"), None),
@@ -267,6 +269,7 @@ def test_languages_of_the_files(
     else:
         names = [("x.de", "x.en"), ("one.txt", "two.txt"), ("more.sv-en.swe.gz", "more.sv-en.en")]
         names += [("x.pt_BR", "x.en-GB.gz"), ("x.zh-Hant", "x.en-GB.gz")] if "x.en-GB.gz" in files else []
+        names += [("films.pt_BR-en.pt_BR", "films.pt_BR-en.en")]
         for name, side in ((name, side) for pair in names for name, side in zip(pair, sides, strict=True)):
             Path(name).write_bytes(gzip.compress(side.encode()) if name.endswith(".gz") else side.encode())
         Path("x.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in rows))
