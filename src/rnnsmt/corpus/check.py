@@ -243,6 +243,7 @@ class _Set:
         indices: the sentences of each side.
         equal, near: numbers of the pairs of which a sentence, or a near-duplicate of one, is in the training text.
         sentences: the normalised words of every sentence of each side.
+        shared: number of sentences of each side that are also in a set before this one, by its name.
     """
 
     findings: Findings
@@ -251,6 +252,7 @@ class _Set:
     equal: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     near: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     sentences: tuple[list[list[str]], list[list[str]]] = field(default_factory=lambda: ([], []))
+    shared: dict[str, list[int]] = field(default_factory=dict)
 
 
 class NgramOverlap:
@@ -333,7 +335,9 @@ class CorpusCheck:
                     continue
                 key = sentence_key(words)
                 if current is not None:
-                    self._compare(current, side, key, words)
+                    for other in self._sets:
+                        if key in other.keys[side]:
+                            current.shared.setdefault(other.findings.name, [0, 0])[side] += 1
                     current.keys[side].setdefault(key, []).append(len(current.indices[side]))
                     current.indices[side].add(words)
                     current.sentences[side].append(words)
@@ -351,13 +355,6 @@ class CorpusCheck:
         findings.warnings += reader.warnings(text.role)
         findings.warnings += _shift_warnings(reader)
         findings.warnings += _content_warnings(text.paths, reader, langs)
-
-    def _compare(self, current: _Set, side: int, key: int, words: list[str]) -> None:
-        """Compare a sentence of a dev or test set with the sets before it."""
-        for other in self._sets:
-            if key in other.keys[side]:
-                name = f"in_{other.findings.name}"
-                current.findings.figures[name] = current.findings.figures.get(name, 0) + 1
 
     def _report_overlap(self, held_out: _Set) -> None:
         """Report how much of a dev or test set is in the training text, and words that are not."""
@@ -382,9 +379,9 @@ class CorpusCheck:
         overlaps = [self._overlap.of(words) for words in held_out.sentences[0]]
         if overlaps and self._vocabularies[0]:
             findings.figures["ngram_overlap"] = round(sum(overlaps) / len(overlaps), 2)
-        for figure, count in findings.figures.items():
-            if figure.startswith("in_"):
-                findings.warnings.append(f"{count:,} of its sentences are also in {figure.removeprefix('in_')}")
+        for name, (source, target) in held_out.shared.items():
+            findings.figures |= {f"source_in_{name}": source, f"target_in_{name}": target}
+            findings.warnings.append(f"{source:,} source and {target:,} target sentences are also in {name}")
 
 
 def _search(held_out: _Set, side: int, key: int, words: list[str]) -> None:
