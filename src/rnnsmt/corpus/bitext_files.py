@@ -94,7 +94,8 @@ def languages_of_bitext(path: str, members: Sequence[str] | None = None) -> tupl
     """Return the languages of source and target in a file that names them; None if it does not name two.
 
     Args:
-        path: zip archive: the suffixes of its files count; TMX file: its first translation units, and ``srclang``.
+        path: zip archive: the suffixes of its files count, in the order of its name or theirs (``Books.sv-en``); TMX
+            file: its first translation units, and ``srclang``.
         members: names of source and target in a zip archive.
 
     Raises:
@@ -108,7 +109,7 @@ def languages_of_bitext(path: str, members: Sequence[str] | None = None) -> tupl
                     return _languages_of_stream(f"{path}: {single}", stream)
             codes = [code for name in members or names if (code := language_of(name))]
             if members is None:
-                return language_pair(set(codes), " ".join(names))
+                return language_pair(set(codes), " ".join([Path(path).name, *names]))
             return (codes[0], codes[1]) if len(codes) == 2 else None
     with open_text(path) as stream:
         return _languages_of_stream(path, stream)

@@ -239,9 +239,10 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
             others = dict(files_of(earlier))
             for side, path in files_of(corpus):
                 if side in others and _same_file(path, others[side]):
+                    text = "text" if side == "file" else f"{side} text"
                     yield (
-                        f"{where}: its {side} text is also that of {earlier.name} ({earlier.role}), {path}; text for "
-                        "tuning and tests must not be used for other roles"
+                        f"{where}: its {text} is also that of {earlier.name} ({earlier.role}), {path}; text for tuning "
+                        "and tests must not be used for other roles"
                     )
 
 

@@ -26,6 +26,7 @@ from rnnsmt.plan.corpora import (
     code_warning,
     files_with_prefix,
     language_of,
+    languages_with_prefix,
     similar_file,
     suffix_warning,
     yaml_code,
@@ -45,6 +46,8 @@ compare: [baseline]
 
 CHECKED_SEGMENTS = 100
 """Number of segments of a file with both sides that are read."""
+
+DEMO_LANGUAGES = ("en", "fr")
 
 PLACEHOLDERS = """\
 # Replace the names by those of your files.
@@ -113,7 +116,7 @@ class CorpusFiles:
 def configuration(
     defaults: str,
     corpora: Sequence[CorpusFiles],
-    languages: Sequence[str] | None,
+    languages: Sequence[str],
     demo: bool,
     has_networks: bool,
 ) -> str:
@@ -122,12 +125,12 @@ def configuration(
     Args:
         defaults: text of config.yaml.
         corpora: the corpora; without any, those of the demo corpus or placeholders are written.
-        languages: codes of source and target; None: those that the suffixes of the files say.
+        languages: codes of source and target.
         demo: whether the corpus is the demo corpus.
         has_networks: whether PyTorch is installed.
 
     Raises:
-        InputError: a role is missing, a file does not exist, or the languages are not known.
+        InputError: a role is missing, or a file does not exist.
     """
     blocks = _blocks(defaults)
     lines = [
@@ -139,11 +142,10 @@ def configuration(
     if demo:
         lines += ["# The corpus is the English-French demo corpus.", *blocks.pop("demo").splitlines(), ""]
     else:
-        codes = _languages(languages, corpora) if corpora or languages else ("en", "fr")
         lines += [*_comments(blocks["languages"]), "languages:"]
-        lines += [f"  source: {yaml_code(codes[0])}", f"  target: {yaml_code(codes[1])}", ""]
+        lines += [f"  source: {yaml_code(languages[0])}", f"  target: {yaml_code(languages[1])}", ""]
         if corpora:
-            lines += [*_comments(blocks["data_dir"]), *_corpora(corpora, codes, _comments(blocks["corpora"])), ""]
+            lines += [*_comments(blocks["data_dir"]), *_corpora(corpora, languages, _comments(blocks["corpora"])), ""]
         else:
             lines += [
                 *blocks["data_dir"].splitlines(),
@@ -180,16 +182,45 @@ def _commented_out(block: str) -> Iterator[str]:
         yield line if line.startswith("#") else f"#{line}"
 
 
-def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) -> tuple[str, str]:
-    """Return the languages of both sides, by the option or by the suffixes of the first pair of files."""
+def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) -> tuple[tuple[str, str], list[str]]:
+    """Return the languages of both sides, and what the user has to know about them.
+
+    They are those of the option, of the suffixes of the first pair of files, or of the first file with both sides that
+    names two languages.
+
+    Raises:
+        InputError: an invalid code, the languages are not known, or files have suffixes of different languages.
+    """
     if languages:
         for code in languages:
             if mistake := code_mistake(code):
                 raise InputError(f"--languages: {mistake}")
-        return languages[0], languages[1]
-    pair = next((corpus for corpus in corpora if len(corpus.files) == 2), None)
-    if pair is None:
-        raise InputError("cannot determine the languages without a pair of files; add --languages SOURCE TARGET")
+        return (languages[0], languages[1]), [
+            f"warning: {warning}" for warning in _language_warnings(languages, corpora)
+        ]
+    if not corpora:
+        return DEMO_LANGUAGES, []
+    if pair := next((corpus for corpus in corpora if len(corpus.files) == 2), None):
+        return _languages_of_suffixes(corpora, pair), []
+    for corpus in corpora:
+        if corpus.sides == ("file",) and (codes := _languages_of_file(corpus)):
+            source, target = codes
+            direction = f"for the other direction, add --languages {target} {source}"
+            return codes, [f"languages: {source} to {target}, from {corpus.files[0]}; {direction}"]
+    names = ", ".join(corpus.files[0] for corpus in corpora)
+    raise InputError(f"cannot determine the languages from {names}; add --languages SOURCE TARGET")
+
+
+def _languages_of_file(corpus: CorpusFiles) -> tuple[str, str] | None:
+    """Return the languages that a file with both sides, or a prefix of two files, names; None if there are not two."""
+    from rnnsmt.corpus.bitext_files import languages_of_bitext
+
+    path = corpus.files[0]
+    return languages_of_bitext(path, corpus.members) if Path(path).is_file() else languages_with_prefix(path)
+
+
+def _languages_of_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) -> tuple[str, str]:
+    """Return the languages of the suffixes of a pair of files, see ``_languages``."""
     source, target = map(language_of, pair.files)
     if source is None or target is None:
         raise InputError(
@@ -419,18 +450,15 @@ def set_up(args: argparse.Namespace) -> list[str]:
     directory, pipeline = Path(args.directory), pipeline_directory()
     _check_absent(directory / CONFIG, directory / PROFILE)
     has_networks = find_spec("torch") is not None
-    text = configuration(
-        (pipeline / CONFIG).read_text(encoding="utf-8"), corpora, args.languages, args.demo, has_networks
-    )
+    languages, notes = _languages(args.languages, corpora)
+    text = configuration((pipeline / CONFIG).read_text(encoding="utf-8"), corpora, languages, args.demo, has_networks)
     profile = (pipeline / "profiles" / args.profile / "config.yaml").read_text(encoding="utf-8")
     for name, content in ((CONFIG, text), (PROFILE, profile)):
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_text(path) as out:
             out.write(content)
-    lines = [f"wrote {directory / CONFIG} and {directory / PROFILE}"]
-    if args.languages:
-        lines += [f"warning: {warning}" for warning in _language_warnings(args.languages, corpora)]
+    lines = [f"wrote {directory / CONFIG} and {directory / PROFILE}", *notes]
     if not has_networks:
         lines.append("PyTorch is not installed: only the baseline is run (see compare in config.yaml)")
     if not args.demo and not corpora:

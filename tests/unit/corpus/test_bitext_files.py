@@ -292,7 +292,11 @@ def test_prepare_and_separate(tmp_path: Path) -> None:
         (["--bitext", "t", "--source", "s"], "--bitext cannot be combined with --source or --target"),
         (["--bitext", "t", "--columns", "2", "2"], "source and target have the same column, 2"),
         (["--bitext", "t", "--members", "a", "a"], "source and target have the same member, a"),
-        (["--bitext", "t", "--target-lang", "en"], "source and target have the same language, en"),
+        (
+            ["--bitext", "t", "--source-lang", "en", "--target-lang", "en"],
+            "source and target have the same language, en",
+        ),
+        (["--bitext", "t", "--target-lang", "en"], "cannot determine both languages, and one of them is en; specify"),
         (["--bitext", "t", "--target-lang", "english"], "--target-lang english is not a language code"),
     ],
 )

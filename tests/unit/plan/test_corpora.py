@@ -167,4 +167,4 @@ def test_one_text_for_training_and_test_in_one_file(tmp_path):
     (tmp_path / "b.tsv").write_text("a\tb\n")
     train, test = one_file(tmp_path, file="a.tsv"), one_file(tmp_path, file="b.tsv", role="test", name="t")
     (line,) = file_mistakes([train, test])
-    assert "its file text is also that of mine (bitext)" in line
+    assert "its text is also that of mine (bitext)" in line

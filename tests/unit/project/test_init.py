@@ -148,6 +148,41 @@ def test_columns_and_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ]
 
 
+@pytest.mark.parametrize(
+    ("bitext", "languages"),
+    [
+        ("en-de.txt.zip", ("en", "de")),
+        ("Books.de-en.zip", ("de", "en")),
+        ("text", ("de", "en")),
+        ("x.tmx", ("en", "de")),
+    ],
+)
+def test_languages_of_files_with_both_sides(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    bitext: str,
+    languages: tuple[str, str],
+) -> None:
+    """They are those that an archive, a TMX file or the suffixes of a prefix name; the direction is printed."""
+    monkeypatch.chdir(tmp_path)
+    write_both_sides(tmp_path)
+    with zipfile.ZipFile("Books.de-en.zip", "w") as archive:
+        for lang in languages:
+            archive.writestr(f"Books.de-en.{lang}", "a line\n")
+    write(tmp_path, "text.en", "text.de.gz")
+    (tmp_path / "x.tmx").write_text(
+        '<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="de"><seg>a</seg></tuv>'
+        '<tuv xml:lang="en"><seg>b</seg></tuv></tu></body></tmx>'
+    )
+    Path("dev.tsv").write_text("another line\tandere Zeile\n")
+    assert main(["init", ".", "--bitext", bitext, "--dev", "dev.tsv", "--test", "test.tsv"]) == 0
+    assert tuple(settings(tmp_path)["languages"].values()) == languages
+    source, target = languages
+    line = f"languages: {source} to {target}, from {bitext}; for the other direction, add --languages {target} {source}"
+    assert line in capsys.readouterr().out
+
+
 def test_placeholders(tmp_path: Path) -> None:
     assert main(["init", str(tmp_path), "--languages", "de", "fr"]) == 0
     found = settings(tmp_path)
@@ -221,7 +256,7 @@ def test_without_pytorch_the_baseline(
             ["--bitext", "train.en", "dev.en"],
             "--bitext: the suffixes of train.en and dev.en are both en; specify a file",
         ),
-        (["--bitext", "test.tsv"], "cannot determine the languages without a pair of files; add --languages"),
+        (["--bitext", "test.tsv"], "cannot determine the languages from test.tsv; add --languages"),
         (
             ["--bitext", "train.en", "train.de", "--dev", "dev.en", "dev.de", "--test", "t.de", "t.en"],
             "--test: the suffix of the source file t.de is de, but that of train.en is en; specify source files of one",
