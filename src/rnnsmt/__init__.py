@@ -7,6 +7,13 @@ holds the numba kernels shared by all. ``rnnsmt.stages`` lists every command.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rnnsmt import api as api
+    from rnnsmt.translation.system import System
+
+    load = System
 
 __version__ = "1.0.0"
 
@@ -18,3 +25,8 @@ def __getattr__(name: str) -> object:
     if name == "load":
         return import_module("rnnsmt.translation.system").System
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the names of the module, with those that are loaded on first use."""
+    return sorted([*globals(), "api", "load"])

@@ -1,8 +1,10 @@
 """Python functions for the commands of the pipeline, on files or lists of sentences.
 
-Each function runs the same code as the command. A text is a path, or a list of tokenised sentences whose
-words are separated by single spaces. All of them raise ``InputError``, with one sentence, where a file is missing or
-malformed, or where parallel texts differ in length.
+Each function runs the same code as the command. A text is a path (string or ``Path``), or tokenised sentences, one
+string each, whose words are separated by single spaces: a list, a generator or a pandas column. A missing value is not
+a sentence; replace it with an empty string. All functions raise ``InputError``, with one sentence, if a file is missing
+or malformed, if an argument is out of range, or if parallel texts differ in length. Progress and warnings are written
+to ``sys.stderr``; ``contextlib.redirect_stderr`` redirects them.
 
 >>> from tempfile import mkdtemp
 >>> directory = Path(mkdtemp())
@@ -23,18 +25,27 @@ malformed, or where parallel texts differ in length.
 66.87
 """
 
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Iterable
+from contextlib import nullcontext
+from numbers import Integral
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from rnnsmt.base.io import InputError, read_lines, write_lines
+from rnnsmt.base.io import InputError, check_output, check_output_directory, read_lines, write_lines
+from rnnsmt.base.options import MAX_INT, MAX_SEED, MAX_THREADS
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
 
-Text = str | Path | Sequence[str]
+Text = str | Path | Iterable[str]
 """A file with one tokenised sentence per line, or the sentences."""
+
+DEVICES = ("auto", "cpu", "cuda")
 
 Links = list[list[tuple[int, int]]]
 """Links (source word, target word) from 0, for every sentence pair."""
@@ -54,27 +65,95 @@ class Network(NamedTuple):
     pairs: Path
 
 
-def _file(text: Text, scratch: str, name: str) -> str:
-    """Return the file of a text; sentences are written to a file of this name in a temporary directory."""
-    if isinstance(text, (str, Path)):
-        return str(text)
-    path = Path(scratch) / name
-    write_lines(path, _sentences(text))
-    return str(path)
+class _Files:
+    """Files with the texts of a call: those of the caller, or temporary files with sentences."""
+
+    def __init__(self) -> None:
+        self._temporary = TemporaryDirectory()
+        self.directory = Path(self._temporary.name)
+
+    def of(self, text: Text, name: str) -> str:
+        """Return the file of a text; sentences are written to a temporary file of this name.
+
+        Raises:
+            InputError: see ``_sentences``.
+        """
+        if isinstance(text, (str, PathLike)):
+            return str(text)
+        write_lines(self.directory / name, _sentences(text, name))
+        return str(self.directory / name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove the temporary files; an error message names the arguments of the call in their place."""
+        self._temporary.cleanup()
+        if isinstance(error, InputError):
+            error.args = (str(error).replace(f"{self.directory}/", ""),)
 
 
-def _sentences(text: Text) -> list[str]:
-    """Return the sentences of a text.
+def _sentences(text: Text, name: str) -> list[str]:
+    """Return the sentences of a text; ``name`` is that of the argument, for messages.
 
     Raises:
-        InputError: a sentence contains a line break.
+        InputError: the text is not a path or an iterable of strings; a sentence contains a line break or an unpaired
+            surrogate.
     """
-    if isinstance(text, (str, Path)):
+    if isinstance(text, (str, PathLike)):
         return list(read_lines(text))
-    for number, sentence in enumerate(text, 1):
+    if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
+        raise InputError(f"{name}: must be a path or a list of sentences, not {type(text).__name__}")
+    sentences = list(text)
+    for number, sentence in enumerate(sentences, 1):
+        if not isinstance(sentence, str):
+            raise InputError(f"{name}: sentence {number} must be a string, not {type(sentence).__name__}")
         if "\n" in sentence or "\r" in sentence:
-            raise InputError(f"sentence {number} contains a line break; each item must be a single sentence")
-    return list(text)
+            raise InputError(f"{name}: sentence {number} contains a line break; each item must be a single sentence")
+        if not sentence.isascii() and any("\ud800" <= character <= "\udfff" for character in sentence):
+            raise InputError(f"{name}: sentence {number} is not valid Unicode; decode the text as UTF-8")
+    return sentences
+
+
+def _check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Check that the value of an argument is one of the choices.
+
+    Raises:
+        InputError: it is not.
+    """
+    if value not in (names := list(choices)):
+        raise InputError(f"{name} {value!r}: must be one of {', '.join(names)}")
+
+
+def _check_number(name: str, value: int, least: int, most: int) -> None:
+    """Check that the value of an argument is an integer from ``least`` to ``most``.
+
+    Raises:
+        InputError: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
+        raise InputError(f"{name} {value!r}: must be an integer from {least} to {most}")
+
+
+def _directory(path: str | Path) -> Path:
+    """Return an output directory, which is created if it does not exist.
+
+    Raises:
+        InputError: it cannot be created.
+    """
+    check_output_directory(path)
+    Path(path).mkdir(parents=True, exist_ok=True)
+    return Path(path)
+
+
+def _check_seed(seed: int) -> None:
+    _check_number("seed", seed, 0, MAX_SEED)
+
+
+def _check_threads(threads: int) -> None:
+    _check_number("threads", threads, 1, MAX_THREADS)
 
 
 def align(
@@ -92,7 +171,7 @@ def align(
         The links of the S sentence pairs, sorted.
 
     Raises:
-        InputError: as ``read_bitext``; aligner or heuristic is not known.
+        InputError: as ``read_bitext``; an argument is invalid.
     """
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.pharaoh import to_lists
@@ -100,11 +179,11 @@ def align(
     from rnnsmt.align.training import ALIGNERS, DIRECTIONS
     from rnnsmt.align.training import align as align_words
 
-    for name, value, choices in (("aligner", aligner, ALIGNERS), ("heuristic", heuristic, HEURISTICS)):
-        if value not in choices:
-            raise InputError(f"{name} {value!r}: must be one of {', '.join(choices)}")
-    with TemporaryDirectory() as scratch:
-        bitext = read_bitext(_file(source, scratch, "source"), _file(target, scratch, "target"))
+    _check_choice("aligner", aligner, ALIGNERS)
+    _check_choice("heuristic", heuristic, HEURISTICS)
+    _check_threads(threads)
+    with _Files() as files:
+        bitext = read_bitext(files.of(source, "source"), files.of(target, "target"))
     forward, reverse = (align_words(bitext, aligner, direction, threads) for direction in DIRECTIONS)
     return [
         links
@@ -136,7 +215,7 @@ def extract(
         The files; a line of the phrase table has p(f|e), lex(f|e), p(e|f) and lex(e|f), f source and e target.
 
     Raises:
-        InputError: a link is out of range, or no phrase pair can be extracted.
+        InputError: a link or an argument is out of range, or no phrase pair can be extracted.
     """
     from rnnsmt.align.pharaoh import from_lists, write_links
     from rnnsmt.phrases.extraction import extract_phrases
@@ -144,15 +223,23 @@ def extract(
     from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
     from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
 
-    directory = Path(output_dir)
-    directory.mkdir(parents=True, exist_ok=True)
+    _check_number("max_length", max_length, 1, 8)
+    _check_choice("smoothing", smoothing, ("none", "kneser-ney"))
+    _check_threads(threads)
+    directory = _directory(output_dir)
     tables = TableFiles(directory / FULL_TABLE, directory / REORDERING_TABLE)
-    with TemporaryDirectory() as scratch:
-        e2f, f2e, pairs = (f"{scratch}/{name}" for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
-        links = str(alignment) if isinstance(alignment, (str, Path)) else f"{scratch}/links"
-        if not isinstance(alignment, (str, Path)):
-            write_links(links, [from_lists(alignment)])
-        texts = [_file(source, scratch, "source")], [_file(target, scratch, "target")], [links]
+    with _Files() as files:
+        e2f, f2e, pairs = (str(files.directory / name) for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
+        links = str(alignment) if isinstance(alignment, (str, PathLike)) else str(files.directory / "alignment")
+        if not isinstance(alignment, (str, PathLike)):
+            try:
+                packed = from_lists(alignment)
+            except (TypeError, ValueError):
+                raise InputError(
+                    "alignment: must be a path, or a list of links (source word, target word) for each sentence pair"
+                ) from None
+            write_links(links, [packed])
+        texts = [files.of(source, "source")], [files.of(target, "target")], [links]
         write_lexical_tables(count_lexical(*texts)[0], e2f, f2e)
         extract_phrases(*texts, pairs, max_length, threads)
         score_phrases(pairs, e2f, f2e, str(tables.phrases), threads, smoothing=smoothing)
@@ -166,18 +253,20 @@ def estimate_lm(text: Text, output: str | Path, order: int = 5) -> Path:
     Args:
         text: the text.
         output: the ARPA file, compressed if its suffix says so.
-        order: maximum length of an n-gram in words.
+        order: maximum length of an n-gram in words, 1 to 10.
 
     Returns:
         The file.
 
     Raises:
-        InputError: the text is empty, or contains ``<s>``, ``</s>`` or ``<unk>``.
+        InputError: the text is empty, or contains ``<s>``, ``</s>`` or ``<unk>``; the order is out of range.
     """
+    from rnnsmt.lm.arpa import MAX_ORDER
     from rnnsmt.lm.estimation import estimate
 
-    with TemporaryDirectory() as scratch:
-        estimate([_file(text, scratch, "text")], order, output)
+    _check_number("order", order, 1, MAX_ORDER)
+    with _Files() as files:
+        estimate([files.of(text, "text")], order, output)
     return Path(output)
 
 
@@ -195,6 +284,9 @@ def train_rnn(
 ) -> Network:
     """Train an RNN Encoder–Decoder on the phrase pairs of a table (Cho et al. 2014, sections 2 and 3.1).
 
+    After Ctrl-C, the same call resumes from the checkpoint in ``output_dir``. If training has finished, the same call
+    does not train again, and a call with other arguments replaces the network.
+
     Args:
         phrase_table: the table, every pair of which counts once.
         source, target: its training text, from which the vocabularies are made.
@@ -207,14 +299,18 @@ def train_rnn(
         settings: settings of ``RnnSettings`` instead of those of the preset, for example ``epochs=2``.
 
     Raises:
-        InputError: a setting is not known or out of range; torch is not installed.
+        InputError: an argument or a setting is not known or out of range; ``output_dir`` contains the checkpoint of an
+            interrupted training run with other arguments; torch is not installed.
+        KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
     """
     from rnnsmt.networks.options import need_torch, preset_with
     from rnnsmt.rnn.settings import PRESETS
 
     need_torch()
-    if preset not in PRESETS:
-        raise InputError(f"preset {preset!r}: must be one of {', '.join(PRESETS)}")
+    _check_choice("preset", preset, PRESETS)
+    _check_choice("device", device, DEVICES)
+    _check_seed(seed)
+    _check_threads(threads)
     if unknown := sorted(set(settings) - set(PRESETS[preset].described())):
         raise InputError(f"{unknown[0]}: not a setting of the network")
     chosen = preset_with(PRESETS[preset], settings)
@@ -224,16 +320,25 @@ def train_rnn(
     from rnnsmt.rnn.pairs import Pairs, prepare_pairs
     from rnnsmt.rnn.training import RnnTrainer
 
-    directory = Path(output_dir)
-    directory.mkdir(parents=True, exist_ok=True)
+    directory = _directory(output_dir)
     network = Network(directory / "rnn.pt", directory / "pairs")
-    with TemporaryDirectory() as scratch:
-        texts = [_file(source, scratch, "source")], [_file(target, scratch, "target")]
+    with _Files() as files:
+        texts = [files.of(source, "source")], [files.of(target, "target")]
         prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
-    with set_up_device(device, 1, chosen.precision) as setup:
+    stop = Stop(None)
+    in_main_thread = threading.current_thread() is threading.main_thread()  # others cannot set signal handlers
+    with stop if in_main_thread else nullcontext(), set_up_device(device, 1, chosen.precision) as setup:
         trainer = RnnTrainer(Pairs.open(network.pairs), chosen, seed, setup, threads)
-        trainer.fit(directory / "rnn.checkpoint", 300.0, Stop(None))
-        trainer.save(network.model, directory / "rnn.json")
+        try:
+            trainer.fit(directory / "rnn.checkpoint", 300.0, stop)
+            trainer.save(network.model, directory / "rnn.json")
+        except SystemExit:
+            if stop.signal == signal.SIGINT:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            if trainer.checkpoint is not None:
+                trainer.checkpoint.release()
     return network
 
 
@@ -242,7 +347,7 @@ def augment(phrase_table: str | Path, network: Network, output: str | Path, devi
 
     Args:
         phrase_table: the table that the network was trained on.
-        network: result of ``train_rnn``.
+        network: result of ``train_rnn``; for files of an earlier session, ``Network(model, pairs)``.
         output: the table with the further score.
         device: ``auto``, ``cpu`` or ``cuda``.
 
@@ -250,9 +355,17 @@ def augment(phrase_table: str | Path, network: Network, output: str | Path, devi
         The new table.
 
     Raises:
-        InputError: the network belongs to another table.
+        InputError: the table does not have as many lines as that of the network, or the network was trained on other
+            pairs; torch is not installed.
     """
     import numpy as np
+
+    from rnnsmt.networks.options import need_torch
+
+    need_torch()
+    _check_choice("device", device, DEVICES)
+    if Path(output).resolve() == Path(phrase_table).resolve():
+        raise InputError(f"{output}: is the phrase table itself; choose another output")
 
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.phrases.augmentation import augment_table
@@ -286,10 +399,12 @@ def write_ini(
         scores: number of scores of the phrase table, 4, or 5 after ``augment``.
 
     Raises:
-        InputError: a file is missing.
+        InputError: a file is missing, or a number is less than 1.
     """
     from rnnsmt.moses.ini import default_ini
 
+    _check_number("lm_order", lm_order, 1, MAX_INT)
+    _check_number("scores", scores, 1, MAX_INT)
     for path in (phrase_table, reordering_table, lm):
         if path is not None and not Path(path).is_file():
             raise InputError(f"{path}: no such file")
@@ -317,7 +432,8 @@ def decode(ini: str | Path, text: Text, threads: int = 1) -> list[str]:
     from rnnsmt.search import SearchOptions, load_model
     from rnnsmt.search import decode as search
 
-    read, sentences = MosesIni.read(ini), _sentences(text)
+    _check_threads(threads)
+    read, sentences = MosesIni.read(ini), _sentences(text, "text")
     model = load_model(read, sentences, threads=threads)
     translations = search(model, sentences, model.weights(read), SearchOptions(threads=threads))
     return [translation.text for translation in translations]
@@ -348,7 +464,7 @@ def tune(
         The ini, and BLEU of the development set in percent.
 
     Raises:
-        InputError: the texts are empty or differ in length, or the optimiser is not known.
+        InputError: the texts are empty or differ in length, or an argument is invalid.
     """
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.multi_bleu import read_texts
@@ -359,15 +475,18 @@ def tune(
     from rnnsmt.tuning.options import OPTIMISERS, LoopOptions, OptimiserOptions
     from rnnsmt.tuning.runs import ModelDecoder
 
-    if optimiser not in OPTIMISERS:
-        raise InputError(f"optimiser {optimiser!r}: must be mert, mira or pro")
-    with TemporaryDirectory() as scratch:
-        sources, references = read_texts(_file(source, scratch, "source"), [_file(reference, scratch, "reference")])
+    _check_choice("optimiser", optimiser, OPTIMISERS)
+    _check_number("max_iterations", max_iterations, 1, MAX_INT)
+    _check_seed(seed)
+    _check_threads(threads)
+    check_output(output)
+    with _Files() as files:
+        sources, references = read_texts(files.of(source, "source"), [files.of(reference, "reference")])
         read = MosesIni.read(ini)
         decoder = ModelDecoder(read, sources, load_model(read, sources, threads=threads),
                                SearchOptions(threads=threads, nbest=100))  # fmt: skip
         options = LoopOptions(seed, max_iterations, threads=threads, optimiser=OptimiserOptions(optimiser))
-        checkpoint = TuningCheckpoint(f"{scratch}/checkpoint", {})
+        checkpoint = TuningCheckpoint(files.directory / "checkpoint", {})
         tuned = tune_weights(decoder, BatchBleu(references), decoder.start, checkpoint, options)
     decoder.set_weights(tuned.weights)
     read.write(output)
@@ -391,6 +510,6 @@ def evaluate(hypothesis: Text, *references: Text) -> "BleuScore":
 
     if not references:
         raise InputError("at least one reference is required")
-    with TemporaryDirectory() as scratch:
-        files = [_file(text, scratch, f"reference{number}") for number, text in enumerate(references)]
-        return corpus_bleu(*read_texts(_file(hypothesis, scratch, "hypothesis"), files))
+    with _Files() as files:
+        paths = [files.of(text, f"reference {number}") for number, text in enumerate(references, 1)]
+        return corpus_bleu(*read_texts(files.of(hypothesis, "hypothesis"), paths))

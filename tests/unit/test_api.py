@@ -1,13 +1,21 @@
 """The Python interface: its doctest goes through all packages on a toy corpus; files and lists; what it refuses."""
 
 import doctest
+import fcntl
+import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import rnnsmt
 from rnnsmt import api
 from rnnsmt.base.io import InputError
+from rnnsmt.networks.training import Trainer
 
 
 @pytest.mark.slow
@@ -38,9 +46,119 @@ def test_mistakes_are_input_errors(tmp_path):
         api.write_ini(tmp_path / "moses.ini", tmp_path / "table", None, tmp_path / "lm")
 
 
+def test_texts_are_any_iterable_of_strings():
+    lines, reference = ["la maison bleue et grande", "une mer"], ["la maison bleue et belle", "la mer"]
+    score = api.evaluate(lines, reference)
+    assert api.evaluate((line for line in lines), iter(reference)) == score
+    assert api.evaluate(np.array(lines), tuple(reference)) == score
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a b", "hypothesis: must be a path or a list of sentences, not bytes"),
+        (None, "hypothesis: must be a path or a list of sentences, not NoneType"),
+        ([b"a b"], "hypothesis: sentence 1 must be a string, not bytes"),
+        (["a", float("nan")], "hypothesis: sentence 2 must be a string, not float"),
+        ([["a", "b"]], "hypothesis: sentence 1 must be a string, not list"),
+        (["\udcff"], "hypothesis: sentence 1 is not valid Unicode; decode the text as UTF-8"),
+    ],
+)
+def test_what_is_not_a_text(text, message):
+    with pytest.raises(InputError) as error:
+        api.evaluate(text, ["a b"])
+    assert str(error.value) == message
+
+
+def test_messages_name_the_arguments():
+    with pytest.raises(InputError, match=r"^reference 1 ends after line 1, but hypothesis has more lines"):
+        api.evaluate(["a", "b"], ["a"])
+    with pytest.raises(InputError, match=r"^source is empty"):
+        api.align([], [], aligner="fast_align")
+    with pytest.raises(InputError, match=r"^text: contains no words"):
+        api.estimate_lm([], "unused")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda path: api.align(["a"], ["b"], threads=0), "threads 0: must be an integer from 1 to 1024"),
+        (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], path, max_length=9), "max_length 9: must be an integer"),
+        (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], path, smoothing="kn"), "smoothing 'kn': must be one of"),
+        (lambda path: api.extract(["a"], ["b"], ["0-0"], path), "alignment: must be a path, or a list of links"),
+        (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], __file__), "is a file, not a directory"),
+        (lambda path: api.estimate_lm(["a"], path / "lm", order=0), "order 0: must be an integer from 1 to 10"),
+        (lambda path: api.train_rnn("table", ["a"], ["b"], path, device="gpu"), "device 'gpu': must be one of"),
+        (lambda path: api.train_rnn("table", ["a"], ["b"], path, seed=-1), "seed -1: must be an integer"),
+        (lambda path: api.train_rnn("table", ["a"], ["b"], path, variant="lstm"), "--variant lstm: must be one of"),
+        (lambda path: api.train_rnn("table", ["a"], ["b"], path, epochs="2"), "--epochs '2': must be a number"),
+        (lambda path: api.train_rnn("table", ["a"], ["b"], path, hidden=8.5), "--hidden 8.5: must be an integer"),
+        (lambda path: api.augment("table", api.Network(path, path), "./table"), "table: is the phrase table itself"),
+        (lambda path: api.tune("ini", ["a"], ["b"], path / "ini", max_iterations=0), "max_iterations 0: must be"),
+        (lambda path: api.tune("ini", ["a"], ["b"], path), "is a directory"),
+    ],
+)
+def test_arguments_out_of_range(tmp_path, call, message):
+    with pytest.raises(InputError, match=message):
+        call(tmp_path)
+
+
+def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
+    """A traceback that is kept, as in an interactive session, holds no lock; the second call resumes."""
+    source, target = (
+        ["the house", "the sea", "a house", "a sea"] * 5,
+        ["la maison", "la mer", "une maison", "une mer"] * 5,
+    )
+    table = api.extract(source, target, [[(0, 0), (1, 1)]] * 20, tmp_path).phrases
+    arguments = (table, source, target, tmp_path / "rnn", "demo")
+    step, resumed = Trainer.step, []
+
+    def interrupted(trainer):
+        step(trainer)
+        if trainer.update == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt) as kept:
+        api.train_rnn(*arguments, updates=4, hidden=8)
+    monkeypatch.setattr(Trainer, "step", lambda trainer: (resumed.append(trainer.update), step(trainer)))
+    with (tmp_path / "rnn" / "rnn.checkpoint" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails at once where the second call would wait for ever
+    assert api.train_rnn(*arguments, updates=4, hidden=8).model.exists()
+    assert resumed == [2, 3]
+    assert kept.traceback
+
+
+def test_trains_outside_of_the_main_thread(tmp_path):
+    source, target = ["the house", "the sea"] * 9, ["la maison", "la mer"] * 9
+    table = api.extract(source, target, [[(0, 0), (1, 1)]] * 18, tmp_path).phrases
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(api.train_rnn, table, source, target, tmp_path / "rnn", "demo", updates=1, hidden=8)
+        assert call.result().model.exists()
+
+
+def test_names_of_the_package():
+    assert {"api", "load"} <= set(dir(rnnsmt))
+
+
 def test_is_loaded_on_first_use():
     code = (
         "import sys, rnnsmt; assert 'numpy' not in sys.modules and 'rnnsmt.api' not in sys.modules; "
         "rnnsmt.api.align; assert 'numba' not in sys.modules and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
+def test_types_for_the_callers_checker(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
+        'links: rnnsmt.api.Links = rnnsmt.api.align(iter(["a"]), ["b"])\n'
+    )
+    source = Path(rnnsmt.__file__).parents[1]
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", str(tmp_path), program]
+    checked = subprocess.run(
+        command, check=False, env=os.environ | {"MYPYPATH": str(source)}, capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout

@@ -188,7 +188,7 @@ class CheckpointDirectory:
         return (Path(path) / FINISHED).exists()
 
     def lock(self) -> None:
-        """Wait until no other process uses the directory; the lock is held for the lifetime of this object.
+        """Wait until no other process uses the directory; the lock is held until ``release`` or the object's end.
 
         Temporary files of killed processes, on any machine, are removed.
         """
@@ -197,6 +197,12 @@ class CheckpointDirectory:
         if lock_or_wait(self._lock, self.path):
             for leftover in self.path.glob(f"{TEMPORARY}*"):
                 leftover.unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Release the lock before the end of this object, which a saved traceback may keep."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     @property
     def descriptors(self) -> tuple[int, ...]:

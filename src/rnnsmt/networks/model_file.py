@@ -196,6 +196,10 @@ class Checkpoint:
         self.directory.lock()
         self.directory.clear_finished(self.path.name)
 
+    def release(self) -> None:
+        """Release the lock."""
+        self.directory.release()
+
     def finish(self) -> None:
         """Record that the outputs are written: a training with other settings may then start over."""
         self.directory.finish()

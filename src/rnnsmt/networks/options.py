@@ -1,9 +1,10 @@
 """Options that the commands of all networks share: device, training settings, training files; imports nothing heavy."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from rnnsmt.base.io import InputError
@@ -82,13 +83,28 @@ def preset_with(preset: SomeSettings, overrides: Mapping[str, Any]) -> SomeSetti
     """Override settings of a preset; settings of the preset that the given values do not permit are set to 0.
 
     Raises:
-        InputError: a value is out of range, or the given values are incompatible.
+        InputError: a value has the wrong type or is out of range, or the given values are incompatible.
     """
+    for name, value in overrides.items():
+        _check_value(name, value, type(getattr(preset, name)), preset.described()[name].choices)
     settings: SomeSettings = replace(preset, **overrides)  # type: ignore[type-var]
     unfit = {name: 0 for name in settings.unfit() if name not in overrides}
     settings = replace(settings, **unfit)  # type: ignore[type-var]
     settings.check()
     return settings
+
+
+def _check_value(name: str, value: Any, kind: type, choices: Sequence[str]) -> None:
+    """Check type and choices of a setting that did not come from the command line.
+
+    Raises:
+        InputError: the value is not one of the choices, or not a number.
+    """
+    if choices:
+        if value not in choices:
+            raise InputError(f"{option(name)} {value}: must be one of {', '.join(choices)}")
+    elif isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
+        raise InputError(f"{option(name)} {value!r}: must be {'an integer' if kind is int else 'a number'}")
 
 
 def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[str, object]:
