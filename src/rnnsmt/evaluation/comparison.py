@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_byte_lines, words_of
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
+from rnnsmt.bleu.multi_bleu import tokens
 from rnnsmt.evaluation.render import DASH, TextTable, interval, markdown_table
 from rnnsmt.evaluation.significance import Statistics, compare_trained
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
@@ -293,7 +294,9 @@ class Comparison:
         Args:
             examples: maximum number of largest gains and of largest losses.
         """
-        changed = np.array([baseline != system for baseline, system in zip(*self.texts, strict=True)], bool)
+        changed = np.array(
+            [tokens(baseline) != tokens(system) for baseline, system in zip(*self.texts, strict=True)], bool
+        )
         content = overall(self.statistics[0], self.statistics[1], self.trainings, self.shared)
         content["first run"] = {
             "changed": int(changed.sum()),

@@ -165,6 +165,14 @@ def test_contributions_add_up_to_the_difference_of_scores(directory):
     assert {"p(source|target)", "lex(target|source)", "LM", "Distortion"} < set(found.kinds)
 
 
+def test_spaces_are_no_difference(directory):
+    """Moses ends each line of its output with a space."""
+    lines = (directory / "moses.out").read_text().split("\n")[:-1]
+    (directory / "other.out").write_text("".join(f"{line} \n" for line in lines))
+    assert main(command(directory)) == 0
+    assert json.loads((directory / "c.json").read_text())["first run"] == {"changed": 0, "better": 0, "worse": 0}
+
+
 def test_without_details_texts_of_any_system_do(directory):
     assert main(command(directory)) == 0
     found = json.loads((directory / "c.json").read_text())
