@@ -29,7 +29,6 @@ import signal
 import threading
 from collections.abc import Iterable
 from contextlib import nullcontext
-from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,15 +36,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rnnsmt.base.io import InputError, check_output, check_output_directory, read_lines, write_lines
-from rnnsmt.base.options import MAX_INT, MAX_SEED, MAX_THREADS
+from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
 
 Text = str | Path | Iterable[str]
 """A file with one tokenised sentence per line, or the sentences."""
-
-DEVICES = ("auto", "cpu", "cuda")
 
 Links = list[list[tuple[int, int]]]
 """Links (source word, target word) from 0, for every sentence pair."""
@@ -117,26 +114,6 @@ def _sentences(text: Text, name: str) -> list[str]:
     return sentences
 
 
-def _check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Check that the value of an argument is one of the choices.
-
-    Raises:
-        InputError: it is not.
-    """
-    if value not in (names := list(choices)):
-        raise InputError(f"{name} {value!r}: must be one of {', '.join(names)}")
-
-
-def _check_number(name: str, value: int, least: int, most: int) -> None:
-    """Check that the value of an argument is an integer from ``least`` to ``most``.
-
-    Raises:
-        InputError: it is not.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
-        raise InputError(f"{name} {value!r}: must be an integer from {least} to {most}")
-
-
 def _directory(path: str | Path) -> Path:
     """Return an output directory, which is created if it does not exist.
 
@@ -149,11 +126,11 @@ def _directory(path: str | Path) -> Path:
 
 
 def _check_seed(seed: int) -> None:
-    _check_number("seed", seed, 0, MAX_SEED)
+    check_integer("seed", seed, 0, MAX_SEED)
 
 
 def _check_threads(threads: int) -> None:
-    _check_number("threads", threads, 1, MAX_THREADS)
+    check_integer("threads", threads, 1, MAX_THREADS)
 
 
 def align(
@@ -179,8 +156,8 @@ def align(
     from rnnsmt.align.training import ALIGNERS, DIRECTIONS
     from rnnsmt.align.training import align as align_words
 
-    _check_choice("aligner", aligner, ALIGNERS)
-    _check_choice("heuristic", heuristic, HEURISTICS)
+    check_choice("aligner", aligner, ALIGNERS)
+    check_choice("heuristic", heuristic, HEURISTICS)
     _check_threads(threads)
     with _Files() as files:
         bitext = read_bitext(files.of(source, "source"), files.of(target, "target"))
@@ -223,8 +200,8 @@ def extract(
     from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
     from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
 
-    _check_number("max_length", max_length, 1, 8)
-    _check_choice("smoothing", smoothing, ("none", "kneser-ney"))
+    check_integer("max_length", max_length, 1, 8)
+    check_choice("smoothing", smoothing, ("none", "kneser-ney"))
     _check_threads(threads)
     directory = _directory(output_dir)
     tables = TableFiles(directory / FULL_TABLE, directory / REORDERING_TABLE)
@@ -264,7 +241,7 @@ def estimate_lm(text: Text, output: str | Path, order: int = 5) -> Path:
     from rnnsmt.lm.arpa import MAX_ORDER
     from rnnsmt.lm.estimation import estimate
 
-    _check_number("order", order, 1, MAX_ORDER)
+    check_integer("order", order, 1, MAX_ORDER)
     with _Files() as files:
         estimate([files.of(text, "text")], order, output)
     return Path(output)
@@ -307,8 +284,8 @@ def train_rnn(
     from rnnsmt.rnn.settings import PRESETS
 
     need_torch()
-    _check_choice("preset", preset, PRESETS)
-    _check_choice("device", device, DEVICES)
+    check_choice("preset", preset, PRESETS)
+    check_choice("device", device, DEVICES)
     _check_seed(seed)
     _check_threads(threads)
     if unknown := sorted(set(settings) - set(PRESETS[preset].described())):
@@ -363,7 +340,7 @@ def augment(phrase_table: str | Path, network: Network, output: str | Path, devi
     from rnnsmt.networks.options import need_torch
 
     need_torch()
-    _check_choice("device", device, DEVICES)
+    check_choice("device", device, DEVICES)
     if Path(output).resolve() == Path(phrase_table).resolve():
         raise InputError(f"{output}: is the phrase table itself; choose another output")
 
@@ -403,8 +380,8 @@ def write_ini(
     """
     from rnnsmt.moses.ini import default_ini
 
-    _check_number("lm_order", lm_order, 1, MAX_INT)
-    _check_number("scores", scores, 1, MAX_INT)
+    check_integer("lm_order", lm_order, 1, MAX_INT)
+    check_integer("scores", scores, 1, MAX_INT)
     for path in (phrase_table, reordering_table, lm):
         if path is not None and not Path(path).is_file():
             raise InputError(f"{path}: no such file")
@@ -475,8 +452,8 @@ def tune(
     from rnnsmt.tuning.options import OPTIMISERS, LoopOptions, OptimiserOptions
     from rnnsmt.tuning.runs import ModelDecoder
 
-    _check_choice("optimiser", optimiser, OPTIMISERS)
-    _check_number("max_iterations", max_iterations, 1, MAX_INT)
+    check_choice("optimiser", optimiser, OPTIMISERS)
+    check_integer("max_iterations", max_iterations, 1, MAX_INT)
     _check_seed(seed)
     _check_threads(threads)
     check_output(output)

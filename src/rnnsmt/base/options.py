@@ -5,13 +5,16 @@ Outputs are the options whose names begin with ``--output``, and those of ``OTHE
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_directory
 
 MAX_THREADS = 1024
+
+DEVICES = ("auto", "cpu", "cuda")
 
 MAX_SEED = 2**63 - 1
 
@@ -75,6 +78,26 @@ def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
     if list(thresholds) != sorted(thresholds):
         return "thresholds must not decrease"
     return None
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Check that an argument of a Python function is one of the choices.
+
+    Raises:
+        InputError: it is not.
+    """
+    if value not in (names := list(choices)):
+        raise InputError(f"{name} {value!r}: must be one of {', '.join(names)}")
+
+
+def check_integer(name: str, value: object, least: int, most: int) -> None:
+    """Check that an argument of a Python function is an integer from ``least`` to ``most``.
+
+    Raises:
+        InputError: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        raise InputError(f"{name} {value!r}: must be an integer from {least} to {most}")
 
 
 def check_options(args: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import option, positive
+from rnnsmt.base.options import DEVICES, option, positive
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
@@ -29,7 +29,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     """Add ``--device`` and ``--threads``, the arguments of ``rnnsmt.networks.devices.set_up_device``."""
     parser.add_argument(
         "--device",
-        choices=("auto", "cpu", "cuda"),
+        choices=DEVICES,
         default="auto",
         help="device to compute on; auto: a GPU if one is available, else the CPU",
     )

@@ -7,6 +7,7 @@ the limits of the search, and the paths of the other files, relative to the dire
 import hashlib
 import math
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from html import unescape
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, is_regular_file, read_json, read_lines, sha256, words_of, write_json
+from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
 from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
@@ -286,7 +288,7 @@ class ExplainedTranslation:
 
 
 class System:
-    """A tuned system in memory.
+    """A tuned system in memory. It cannot be pickled; another process loads the directory again.
 
     Attributes:
         words: number of source words translated so far.
@@ -306,13 +308,16 @@ class System:
         Args:
             directory: the directory, an archive, or the address of one, see ``system_directory``.
             texts: raw text; if given, the tables are filtered for it, and only this text can be translated.
-            device: device for a neural LM, see ``load_model``.
+            device: device for a neural LM: ``auto``, ``cpu`` or ``cuda``.
             threads: number of threads.
             max_words: maximum number of words of a segment.
 
         Raises:
-            InputError: a file is missing or damaged, or is not the one that was packed; as ``system_directory``.
+            InputError: an argument is invalid; a file is missing or damaged, or is not the one that was packed; as
+                ``system_directory``.
         """
+        check_choice("device", device, DEVICES)
+        check_integer("threads", threads, 1, MAX_THREADS)
         self.directory = system_directory(directory)
         check_sums(self.directory)
         self.description = description = Description.read(self.directory)
@@ -355,10 +360,14 @@ class System:
             first: number of the first segment, for error messages.
 
         Raises:
-            InputError: a segment is too long.
+            InputError: the texts are one string; a segment is too long, or not a string.
         """
+        if isinstance(texts, (str, bytes)):
+            raise InputError("texts: must be a list of segments, not a single string")
         sentences = []
         for number, text in enumerate(texts, first):
+            if not isinstance(text, str):
+                raise InputError(f"segment {number}: must be a string, not {type(text).__name__}")
             if len(text) > MAX_CHARACTERS:
                 raise InputError(
                     f"segment {number}: {len(text):,} characters; the maximum is {MAX_CHARACTERS:,}; split it"
@@ -373,8 +382,10 @@ class System:
         """Translate raw text with one segment per line; the translation has the same number of lines.
 
         Raises:
-            InputError: a segment is too long.
+            InputError: a segment is too long, or the text is not a string.
         """
+        if not isinstance(text, str):
+            raise InputError(f"text: must be a string, not {type(text).__name__}; use translate_all for several texts")
         return "\n".join(self.translate_all(text.replace("\r\n", "\n").split("\n")))
 
     def translate_all(self, texts: Sequence[str], first: int = 1) -> list[str]:
@@ -400,8 +411,10 @@ class System:
             first: number of the segment, for error messages.
 
         Raises:
-            InputError: the segment is too long.
+            InputError: the segment is too long, or n is less than 1.
         """
+        if n < 1:
+            raise InputError(f"n {n}: must be at least 1")
         entries = self._search(self.prepare([text], first), n)[0].nbest
         return [
             self._hypothesis(*entry)
@@ -591,12 +604,13 @@ class System:
         """Return the ids of a source (side 0) or target (side 1) phrase, with EOS.
 
         Raises:
-            InputError: the phrase has no words or is too long.
+            InputError: the phrase is not a string, has no words, or is too long.
         """
+        if not isinstance(phrase, str):
+            raise InputError(f"phrase: must be a string, not {type(phrase).__name__}")
         model, vocabularies = self._rnn()
         words, longest = phrase.split(), model.sizes.longest
         if not 0 < len(words) <= longest:
-            raise InputError(
-                f"'{phrase[:40]}': {len(words)} words; the network accepts phrases of 1 to {longest} words"
-            )
+            accepted = "at least one word" if longest == sys.maxsize else f"1 to {longest} words"
+            raise InputError(f"'{phrase[:40]}': {len(words)} words; the network accepts phrases of {accepted}")
         return vocabularies[side].ids(words, eos=True).astype(np.int64)

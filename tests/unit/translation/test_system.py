@@ -324,8 +324,10 @@ def test_score_and_embed(system, tmp_path):
     assert loaded.embed("a b").shape == (8,)
     assert not np.allclose(loaded.embed("a b"), loaded.embed("b a"))
     assert np.array_equal(loaded.embed("x y"), loaded.embed("y x"))  # both are UNK UNK
-    with pytest.raises(InputError, match="0 words"):
+    with pytest.raises(InputError, match="0 words; the network accepts phrases of at least one word"):
         loaded.score("a", " ")
+    with pytest.raises(InputError, match="phrase: must be a string, not list"):
+        loaded.embed(["a"])
     assert main([*described(system), "--rnn", f"{tmp_path}/m.pt", "--vocabulary", *vocabularies[::-1]]) == 0
     with pytest.raises(InputError, match="its vocabularies differ"):
         System(system).embed("a")
@@ -479,6 +481,24 @@ def test_an_error_of_a_forged_description_is_one_line(system: Path) -> None:
         System(system)
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda path: rnnsmt.load(path, texts="a b"), "texts: must be a list of segments, not a single string"),
+        (lambda path: rnnsmt.load(path, device="gpu"), "device 'gpu': must be one of auto, cpu, cuda"),
+        (lambda path: rnnsmt.load(path, threads=0), "threads 0: must be an integer from 1 to 1024"),
+        (lambda path: rnnsmt.load(path).translate_all("a b"), "texts: must be a list of segments, not a single string"),
+        (lambda path: rnnsmt.load(path).translate_all(["a", None]), "segment 2: must be a string, not NoneType"),
+        (lambda path: rnnsmt.load(path).translate(["a"]), "text: must be a string, not list; use translate_all"),
+        (lambda path: rnnsmt.load(path).nbest("a", 0), "n 0: must be at least 1"),
+    ],
+)
+def test_wrong_arguments_from_python(system, call, said):
+    with pytest.raises(InputError) as error:
+        call(system)
+    assert str(error.value).startswith(said)
 
 
 @pytest.mark.parametrize("name", ["a" * 3000, "b\0c"], ids=["long", "NUL"])
