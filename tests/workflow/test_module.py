@@ -35,6 +35,32 @@ use rule language_model from smt as mine with:
 ODD = "it's $(touch evil) here"
 """A directory name with everything that an unquoted or badly quoted path would show."""
 
+REPLACED = """
+module smt:
+    snakefile: {snakefile!r}
+
+use rule * from smt exclude language_model as smt_*
+
+rule mine:
+    input: "mine.arpa.gz"
+    output: "results/model/lm.arpa.gz"
+    shell: "cp {{input:q}} {{output:q}}"
+"""
+"""A workflow with a language model of its own."""
+
+WITH_WILDCARDS = """
+module smt:
+    snakefile: {snakefile!r}
+
+use rule align_words from smt as mine with:
+    input:
+        source="mine.en",
+        target="mine.fr",
+    output: "mine/{{aligner}}/{{direction}}.gz"
+    log: "mine/{{aligner}}/{{direction}}.log"
+"""
+"""A workflow that aligns a text of its own."""
+
 OUTER = """
 module smt:
     snakefile: {snakefile!r}
@@ -140,6 +166,23 @@ def test_one_chapter_alone(hosted, tmp_path):
     assert "ngram 5=" in gzip.decompress((tmp_path / "mine.arpa.gz").read_bytes()).decode()
     assert "done" in (tmp_path / "mine.log").read_text()
     assert not (tmp_path / "results").exists()
+
+
+def test_a_rule_in_place_of_another(tmp_path, plan):
+    (tmp_path / "Snakefile").write_text(REPLACED.format(snakefile=str(ROOT / "Snakefile")))
+    (tmp_path / "mine.arpa.gz").touch()
+    jobs = Workflow(tmp_path, tmp_path / "Snakefile").plan()
+    assert jobs == {"mine" if rule == "language_model" else f"smt_{rule}": count for rule, count in plan.items()}
+
+
+def test_one_chapter_with_wildcards(tmp_path):
+    (tmp_path / "Snakefile").write_text(WITH_WILDCARDS.format(snakefile=str(ROOT / "Snakefile")))
+    (tmp_path / "mine.en").write_text("the cat sleeps\nthe dog sleeps\n" * 5)
+    (tmp_path / "mine.fr").write_text("le chat dort\nle chien dort\n" * 5)
+    done = Workflow(tmp_path, tmp_path / "Snakefile").call("mine/fast_align/forward.gz")
+    assert done.returncode == 0, done.stdout + done.stderr
+    links = gzip.decompress((tmp_path / "mine/fast_align/forward.gz").read_bytes()).decode()
+    assert links.splitlines()[0] == "0-0 1-1 2-2"
 
 
 def test_a_checkout_in_an_odd_directory(tmp_path):
