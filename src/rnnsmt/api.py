@@ -145,7 +145,8 @@ def align(
         threads: number of threads; does not affect the links.
 
     Returns:
-        The links of the S sentence pairs, sorted.
+        The links of the S sentence pairs, sorted. ``" ".join(f"{i}-{j}" for i, j in links[0])`` is the first line of a
+        file in Pharaoh format.
 
     Raises:
         InputError: as ``read_bitext``; an argument is invalid.

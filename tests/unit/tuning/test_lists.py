@@ -116,22 +116,25 @@ def test_the_same_whatever_the_threads(model, tmp_path):
     assert (tmp_path / "1.ini").read_bytes() == (tmp_path / "2.ini").read_bytes()
 
 
-def test_a_feature_that_knows_better(model, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "line"), [("CSLM0", "CSLM name=CSLM0 path=none"), ("MyScore0", "MyScore name=MyScore0")]
+)
+def test_a_feature_that_knows_better(model, tmp_path, name, line):
     """Errors of every translation as a further feature, where all others are 0: its weight becomes positive."""
     references = (model / "dev.fr").read_text().splitlines()
     lines = []
-    for line in (model / "nbest").read_text().splitlines():
-        fields = line.split("|||")
+    for hypothesis in (model / "nbest").read_text().splitlines():
+        fields = hypothesis.split("|||")
         words, right = fields[1].split(), references[int(fields[0])].split()
         errors = sum(a != b for a, b in zip(words, right, strict=False)) + abs(len(words) - len(right))
-        zeros = " ".join(name if name.endswith("=") else "0" for name in fields[2].split())
-        fields[2] = f" {zeros} CSLM0= {-errors} "
+        zeros = " ".join(word if word.endswith("=") else "0" for word in fields[2].split())
+        fields[2] = f" {zeros} {name}= {-errors} "
         lines.append("|||".join(fields) + "\n")
     (model / "nbest.errors").write_text("".join(lines))
-    with_it = INI.replace("[weight]", "CSLM name=CSLM0 path=none\n[weight]") + "CSLM0= 0\n"
+    with_it = INI.replace("[weight]", f"{line}\n[weight]") + f"{name}= 0\n"
     (model / "errors.ini").write_text(with_it)
     assert optimise(model, tmp_path / "tuned.ini", "nbest.errors", "errors.ini") == 0
-    assert MosesIni.read(tmp_path / "tuned.ini").weight("CSLM0:0") > 0
+    assert MosesIni.read(tmp_path / "tuned.ini").weight(f"{name}:0") > 0
     best = rerank(model, tmp_path / "tuned.ini", tmp_path / "out", "nbest.errors")
     assert sum(a == b for a, b in zip(best, references, strict=True)) > 25
     first = rerank(model, model / "errors.ini", tmp_path / "out", "nbest.errors")
