@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_arguments_out_of_range(tmp_path, call, message):
         call(tmp_path)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT interrupts, also if the tests run in the background of a shell, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
     """A traceback that is kept, as in an interactive session, holds no lock; the second call resumes."""
     source, target = (
