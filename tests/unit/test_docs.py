@@ -174,7 +174,7 @@ def test_the_picture_of_the_pipeline_has_every_chapter_with_rules():
 
 
 def test_limits_of_the_server():
-    """The limits in the table of the section Over HTTP are those of the code."""
+    """Limits in the table of the section "Over HTTP" equal the constants in the code."""
     text = " ".join((ROOT / "docs/translation.md").read_text().split())
     table = text[text.index("| limit | value |") : text.index("### Behind a reverse proxy")]
     client, total = translator.MOST_COST_OF_CLIENT, translator.MOST_COST

@@ -29,7 +29,14 @@ from rnnsmt.base.io import (
 )
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import LINE_BYTES, refuse_foreign
-from rnnsmt.plan.corpora import TWO_LETTERS, language_of, language_pair, language_suffix, two_letters
+from rnnsmt.plan.corpora import (
+    TWO_LETTERS,
+    language_of,
+    language_pair,
+    language_suffix,
+    languages_with_prefix,
+    two_letters,
+)
 
 Row = tuple[bytes | None, bytes | None]
 """Raw segments of source and target; None for a segment that is too long."""
@@ -113,6 +120,15 @@ def languages_of_bitext(path: str, members: Sequence[str] | None = None) -> tupl
             return (codes[0], codes[1]) if len(codes) == 2 else None
     with open_text(path) as stream:
         return _languages_of_stream(path, stream)
+
+
+def languages_of_input(path: str, members: Sequence[str] | None = None) -> tuple[str, str] | None:
+    """Return the languages of a file with both sides, or of the two files of a prefix; None if there are not two.
+
+    Raises:
+        InputError: as ``languages_of_bitext``.
+    """
+    return languages_of_bitext(path, members) if Path(path).exists() else languages_with_prefix(path)
 
 
 def _languages_of_stream(name: str, stream: BufferedReader) -> tuple[str, str] | None:

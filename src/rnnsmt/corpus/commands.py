@@ -14,11 +14,11 @@ from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
 from rnnsmt.corpus.raw_text import CleaningOptions
 from rnnsmt.plan.corpora import (
+    DEFAULT_LANGUAGES,
     code_mistake,
     codes_of_yaml,
     files_with_prefix,
     language_of,
-    languages_with_prefix,
     yaml_code,
 )
 
@@ -97,10 +97,6 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     return {"bytes": size, "files passed": passed}
 
 
-DEFAULT_LANGUAGES = ("en", "fr")
-"""Languages of source and target if neither options nor files specify them: those of the paper."""
-
-
 def _add_languages(parser: argparse.ArgumentParser) -> None:
     """Add the options for the languages, which ``_set_languages`` sets if they are missing."""
     for side, lang in zip(("source", "target"), DEFAULT_LANGUAGES, strict=True):
@@ -142,7 +138,7 @@ def _set_languages(args: argparse.Namespace, files: "Sequence[str | None]") -> l
         args: ``source_lang`` and ``target_lang`` are set.
         files: one file with both sides, or the files of source and target; None for a side without text.
     """
-    from rnnsmt.corpus.bitext_files import languages_of_bitext
+    from rnnsmt.corpus.bitext_files import languages_of_input
 
     options = (args.source_lang, args.target_lang)
     if all(options):
@@ -150,10 +146,8 @@ def _set_languages(args: argparse.Namespace, files: "Sequence[str | None]") -> l
     both = files[0] if len(files) == 1 else None
     if both is None:
         found = tuple(None if file is None else language_of(file) for file in files)
-    elif Path(both).exists():
-        found = languages_of_bitext(both, args.members) or (None, None)
     else:
-        found = languages_with_prefix(both) or (None, None)
+        found = languages_of_input(both, args.members) or (None, None)
     if both is not None and args.members is None and any(map(eq, options, reversed(found))):
         found = (found[1], found[0])  # such a file has two languages, but no order
     sides = list(zip(("source", "target"), options, found, DEFAULT_LANGUAGES, strict=True))
@@ -574,7 +568,7 @@ def _languages_of_names(corpora: list[str]) -> dict[str, str]:
         known = [lang in NAMES or (len(lang) == 3 and not code_mistake(lang)) for lang in (source, target)]
         if source != target and all(known) and (source in NAMES or target in NAMES):  # not .src and .trg
             return {"source": source, "target": target}
-    return {"source": "en", "target": "fr"}
+    return dict(zip(("source", "target"), DEFAULT_LANGUAGES, strict=True))
 
 
 def _read_config(path: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -33,16 +34,20 @@ NEAR = 0.5
 
 _DIGIT = re.compile(r"\d")
 
-_MARKS = "\u200c\u200d" + "".join(
-    char for char in map(chr, range(0x300, 0x10000)) if unicodedata.category(char)[0] == "M"
-)
-"""Combining marks, e.g. vowel signs of Hindi and accents, and the two joiners, which are inside of words, too."""
-
 UNSPACED = "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u3040-\u30ff\u3400-\u9fff"
 """Thai, Lao, Burmese, Khmer, Japanese and Chinese, which have no spaces between words."""
 
-_WORD = re.compile(f"[{UNSPACED}][{_MARKS}]*|[^\\W_{UNSPACED}](?:[^\\W_{UNSPACED}]+|[{_MARKS}]+)*")
-"""A run of letters, digits and marks, or one character of a script without spaces."""
+
+@cache  # takes 30 ms, which a plan of the workflow, which imports this module, does not need
+def _word() -> re.Pattern[str]:
+    """Return the pattern of a word: a run of letters, digits and marks, or one character of a script without spaces.
+
+    Marks are combining marks, e.g. vowel signs of Hindi and accents, and the two zero-width joiners.
+    """
+    combining = (char for char in map(chr, range(0x300, 0x10000)) if unicodedata.category(char)[0] == "M")
+    marks = "\u200c\u200d" + "".join(combining)
+    return re.compile(f"[{UNSPACED}][{marks}]*|[^\\W_{UNSPACED}](?:[^\\W_{UNSPACED}]+|[{marks}]+)*")
+
 
 Trigram = tuple[str, str, str]
 
@@ -50,7 +55,7 @@ Trigram = tuple[str, str, str]
 def normalised_words(text: str) -> list[str]:
     """Return the words of a sentence that is not tokenised, for comparisons; without any, the text itself."""
     text = _DIGIT.sub("0", unicodedata.normalize("NFKC", text).lower())
-    return _WORD.findall(text) or [text.strip()]
+    return _word().findall(text) or [text.strip()]
 
 
 def sentence_key(words: Sequence[str]) -> int:

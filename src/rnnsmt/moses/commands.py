@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from rnnsmt.base.io import InputError, write_report
-from rnnsmt.base.options import positive
+from rnnsmt.base.options import DEVICES, positive
 from rnnsmt.moses.ini import BILINGUAL, CSLM_UNKNOWN, RESCORING, Feature, MosesIni
 from rnnsmt.plan.config import PARTS
 
@@ -119,7 +119,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=float, metavar="X", help="number of epochs; overrides the preset")
     add("--vocab-size", type=positive, default=15000, metavar="N", help="vocabulary size of each side")
     add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of tuning iterations")
-    add("--device", default="auto", choices=["auto", "cpu", "cuda"], help="device to compute on")
+    add("--device", default="auto", choices=DEVICES, help="device to compute on")
     add("--seed", type=int, default=1, metavar="N", help="random seed of training and tuning")
     add("--threads", type=int, default=1, metavar="N", help="number of CPU threads")
     add(

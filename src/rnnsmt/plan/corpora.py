@@ -20,6 +20,9 @@ from urllib.parse import urlsplit
 SEPARATED = "results/corpus/separated"
 """Directory of the sides of corpora that are one file."""
 
+DEFAULT_LANGUAGES = ("en", "fr")
+"""Languages of source and target if neither options nor files specify them: those of the paper and the demo corpus."""
+
 DEMO_DIRECTORY = "results/demo/"
 """Directory in which the demo corpus is generated."""
 

@@ -35,7 +35,7 @@ def init_options(parser: argparse.ArgumentParser) -> None:
         "--languages",
         nargs=2,
         metavar=("SOURCE", "TARGET"),
-        help="ISO 639-1 codes (default: those of the file suffixes, or those that a zip archive or TMX file names)",
+        help="ISO 639-1 codes (default: from the file suffixes, the zip archive or the TMX file)",
     )
     parser.add_argument(
         "--columns",

@@ -22,11 +22,11 @@ from pathlib import Path
 from rnnsmt.base.io import InputError, atomic_text
 from rnnsmt.moses.column import model_of_ini, number_of_scores
 from rnnsmt.plan.corpora import (
+    DEFAULT_LANGUAGES,
     code_mistake,
     code_warning,
     files_with_prefix,
     language_of,
-    languages_with_prefix,
     similar_file,
     suffix_warning,
     yaml_code,
@@ -46,8 +46,6 @@ compare: [baseline]
 
 CHECKED_SEGMENTS = 100
 """Number of segments of a file with both sides that are read."""
-
-DEMO_LANGUAGES = ("en", "fr")
 
 PLACEHOLDERS = """\
 # Replace the names by those of your files.
@@ -183,10 +181,10 @@ def _commented_out(block: str) -> Iterator[str]:
 
 
 def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) -> tuple[tuple[str, str], list[str]]:
-    """Return the languages of both sides, and what the user has to know about them.
+    """Return the languages of source and target, and lines about them for the user.
 
-    They are those of the option, of the suffixes of the first pair of files, or of the first file with both sides that
-    names two languages.
+    The languages are taken from the option, from the suffixes of the first pair of files, or from the first file with
+    both sides that specifies two languages.
 
     Raises:
         InputError: an invalid code, the languages are not known, or files have suffixes of different languages.
@@ -199,24 +197,18 @@ def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) 
             f"warning: {warning}" for warning in _language_warnings(languages, corpora)
         ]
     if not corpora:
-        return DEMO_LANGUAGES, []
+        return DEFAULT_LANGUAGES, []
     if pair := next((corpus for corpus in corpora if len(corpus.files) == 2), None):
         return _languages_of_suffixes(corpora, pair), []
+    from rnnsmt.corpus.bitext_files import languages_of_input
+
     for corpus in corpora:
-        if corpus.sides == ("file",) and (codes := _languages_of_file(corpus)):
+        if corpus.sides == ("file",) and (codes := languages_of_input(corpus.files[0], corpus.members)):
             source, target = codes
             direction = f"for the other direction, add --languages {target} {source}"
             return codes, [f"languages: {source} to {target}, from {corpus.files[0]}; {direction}"]
     names = ", ".join(corpus.files[0] for corpus in corpora)
     raise InputError(f"cannot determine the languages from {names}; add --languages SOURCE TARGET")
-
-
-def _languages_of_file(corpus: CorpusFiles) -> tuple[str, str] | None:
-    """Return the languages that a file with both sides, or a prefix of two files, names; None if there are not two."""
-    from rnnsmt.corpus.bitext_files import languages_of_bitext
-
-    path = corpus.files[0]
-    return languages_of_bitext(path, corpus.members) if Path(path).is_file() else languages_with_prefix(path)
 
 
 def _languages_of_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import argparse
 import math
 from dataclasses import dataclass
 
-from rnnsmt.base.options import positive
+from rnnsmt.base.options import DEVICES, positive
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
 from rnnsmt.networks.settings import PRECISIONS
 
@@ -80,7 +80,7 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
         help="precision of the softmax sum of the CSLM and the joint model; reduced: bfloat16 for small terms on "
         "CPUs that support it")  # fmt: skip
-    add("--device", choices=("auto", "cpu", "cuda"), default="auto",
+    add("--device", choices=DEVICES, default="auto",
         help="device to compute the networks on; auto: a GPU if one is available, else the CPU")  # fmt: skip
 
 

@@ -251,7 +251,7 @@ def test_languages_of_the_files(
     langs: tuple[str, str],
     warning: str | None,
 ) -> None:
-    """The languages are those of file suffixes, of the names in a zip archive, or of the codes in a TMX file."""
+    """Languages are taken from file suffixes, the file names in a zip archive, or the language codes in a TMX file."""
     monkeypatch.chdir(tmp_path)
     rows = bitext(tmp_path, 200)
     sides = ["".join(f"{row[side]}\n" for row in rows) for side in (0, 1)]

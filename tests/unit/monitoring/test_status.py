@@ -96,7 +96,7 @@ def test_a_log_that_is_not_there_or_strange(directory, capsys):
 
 
 def test_the_output_of_other_programs_is_not_progress(directory, capsys):
-    """The output of Moses, in the second log of a job, is not printed, even while the first log is empty."""
+    """Moses output (the second log of a job) is not printed, even if the first log is empty."""
     first, second = (directory / f"results/logs/moses.{name}" for name in ("log", "programs.log"))
     second.write_text("$ /opt/moses/bin/moses -f moses.ini\nLine 7: Collecting options took 0.002 seconds\n")
     job = {"name": "moses_tune system=rnn", "started": time.time()}

@@ -191,7 +191,7 @@ def test_placeholders(tmp_path: Path) -> None:
 
 
 def test_norwegian(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The code is false in YAML, without quotes."""
+    """YAML parses `no` without quotes as false."""
     for name in ("train", "dev", "test"):
         lines = {"no": [f"et ord {name} {n}" for n in range(40)], "en": [f"one word {name} {n}" for n in range(40)]}
         for lang, side in lines.items():
