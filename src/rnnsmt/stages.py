@@ -46,7 +46,7 @@ ALIGNMENT = 3
 
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
-        "make": Stage(3, "generate the English-French demo corpus"),
+        "make": Stage(4, "generate the English-French demo corpus"),
     },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),

@@ -18,11 +18,12 @@ MODALS: dict[str, tuple[str, Tense]] = {
     "could": ("pouvoir", "conditional"),
     "shall": ("devoir", "present"),
 }
-STATIVE = frozenset(["know", "want", "need", "hope", "believe", "think", "contain", "belong to", "depend on"])
+STATIVE = frozenset(["have", "know", "want", "need", "hope", "believe", "think", "contain", "belong to", "depend on"])
 NEGATIONS = {"not": "pas", "never": "jamais", "no longer": "plus"}
 """French counterparts of English negations."""
 REFLEXIVE = ["me", "te", "se", "nous", "vous", "se"]
 """Reflexive pronouns by person."""
+ETRE = FrenchVerb("être", False, [], "")
 PRONOUNS = [
     ("he", "il", 2, False),
     ("she", "elle", 2, True),
@@ -53,21 +54,47 @@ class Manner:
 def english_group(verb: Verb, subject: NounPhrase, manner: Manner) -> list[str]:
     """Return the verb with its auxiliaries and negation, in agreement with the subject."""
     tense, negation = manner.tense, manner.negation
-    many = subject.plural or subject.person in (0, 3, 5)
-    be = "am" if subject.person == 0 else "are" if many else "is"
-    was = "were" if many and subject.person != 0 else "was"
+    many = not is_third_singular(subject)
     auxiliary = {
-        "perfect": "have" if many else "has", "progressive": be, "was-ing": was, "future": "will",
+        "perfect": "have" if many else "has", "progressive": be(subject, "present"), "was-ing": be(subject, "past"),
+        "future": "will",
     }.get(tense, tense if tense in MODALS else "")  # fmt: skip
     main = {
         "perfect": verb.participle, "progressive": verb.ing(), "was-ing": verb.ing(),
         "present": verb.base if many else verb.third(), "past": verb.past,
     }.get(tense, verb.base)  # fmt: skip
     if negation == "not" and not auxiliary:
-        auxiliary, main = ("did" if tense == "past" else "do" if many else "does"), verb.base
+        auxiliary, main = do(subject, tense), verb.base
     if negation == "not":
         return [_with_not(auxiliary, manner.contracted), main]
     return [word for word in (auxiliary, negation, main) if word]
+
+
+def is_third_singular(subject: NounPhrase) -> bool:
+    """Return whether an English verb in the present has the ending -s after this subject."""
+    return subject.person == 2 and not subject.plural
+
+
+def be(subject: NounPhrase, tense: str) -> str:
+    """Return am, are or is in the present, and was or were in the past."""
+    if tense == "past":
+        return "was" if subject.person == 0 or is_third_singular(subject) else "were"
+    return "am" if subject.person == 0 else "is" if is_third_singular(subject) else "are"
+
+
+def do(subject: NounPhrase, tense: str) -> str:
+    """Return the auxiliary of a question or negation in the present, past or future."""
+    return {"past": "did", "future": "will"}.get(tense, "does" if is_third_singular(subject) else "do")
+
+
+def be_group(subject: NounPhrase, manner: Manner) -> list[str]:
+    """Return the verb "be" with its auxiliary and negation, in agreement with the subject."""
+    words = [be(subject, manner.tense)]
+    if manner.tense not in ("present", "past"):
+        words = ["will" if manner.tense == "future" else manner.tense, "be"]
+    if manner.negation == "not":
+        return [_with_not(words[0], manner.contracted), *words[1:]]
+    return [words[0], manner.negation, *words[1:]] if manner.negation else words
 
 
 def _with_not(auxiliary: str, contracted: bool) -> str:
@@ -312,22 +339,16 @@ class ClauseSpeaker(Speaker):
         """Generate a clause like "The harbour was empty"."""
         entry = zipf(self.domain.adjectives[subject.kind][1::2], self.meaning)
         tense = manner.tense if manner.tense in ("present", "past", "future", "must", "can", "should") else "past"
-        many = subject.plural or subject.person in (3, 5)
-        be = {"present": "am" if subject.person == 0 else "are" if many else "is", "past": "were" if many else "was"}
-        verb = be.get(tense, "will be" if tense == "future" else f"{tense} be")
-        if manner.negation:
-            head, _, rest = verb.partition(" ")
-            verb = f"{head} {manner.negation} {rest}".strip().replace("can not", "cannot")
         french = free(entry.french, self.style)
         state = replace(manner, tense={"past": "stative-past"}.get(tense, tense))
-        group = french_group(FrenchVerb("être", False, [], ""), subject, state, self.style)
+        group = french_group(ETRE, subject, state, self.style)
         agreed = french.agree(subject.feminine, subject.person in (3, 5))
         agreed = [word.rstrip("^") for word in agreed]
-        very = self.chance(0.2)
+        very = self.chance(0.2) and not manner.negation
         return Clause(
             subject,
-            [verb, *(["very"] if very and not manner.negation else []), entry.english],
-            group + (["très"] if very and not manner.negation and not french.invariable else []) + agreed,
+            [*be_group(subject, replace(manner, tense=tense)), *(["very"] if very else []), entry.english],
+            group + (["très"] if very and not french.invariable else []) + agreed,
         )
 
     def passive(self, subject: NounPhrase, manner: Manner) -> Clause:
@@ -346,19 +367,16 @@ class ClauseSpeaker(Speaker):
             self.style,
         )
         tense = manner.tense if manner.tense in ("past", "present", "future", "must", "can", "shall", "may") else "past"
-        be = Verb("be", "were" if subject.plural else "was", "been")
-        english = english_group(be, subject, replace(manner, tense=tense, negation=""))
-        if tense == "present":
-            english = ["are" if subject.plural else "is"]
-        if manner.negation:
-            head, *rest = english
-            english = ["cannot", *rest] if (head, manner.negation) == ("can", "not") else [head, manner.negation, *rest]
-        group = french_group(FrenchVerb("être", False, [], ""), subject, replace(manner, tense=tense), self.style)
+        group = french_group(ETRE, subject, replace(manner, tense=tense), self.style)
         done = [participle(french.infinitive, subject.feminine, subject.plural), *french.fixed]
         by = self.noun_phrase("PG", 2, simple=True) if self.chance(0.5) else None
         return Clause(
             subject,
-            english + [entry.english.participle] + (["by", *by.english] if by else []),
+            [
+                *be_group(subject, replace(manner, tense=tense)),
+                entry.english.participle,
+                *(["by", *by.english] if by else []),
+            ],
             group + done + (["par", *by.french] if by else []),
         )
 

@@ -36,6 +36,8 @@ def _with_particle(text: str, change: Callable[[str], str]) -> str:
 
 @cache
 def _third(word: str) -> str:
+    if word == "have":
+        return "has"
     if word.endswith("y") and word[-2] not in "aeiou":
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(("s", "sh", "ch", "x", "o", "z")) else "s")

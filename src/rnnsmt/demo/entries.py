@@ -16,7 +16,7 @@ from rnnsmt.demo.tables import LexiconRow, read_table
 
 Item = TypeVar("Item")
 
-DOMAINS = ("common", "harbour", "general")
+DOMAINS = ("common", "harbour", "conversation", "general")
 
 KINDS = "PGVOLAET"
 """Semantic classes of nouns, see ``Noun``."""
