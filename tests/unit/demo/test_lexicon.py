@@ -59,7 +59,11 @@ NOUN, ADJECTIVE, VERB = (
             NOUN.replace("\tmen", ""),
             "4 fields instead of 5, separated by tabs: domain, class, english, plural, french",
         ),
-        ("nouns", NOUN.replace("common", "law"), "domain 'law' is unknown; must be one of common, harbour, conversation, general"),
+        (
+            "nouns",
+            NOUN.replace("common", "law"),
+            "domain 'law' is unknown; must be one of common, harbour, conversation, general",
+        ),
         ("nouns", NOUN.replace("\tP", "\tX"), "class 'X' is unknown; must be one of P, G, V, O, L, A, E, T"),
         ("nouns", NOUN.replace("man", ""), "english must not be empty"),
         (

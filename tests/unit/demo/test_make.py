@@ -11,6 +11,7 @@ import pytest
 import sacrebleu
 
 from rnnsmt.cli import main
+from rnnsmt.demo import english, french
 from rnnsmt.demo.sentences import FAULTS, GeneralSpeaker, HarbourSpeaker, sentences, with_faults
 
 NAMES = ["in-domain.en.gz", "in-domain.fr.gz", "general.en.gz", "general.fr.gz", "mono.fr.gz"]
@@ -80,6 +81,23 @@ def test_sentences_are_well_formed(speaker: type[HarbourSpeaker] | type[GeneralS
         assert not re.search(r"\b(le|la|ne|que|je|de) [aeiouéèêh](?!omard|angar|uit|nze)", french), french
         assert not re.search(r"\b(de|à) les? (?!\w+(er|ir|re)\b)", french), french
         assert french.count("«") == french.count("»")
+
+
+def test_questions_of_conversations_have_the_right_pronouns() -> None:
+    speaker = HarbourSpeaker(Random(5), Random(6))
+    pairs = [(english.spell(words_en), french.spell(words_fr, " ")) for words_en, words_fr in
+             (speaker.conversation() for _ in range(3000))]  # fmt: skip
+    pronouns = {"I": "je|j'", "you": "vous", "he": "il", "she": "elle", "we": "nous", "they": "ils"}
+    for pronoun, translation in pronouns.items():
+        asked = [
+            pair for pair in pairs if re.match(rf"(Where|Do|Does|Are|Is|Am|What do|What did) {pronoun}\b", pair[0])
+        ]
+        assert len(asked) > 5, pronoun
+        for text, translated in asked:
+            assert re.search(rf"(?i)([- ']|\b)({translation})", translated), (text, translated)
+    assert ("Where is the harbour?", "Où est le port ?") in pairs
+    assert not any(re.search(r"(?i)\bje-|-t-(vous|nous|ils)", text) for _, text in pairs)
+    assert sum("n't " in text for text, _ in pairs) > 300
 
 
 def test_the_same_meaning_has_several_good_translations() -> None:

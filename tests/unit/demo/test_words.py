@@ -3,8 +3,10 @@
 import pytest
 
 from rnnsmt.demo import english
+from rnnsmt.demo.clauses import Manner, be_group, english_group
 from rnnsmt.demo.entries import general_domain, harbour_domain
 from rnnsmt.demo.french import Adjective, conjugate, join, noun_plural, paradigm, participle, spell
+from rnnsmt.demo.phrases import NounPhrase
 
 
 @pytest.mark.parametrize(
@@ -157,3 +159,32 @@ def test_english() -> None:
     assert english.plural("harbour master") == "harbour masters"
     words = ["“", "a^", "old", "man", "'s", "boat", ",", "”", "said", "a^", "user", "(", "a^", "hour", "ago", ")", "."]
     assert english.spell(words) == '"An old man\'s boat," said a user (an hour ago).'
+
+
+SPEAKER, YOU, SHE, WE = (
+    NounPhrase([english], [french], False, False, "P", person=person, pronoun=True)
+    for english, french, person in (("I", "je", 0), ("you", "vous", 4), ("she", "elle", 2), ("we", "nous", 3))
+)
+CAPTAINS = NounPhrase(["the", "captains"], ["les", "capitaines"], False, True, "P")
+
+
+@pytest.mark.parametrize(
+    ("subject", "manner", "be", "have"),
+    [
+        (SPEAKER, Manner("present"), "am", "have"),
+        (YOU, Manner("present"), "are", "have"),
+        (SHE, Manner("present"), "is", "has"),
+        (SPEAKER, Manner("past"), "was", "had"),
+        (WE, Manner("past"), "were", "had"),
+        (SPEAKER, Manner("present", "not", contracted=True), "am not", "don't have"),
+        (SHE, Manner("present", "not", contracted=True), "isn't", "doesn't have"),
+        (SHE, Manner("past", "not"), "was not", "did not have"),
+        (CAPTAINS, Manner("past", "not", contracted=True), "weren't", "didn't have"),
+        (CAPTAINS, Manner("future", "not", contracted=True), "won't be", "won't have"),
+        (CAPTAINS, Manner("can", "not"), "cannot be", "cannot have"),
+        (WE, Manner("must", "never"), "must never be", "must never have"),
+    ],
+)
+def test_the_english_verb_agrees_with_its_subject(subject: NounPhrase, manner: Manner, be: str, have: str) -> None:
+    assert " ".join(be_group(subject, manner)) == be
+    assert " ".join(english_group(english.Verb("have", "had", "had"), subject, manner)) == have
