@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rnnsmt.base.io import InputError, check_output, check_output_directory, read_lines, write_lines
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
+from rnnsmt.phrases import SMOOTHINGS
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
@@ -202,7 +203,7 @@ def extract(
     from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
 
     check_integer("max_length", max_length, 1, 8)
-    check_choice("smoothing", smoothing, ("none", "kneser-ney"))
+    check_choice("smoothing", smoothing, SMOOTHINGS)
     _check_threads(threads)
     directory = _directory(output_dir)
     tables = TableFiles(directory / FULL_TABLE, directory / REORDERING_TABLE)

@@ -4,6 +4,7 @@ import argparse
 import math
 
 from rnnsmt.base.options import positive
+from rnnsmt.phrases import SMOOTHINGS
 
 
 def add_resources(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +103,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
         help="output file: for each phrase pair, the folds of the sentences that it was extracted from, and its "
         "count (.npy)")  # fmt: skip
     add_resources(parser)
-    add("--smoothing", choices=["none", "kneser-ney"], default="none",
+    add("--smoothing", choices=SMOOTHINGS, default=SMOOTHINGS[0],
         help="smoothing of phrase probabilities: none, as Moses does by default, or modified Kneser-Ney")  # fmt: skip
 
 
