@@ -27,7 +27,7 @@ to ``sys.stderr``; ``contextlib.redirect_stderr`` redirects them.
 
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
@@ -41,6 +41,10 @@ from rnnsmt.phrases import SMOOTHINGS
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
+    from rnnsmt.networks.data import Vocabulary
+    from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.networks.options import SomeSettings
+    from rnnsmt.networks.training import Trainer
 
 Text = str | Path | Iterable[str]
 """A file with one tokenised sentence per line, or the sentences."""
@@ -80,6 +84,26 @@ class _Files:
             return str(text)
         write_lines(self.directory / name, _sentences(text, name))
         return str(self.directory / name)
+
+    def of_links(self, alignment: "str | Path | Links") -> str:
+        """Return the file of an alignment; links are written to a temporary file.
+
+        Raises:
+            InputError: the alignment is neither a path nor a list of links.
+        """
+        if isinstance(alignment, (str, PathLike)):
+            return str(alignment)
+
+        from rnnsmt.align.pharaoh import from_lists, write_links
+
+        try:
+            packed = from_lists(alignment)
+        except (TypeError, ValueError):
+            raise InputError(
+                "alignment: must be a path, or a list of links (source word, target word) for each sentence pair"
+            ) from None
+        write_links(str(self.directory / "alignment"), [packed])
+        return str(self.directory / "alignment")
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +220,6 @@ def extract(
     Raises:
         InputError: a link or an argument is out of range, or no phrase pair can be extracted.
     """
-    from rnnsmt.align.pharaoh import from_lists, write_links
     from rnnsmt.phrases.extraction import extract_phrases
     from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
     from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
@@ -209,16 +232,7 @@ def extract(
     tables = TableFiles(directory / FULL_TABLE, directory / REORDERING_TABLE)
     with _Files() as files:
         e2f, f2e, pairs = (str(files.directory / name) for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
-        links = str(alignment) if isinstance(alignment, (str, PathLike)) else str(files.directory / "alignment")
-        if not isinstance(alignment, (str, PathLike)):
-            try:
-                packed = from_lists(alignment)
-            except (TypeError, ValueError):
-                raise InputError(
-                    "alignment: must be a path, or a list of links (source word, target word) for each sentence pair"
-                ) from None
-            write_links(links, [packed])
-        texts = [files.of(source, "source")], [files.of(target, "target")], [links]
+        texts = [files.of(source, "source")], [files.of(target, "target")], [files.of_links(alignment)]
         write_lexical_tables(count_lexical(*texts)[0], e2f, f2e)
         extract_phrases(*texts, pairs, max_length, threads)
         score_phrases(pairs, e2f, f2e, str(tables.phrases), threads, smoothing=smoothing)
@@ -282,20 +296,10 @@ def train_rnn(
             interrupted training run with other arguments; torch is not installed.
         KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
     """
-    from rnnsmt.networks.options import need_torch, preset_with
     from rnnsmt.rnn.settings import PRESETS
 
-    need_torch()
-    check_choice("preset", preset, PRESETS)
-    check_choice("device", device, DEVICES)
-    _check_seed(seed)
-    _check_threads(threads)
-    if unknown := sorted(set(settings) - set(PRESETS[preset].described())):
-        raise InputError(f"{unknown[0]}: not a setting of the network")
-    chosen = preset_with(PRESETS[preset], settings)
+    chosen = _settings(PRESETS, preset, settings, seed, threads, device)
 
-    from rnnsmt.base.resuming import Stop
-    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.pairs import Pairs, prepare_pairs
     from rnnsmt.rnn.training import RnnTrainer
 
@@ -304,13 +308,156 @@ def train_rnn(
     with _Files() as files:
         texts = [files.of(source, "source")], [files.of(target, "target")]
         prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
+
+    def trainer(setup: "DeviceSetup") -> "Trainer":
+        return RnnTrainer(Pairs.open(network.pairs), chosen, seed, setup, threads)
+
+    _train(trainer, network.model, device, chosen.precision)
+    return network
+
+
+def train_cslm(
+    text: Text,
+    output_dir: str | Path,
+    preset: str = "small",
+    vocab_size: int = 15_000,
+    seed: int = 1,
+    threads: int = 1,
+    device: str = "auto",
+    **settings: Any,
+) -> Path:
+    """Train a continuous-space language model on a text (Schwenk 2007).
+
+    After Ctrl-C, the same call resumes, as in ``train_rnn``.
+
+    Args:
+        text: the text, tokenised.
+        output_dir: directory of the network (``cslm.pt``), its learning curve, checkpoints and text of word ids.
+        preset: of ``rnnsmt.cslm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
+        vocab_size: number of words of the shortlist, with UNK and the id 0.
+        seed, threads, device: as in ``train_rnn``.
+        settings: settings of ``CslmSettings`` instead of those of the preset, for example ``order=5``.
+
+    Returns:
+        The network, for ``write_ini``.
+
+    Raises:
+        InputError: as ``train_rnn``.
+        KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
+    """
+    from rnnsmt.cslm.settings import PRESETS
+
+    chosen = _settings(PRESETS, preset, settings, seed, threads, device)
+
+    from rnnsmt.cslm.model import CslmTrainer
+    from rnnsmt.cslm.text import Text as WordIds
+    from rnnsmt.cslm.text import prepare_text
+
+    directory = _directory(output_dir)
+    with _Files() as files:
+        path = files.of(text, "text")
+        prepare_text([path], _shortlist(path, "text", vocab_size), str(directory / "text"))
+
+    def trainer(setup: "DeviceSetup") -> "Trainer":
+        return CslmTrainer(WordIds.open(directory / "text"), chosen, seed, setup, threads)
+
+    return _train(trainer, directory / "cslm.pt", device, chosen.precision)
+
+
+def train_nnjm(
+    source: Text,
+    target: Text,
+    alignment: str | Path | Links,
+    output_dir: str | Path,
+    preset: str = "small",
+    vocab_size: int = 15_000,
+    seed: int = 1,
+    threads: int = 1,
+    device: str = "auto",
+    **settings: Any,
+) -> Path:
+    """Train a neural network joint model on word-aligned sentence pairs (Devlin et al. 2014).
+
+    The network predicts the next target word, as the search requires. After Ctrl-C, the same call resumes, as in
+    ``train_rnn``.
+
+    Args:
+        source, target: S tokenised sentences each.
+        alignment: the links, as returned by ``align``, or a file in Pharaoh format.
+        output_dir: directory of the network (``nnjm.pt``), its learning curve, checkpoints and examples.
+        preset: of ``rnnsmt.nnjm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
+        vocab_size: number of words of each side's shortlist, with UNK and the id 0.
+        seed, threads, device: as in ``train_rnn``.
+        settings: settings of ``JointSettings`` instead of those of the preset, for example ``epochs=2``.
+
+    Returns:
+        The network, for ``write_ini``.
+
+    Raises:
+        InputError: as ``train_rnn``.
+        KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
+    """
+    from rnnsmt.nnjm.settings import PRESETS
+
+    chosen = _settings(PRESETS, preset, settings, seed, threads, device)
+
+    from rnnsmt.nnjm.examples import Examples, prepare_examples
+    from rnnsmt.nnjm.training import NnjmTrainer
+
+    directory = _directory(output_dir)
+    with _Files() as files:
+        texts = files.of(source, "source"), files.of(target, "target")
+        vocabularies = [
+            _shortlist(path, name, vocab_size) for path, name in zip(texts, ("source", "target"), strict=True)
+        ]
+        links = files.of_links(alignment)
+        prepare_examples(
+            [texts[0]], [texts[1]], [links], (vocabularies[0], vocabularies[1]), str(directory / "examples")
+        )
+
+    def trainer(setup: "DeviceSetup") -> "Trainer":
+        return NnjmTrainer(Examples.open(directory / "examples"), chosen, seed, setup, threads)
+
+    return _train(trainer, directory / "nnjm.pt", device, chosen.precision)
+
+
+def _settings(
+    presets: Mapping[str, "SomeSettings"], preset: str, settings: dict[str, Any], seed: int, threads: int, device: str
+) -> "SomeSettings":
+    """Return the settings of a network; check all arguments that trainings share."""
+    from rnnsmt.networks.options import need_torch, preset_with
+
+    need_torch()
+    check_choice("preset", preset, presets)
+    check_choice("device", device, DEVICES)
+    _check_seed(seed)
+    _check_threads(threads)
+    known = presets[preset].described()
+    if unknown := sorted(set(settings) - set(known)):
+        raise InputError(f"{unknown[0]}: not a setting of the network; available: {', '.join(known)}")
+    return preset_with(presets[preset], settings)
+
+
+def _shortlist(path: str, name: str, size: int) -> "Vocabulary":
+    """Return the most frequent words of a text."""
+    from rnnsmt.networks.data import Vocabulary, check_size, count_words
+
+    check_size(size)
+    return Vocabulary.from_counts(count_words([path], f"in {name}"), size)
+
+
+def _train(make_trainer: Callable[["DeviceSetup"], "Trainer"], model: Path, device: str, precision: str) -> Path:
+    """Train a network, resuming from its checkpoint; return the path of the model, beside its learning curve."""
+    from rnnsmt.base.resuming import Stop
+    from rnnsmt.networks.devices import set_up_device
+
     stop = Stop(None)
     in_main_thread = threading.current_thread() is threading.main_thread()  # others cannot set signal handlers
-    with stop if in_main_thread else nullcontext(), set_up_device(device, 1, chosen.precision) as setup:
-        trainer = RnnTrainer(Pairs.open(network.pairs), chosen, seed, setup, threads)
+    with stop if in_main_thread else nullcontext(), set_up_device(device, 1, precision) as setup:
+        trainer = make_trainer(setup)
         try:
-            trainer.fit(directory / "rnn.checkpoint", 300.0, stop)
-            trainer.save(network.model, directory / "rnn.json")
+            trainer.fit(model.with_suffix(".checkpoint"), 300.0, stop)
+            trainer.save(model, model.with_suffix(".json"))
         except SystemExit:
             if stop.signal == signal.SIGINT:
                 raise KeyboardInterrupt from None
@@ -318,7 +465,7 @@ def train_rnn(
         finally:
             if trainer.checkpoint is not None:
                 trainer.checkpoint.release()
-    return network
+    return model
 
 
 def augment(phrase_table: str | Path, network: Network, output: str | Path, device: str = "auto") -> Path:
@@ -368,6 +515,9 @@ def write_ini(
     lm: str | Path,
     lm_order: int = 5,
     scores: int = 4,
+    cslm: str | Path | None = None,
+    nnjm: str | Path | None = None,
+    unknown: str = "word",
 ) -> Path:
     """Write the moses.ini of a model with Moses' weights before tuning.
 
@@ -376,20 +526,31 @@ def write_ini(
         phrase_table, reordering_table, lm: files of the model; None: distance-based reordering only.
         lm_order: order of the language model.
         scores: number of scores of the phrase table, 4, or 5 after ``augment``.
+        cslm, nnjm: networks of ``train_cslm`` and ``train_nnjm``, queried in the search.
+        unknown: their probability of a word outside the shortlist: ``class``, p(UNK), as in the paper, or ``word``,
+            p(UNK) divided by the number of such words in the training text.
 
     Raises:
-        InputError: a file is missing, or a number is less than 1.
+        InputError: a file is missing, a number is less than 1, or ``unknown`` is not known.
     """
-    from rnnsmt.moses.ini import default_ini
+    from rnnsmt.moses.ini import CSLM_UNKNOWN, default_ini
 
     check_integer("lm_order", lm_order, 1, MAX_INT)
     check_integer("scores", scores, 1, MAX_INT)
-    for path in (phrase_table, reordering_table, lm):
+    check_choice("unknown", unknown, CSLM_UNKNOWN)
+    networks = {"CSLM": cslm, "NNJM": nnjm}
+    for path in (phrase_table, reordering_table, lm, *networks.values()):
         if path is not None and not Path(path).is_file():
             raise InputError(f"{path}: no such file")
     table, model = (str(Path(path).resolve()) for path in (phrase_table, lm))
     reordering = None if reordering_table is None else str(Path(reordering_table).resolve())
-    default_ini(Path(output).resolve().parent, table, reordering, model, lm_order, scores).write(output)
+    neural = {
+        kind: {"path": str(Path(path).resolve()), "unknown": unknown}
+        for kind, path in networks.items()
+        if path is not None
+    }
+    directory = Path(output).resolve().parent
+    default_ini(directory, table, reordering, model, lm_order, scores, neural=neural).write(output)
     return Path(output)
 
 

@@ -16,6 +16,7 @@ import pytest
 import rnnsmt
 from rnnsmt import api
 from rnnsmt.base.io import InputError
+from rnnsmt.cli import main
 from rnnsmt.networks.training import Trainer
 
 
@@ -45,6 +46,8 @@ def test_mistakes_are_input_errors(tmp_path):
         api.train_rnn("table", ["a"], ["b"], tmp_path, nonsense=1)
     with pytest.raises(InputError, match="no such file"):
         api.write_ini(tmp_path / "moses.ini", tmp_path / "table", None, tmp_path / "lm")
+    with pytest.raises(InputError, match="unknown 'unk': must be one of class, word"):
+        api.write_ini(tmp_path / "moses.ini", tmp_path / "table", None, tmp_path / "lm", unknown="unk")
 
 
 def test_texts_are_any_iterable_of_strings():
@@ -145,6 +148,29 @@ def test_trains_outside_of_the_main_thread(tmp_path):
     with ThreadPoolExecutor(1) as threads:
         call = threads.submit(api.train_rnn, table, source, target, tmp_path / "rnn", "demo", updates=1, hidden=8)
         assert call.result().model.exists()
+
+
+def test_networks_of_the_search(tmp_path):
+    """The networks that the commands train; the search computes their features."""
+    source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
+    links = [[(0, 0), (1, 1)]] * 27
+    tables = api.extract(source, target, links, tmp_path)
+    lm = api.estimate_lm(target, tmp_path / "lm.arpa.gz", order=2)
+    cslm = api.train_cslm(target, tmp_path / "cslm", "demo", vocab_size=10, epochs=1, hidden_1=8)
+    nnjm = api.train_nnjm(source, target, links, tmp_path / "nnjm", "demo", vocab_size=10, epochs=1, hidden_1=8)
+    ini = api.write_ini(tmp_path / "moses.ini", tables.phrases, tables.reordering, lm, 2, cslm=cslm, nnjm=nnjm)
+    assert "CSLM name=CSLM0 " in ini.read_text() and "NNJM name=NNJM0 " in ini.read_text()
+    assert len(api.decode(ini, ["the house", "a sea"])) == 2
+
+    ids = tmp_path / "ids"
+    text = tmp_path / "text"
+    text.write_text("".join(f"{line}\n" for line in target))
+    assert main(["cslm", "prepare", "--input", str(text), "--vocab-size", "10", "--output-dir", str(ids)]) == 0
+    outputs = ["--output-model", str(tmp_path / "model.pt"), "--output-history", str(tmp_path / "model.json")]
+    options = ["--preset", "demo", "--epochs", "1", "--hidden-1", "8", "--seed", "1"]
+    checkpoint = ["--checkpoint-dir", str(tmp_path / "checkpoint")]
+    assert main(["cslm", "train", "--text", str(ids), *options, *outputs, *checkpoint]) == 0
+    assert (tmp_path / "model.pt").read_bytes() == cslm.read_bytes()
 
 
 def test_names_of_the_package():
