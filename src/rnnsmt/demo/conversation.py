@@ -44,7 +44,7 @@ class ConversationSpeaker(SentenceSpeaker):
 
     def spoken_manner(self) -> Manner:
         """Draw tense, negation and contraction; negations are more frequent than in written text."""
-        tense = self.meaning.choices(["present", "past", "future", "can", "must", "could"], [10, 5, 2, 1.5, 1, 0.5])[0]
+        tense = self.meaning.choices(["present", "past", "future", "can", "must", "could"], [10, 5, 2, 3, 2, 1])[0]
         roll = self.meaning.random()
         return Manner(tense, "not" if roll < 0.35 else "never" if roll < 0.38 else "", self.chance(0.75))
 

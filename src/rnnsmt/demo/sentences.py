@@ -40,7 +40,7 @@ class HarbourSpeaker(ConversationSpeaker):
         """Return the sentence patterns with their weights: mostly statements and reported speech."""
         return [
             (self.declaration, 34),
-            (self.conversation, 14),
+            (self.conversation, 22),
             (self.reported, 13),
             (self.coordination, 11),
             (self.subordinate, 11),
