@@ -149,7 +149,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "sentence-vectors": Stage(1, "plot LSTM sentence vectors in two dimensions"),
         "score-scatter": Stage(2, "plot network against phrase table scores (Figure 3 of the paper)"),
         "phrase-examples": Stage(2, "list the best targets of long phrases (Tables 2 and 3 of the paper)"),
-        "embeddings": Stage(2, "plot words or phrases in two dimensions (Figures 4 and 5 of the paper)"),
+        "embeddings": Stage(3, "plot words or phrases in two dimensions (Figures 4 and 5 of the paper)"),
         "report": Stage(4, "write an HTML page with all results of a run"),
     },
     "translation": {

@@ -39,6 +39,9 @@ ZOOMS = 4
 LABELLED = 60
 """Maximum number of points of a zoom, so that most can be labelled; larger if all clusters are larger."""
 
+CLUSTER_SIZES = (15, 10, 5)
+"""Minimum numbers of points of a zoom: the first for which there are enough zooms, otherwise the last."""
+
 FEW = 10
 """Number of points below which no map is computed."""
 
@@ -117,16 +120,26 @@ def plane(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
 
 def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[np.int64]]:
     """Return up to ``number`` clusters of a map, the most compact first, preferably of at most ``LABELLED`` points."""
-    from sklearn.cluster import HDBSCAN
-
     if len(points) < FEW:
         return []
-    least = max(5, len(points) // 400)
-    clustering = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True).fit(points)
-    members = [np.flatnonzero(clustering.labels_ == label) for label in range(clustering.labels_.max() + 1)]
+    members: list[NDArray[np.int64]] = []
+    for least in CLUSTER_SIZES:
+        members = _leaves(points, max(least, len(points) // 400))
+        if len(members) >= number:
+            break
     small = [rows for rows in members if len(rows) <= LABELLED] or members
     spread = [float(points[rows].std(0).mean()) / np.sqrt(len(rows)) for rows in small]
     return [small[index] for index in np.argsort(spread, kind="stable")[:number]]
+
+
+def _leaves(points: NDArray[np.float64], least: int) -> list[NDArray[np.int64]]:
+    """Return the leaves of HDBSCAN's cluster hierarchy with at least this number of points."""
+    from sklearn.cluster import HDBSCAN
+
+    if least > len(points):
+        return []
+    labels = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True).fit(points).labels_
+    return [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
 
 
 def draw_map(points: NDArray[np.float64], zooms: Sequence[NDArray[np.int64]], title: str) -> "Figure":

@@ -42,8 +42,10 @@ def test_clusters_of_the_plane_are_those_of_the_vectors():
     assert len(found) == 4
     for rows in found:
         assert len(set(kinds[rows])) == 1
+        assert len(rows) >= 15
     assert not plane(vectors[:9], 1).any()
     assert clusters(np.zeros((9, 2))) == []
+    assert min(map(len, clusters(points[kinds < 2][::2]))) < 15  # smaller ones where there are no others
     noise = np.random.default_rng(1).normal(size=(15, 2))
     assert draw_zooms(noise, ["a"] * 15, []).axes
 
