@@ -169,7 +169,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
     """
     from rnnsmt.analysis.representations import draw_sentence_vectors, principal_components, read_groups, vectors_of
-    from rnnsmt.base.io import read_lines, write_json
+    from rnnsmt.base.io import read_lines, words_of, write_json
     from rnnsmt.base.rendering import check_output, save
 
     check_output(args.output)
@@ -181,7 +181,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     trained = load_model(args.model)
     plots = []
     for group in groups:
-        sentences = [sentence.split() for sentence in group]
+        sentences = [words_of(sentence) for sentence in group]
         unknown = sorted({word for words in sentences for word in words if not trained.source.knows(word)})
         if unknown:
             say(f"warning: not in the vocabulary of the network: {', '.join(unknown)}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_line_blocks
+from rnnsmt.base.io import InputError, read_line_blocks, words_of
 from rnnsmt.base.progress import Meter
 from rnnsmt.base.rendering import canvas
 from rnnsmt.phrases.augmentation import ScoreColumn
@@ -258,7 +258,7 @@ def examples_of(
         raise InputError(
             f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table with `rnn score`"
         )
-    sources = [vocabularies[0].ids(lines[phrase.begin].source.split(), eos=True) for phrase in chosen]
+    sources = [vocabularies[0].ids(words_of(lines[phrase.begin].source), eos=True) for phrase in chosen]
     drawn = sample_targets(model, sources, draws, seed, min(LONGEST, model.sizes.longest))
     examples = []
     for phrase, targets in zip(chosen, drawn, strict=True):

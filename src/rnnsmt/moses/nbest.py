@@ -256,7 +256,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     lacking = [
         number
         for number, (text, translations) in enumerate(zip(source, texts, strict=True))
-        if text.split() and not translations
+        if words_of(text) and not translations
     ]
     if lacking:
         raise InputError(
@@ -285,7 +285,7 @@ def _parse(path: str | Path, number: int, line: str) -> tuple[list[str], Candida
         raise InputError(f"{path}, line {number}: {error}; is it an n-best list?") from None
     if not all(map(math.isfinite, values)):
         raise InputError(f"{path}, line {number}: contains a feature value that is not finite; create the list again")
-    return names, Candidate(sentence, " ".join(fields[1].split()), tuple(values), score)
+    return names, Candidate(sentence, " ".join(words_of(fields[1])), tuple(values), score)
 
 
 def _labels(line: str) -> list[tuple[int, str]]:
@@ -312,4 +312,4 @@ def _parse_alike(path: str | Path, number: int, line: str, labels: list[tuple[in
         return None
     if not all(map(math.isfinite, values)):
         return None
-    return Candidate(int(fields[0]), " ".join(fields[1].split()), values, score)
+    return Candidate(int(fields[0]), " ".join(words_of(fields[1])), values, score)

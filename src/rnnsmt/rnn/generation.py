@@ -24,7 +24,7 @@ from torch import Tensor
 
 from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.data import UNK, Vocabulary
+from rnnsmt.networks.data import UNK, Vocabulary, split
 from rnnsmt.phrases.filtering import input_phrases
 from rnnsmt.phrases.lexical_table import best_lexical_weight, read_word_probabilities
 from rnnsmt.phrases.table import PhraseEntry, line_order, read_phrase_table
@@ -42,7 +42,7 @@ def read_phrases(path: str | Path, vocabulary: Vocabulary, longest: int) -> list
     """
     phrases = []
     for number, line in enumerate(read_lines(path), 1):
-        words = line.split()
+        words = split(line)
         if not words:
             raise InputError(f"{path}, line {number}: is empty; each line must be a source phrase")
         if len(words) > longest:

@@ -609,7 +609,7 @@ class System:
         if not isinstance(phrase, str):
             raise InputError(f"phrase: must be a string, not {type(phrase).__name__}")
         model, vocabularies = self._rnn()
-        words, longest = phrase.split(), model.sizes.longest
+        words, longest = words_of(phrase), model.sizes.longest
         if not 0 < len(words) <= longest:
             accepted = "at least one word" if longest == sys.maxsize else f"1 to {longest} words"
             raise InputError(f"'{phrase[:40]}': {len(words)} words; the network accepts phrases of {accepted}")

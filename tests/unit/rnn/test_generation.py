@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.rnn.generation import beam_search, sample_targets  # noqa: E402
+from rnnsmt.networks.data import Vocabulary  # noqa: E402
+from rnnsmt.rnn.generation import beam_search, read_phrases, sample_targets  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     RNNEncoderDecoder,
     save_model,
@@ -98,6 +99,12 @@ def test_draws_depend_on_seed_and_place_only(model):
     assert drawn(SOURCES[:2], 3) == found[:2]
     assert drawn(SOURCES, 4) != found
     assert found[0] != found[3]  # the same phrase drawn again
+
+
+def test_a_no_break_space_is_part_of_a_word(tmp_path):
+    (tmp_path / "in.txt").write_text("10\u00a0000  a\n", encoding="utf-8")
+    vocabulary = Vocabulary(["a", "10\u00a0000"])
+    assert read_phrases(tmp_path / "in.txt", vocabulary, 2)[0].tolist() == [3, 2, 4]
 
 
 # the stages
