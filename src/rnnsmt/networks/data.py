@@ -52,14 +52,14 @@ def split(line: str) -> list[str]:
     return [word.decode() for word in line.encode().split()]
 
 
-def check_size(size: int) -> None:
-    """Check the size of a vocabulary, EOS not counted.
+def check_size(size: int, option: str = "--vocab-size") -> None:
+    """Check the size of a vocabulary, EOS not counted. option: its option, for the message.
 
     Raises:
         InputError: the size is below 3.
     """
     if size < 3:
-        raise InputError(f"--vocab-size {size}: must be at least 3 (id 0, UNK and one word)")
+        raise InputError(f"{option} {size}: must be at least 3 (id 0, UNK and one word)")
 
 
 def count_words(paths: list[str], what: str) -> Counter[str]:

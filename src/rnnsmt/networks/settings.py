@@ -1,5 +1,6 @@
 """Base classes of the sizes of the networks and of their training settings; imports nothing heavy."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import field, fields
@@ -178,10 +179,13 @@ class TrainingSettings(ABC):
                 names the option.
         """
         for name, (_, above, least, _) in self.described().items():
-            if above is not None and not above < getattr(self, name) < float("inf"):
-                raise InputError(f"{option(name)} {getattr(self, name)}: must be greater than {above}")
-            if least is not None and not least <= getattr(self, name) < float("inf"):
-                raise InputError(f"{option(name)} {getattr(self, name)}: must be at least {least}")
+            value = getattr(self, name)
+            if (above is not None or least is not None) and not -math.inf < value < math.inf:
+                raise InputError(f"{option(name)} {value}: must be a finite number")
+            if above is not None and value <= above:
+                raise InputError(f"{option(name)} {value}: must be greater than {above}")
+            if least is not None and value < least:
+                raise InputError(f"{option(name)} {value}: must be at least {least}")
         if self.weight_decay and self.optimiser != "adam":
             raise InputError(f"--weight-decay {self.weight_decay}: requires --optimiser adam")
         for name in self.unfit():

@@ -153,6 +153,11 @@ def perplexity_report(
         InputError: a file is missing or damaged, or a vocabulary is another one.
     """
     examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)
+    if scorer.direction != examples.direction:
+        raise InputError(
+            f"{directory}: has direction {examples.direction}, but {model} has {scorer.direction}; "
+            "use examples and a model of the same direction"
+        )
     for side, of_model, of_text in (
         ("source", scorer.source_vocabulary, examples.source_vocabulary),
         ("target", scorer.vocabulary, examples.target_vocabulary),
@@ -162,11 +167,6 @@ def perplexity_report(
                 f"{directory}: its {side} vocabulary differs from that of {model}; prepare the bitext with the "
                 "vocabulary of the model"
             )
-    if scorer.direction != examples.direction:
-        raise InputError(
-            f"{directory}: has direction {examples.direction}, but {model} predicts {scorer.direction}; "
-            "use examples and a model of the same direction"
-        )
     words = np.array(examples.target.words)
     known = words != UNK
     joint = np.concatenate(

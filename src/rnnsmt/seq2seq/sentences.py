@@ -123,9 +123,10 @@ def prepare_sentences(
     units = []
     stats: dict[str, object] = {}
     for name, paths, size in zip(SIDES, (sources, targets), sizes, strict=True):
-        check_size(size)
+        option = f"--{name}-vocab-size"
+        check_size(size, option)
         counts = count_words(list(paths), f"on the {name} side")
-        units.append(make_units(subwords, paths, counts, size))
+        units.append(make_units(subwords, paths, counts, size, option))
         known = sum(number for word, number in counts.items() if units[-1].knows(word))
         if name == "target" and alignments is not None:
             units[-1] = PositionedWords.of(units[-1].vocabulary)

@@ -238,7 +238,9 @@ def kinds_of(subwords: str, positions: bool) -> tuple[str, str]:
     return subwords, "positions" if positions else subwords
 
 
-def make_units(kind: str, paths: Sequence[str], counts: Mapping[str, int], size: int) -> Units:
+def make_units(
+    kind: str, paths: Sequence[str], counts: Mapping[str, int], size: int, option: str = "--vocab-size"
+) -> Units:
     """Make the units of a text: its most frequent words, or subwords learnt from it.
 
     Byte pair encoding is learnt from the counts of all words. The unigram model is learnt from lines: all of them, or
@@ -249,6 +251,7 @@ def make_units(kind: str, paths: Sequence[str], counts: Mapping[str, int], size:
         paths: the files of the text.
         counts: the number of occurrences of each word in it.
         size: the number of ids without EOS, including UNK and id 0; there may be fewer if the text is small.
+        option: the option of the size, for messages.
 
     Raises:
         InputError: the size is too small for the characters of the text, or sentencepiece is not installed.
@@ -257,8 +260,8 @@ def make_units(kind: str, paths: Sequence[str], counts: Mapping[str, int], size:
         return Words(Vocabulary.from_counts(counts, size))
     if kind == "bpe":
         ranked = sorted(counts, key=lambda word: (-counts[word], word))
-        return _train(kind, (f"{_marked(word)}\t{counts[word]}" for word in ranked), size, "tsv")
-    return _train(kind, _spread(paths), size, "text")
+        return _train(kind, (f"{_marked(word)}\t{counts[word]}" for word in ranked), size, "tsv", option)
+    return _train(kind, _spread(paths), size, "text", option)
 
 
 def _marked(word: str) -> str:
@@ -277,7 +280,7 @@ def _spread(paths: Sequence[str]) -> Iterator[str]:
             number += 1
 
 
-def _train(kind: str, lines: Iterator[str], size: int, form: str) -> Subwords:
+def _train(kind: str, lines: Iterator[str], size: int, form: str, option: str) -> Subwords:
     """Train a sentencepiece model.
 
     Args:
@@ -285,6 +288,7 @@ def _train(kind: str, lines: Iterator[str], size: int, form: str) -> Subwords:
         lines: the text, or lines ``word<tab>count``.
         size: the number of ids without EOS.
         form: format of the lines, ``text`` or ``tsv``.
+        option: the option of the size, for messages.
 
     Raises:
         InputError: the size is too small for the characters of the text, or sentencepiece is not installed.
@@ -316,7 +320,7 @@ def _train(kind: str, lines: Iterator[str], size: int, form: str) -> Subwords:
             reason = f"the text has so many characters that it must be at least {int(match[1]) + 1}"
         else:
             reason = f"sentencepiece cannot make {kind} subwords of this text ({' '.join(str(error).split())})"
-        raise InputError(f"--vocab-size {size}: {reason}") from None
+        raise InputError(f"{option} {size}: {reason}") from None
     return Subwords(out.getvalue())
 
 

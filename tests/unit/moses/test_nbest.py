@@ -59,7 +59,9 @@ def test_bad_nbest_lines(tmp_path, line, said):
 
 def test_words_are_separated_by_spaces_only(tmp_path):
     path = tmp_path / "nbest"
-    path.write_text("0 ||| 10\u00a0000  x\u2009y  ||| LM0= -1 ||| -1\n0 ||| 5\u00a0% ||| LM0= -2 ||| -2\n", encoding="utf-8")
+    path.write_text(
+        "0 ||| 10\u00a0000  x\u2009y  ||| LM0= -1 ||| -1\n0 ||| 5\u00a0% ||| LM0= -2 ||| -2\n", encoding="utf-8"
+    )
     assert [one.text for one in read_nbest(path)[1]] == ["10\u00a0000 x\u2009y", "5\u00a0%"]
 
 

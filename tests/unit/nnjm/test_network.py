@@ -318,6 +318,11 @@ def test_four_directions_on_lists(toy, system, tmp_path, capsys):
     (tmp_path / "short").write_text((tmp_path / "nbest").read_text().replace("0-1=0", "0=0"))
     assert rescore(system, tmp_path / "short", tmp_path / "x", models[0]) == 2
     assert "its phrases do not cover the sentence" in capsys.readouterr().err
+    # a network of another direction also has other vocabularies
+    for other in DIRECTIONS[1:]:
+        files = ["--examples", tmp_path / other / "examples", "--output", tmp_path / "p.json"]
+        assert main([str(part) for part in ["nnjm", "perplexity", "--model", models[0], *files]]) == 2
+        assert f"has direction {other}, but {models[0]} has direct;" in capsys.readouterr().err
     # the search uses direct networks only
     (system / "inverse.ini").write_text((system / "with.ini").read_text().replace("nnjm.pt", str(models[2])))
     line = ["search", "decode", "--ini", system / "inverse.ini", "--input", system / "in", "--output", tmp_path / "o"]

@@ -80,7 +80,8 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
         ("--source {0}/train.s {0}/train.s", "2 --source files but 1 --target files"),
         ("--source {0}/short", "ends after line 1"),
         ("--source {0}/none", "none"),
-        ("--source-vocab-size 2", "--vocab-size 2: must be at least 3"),
+        ("--source-vocab-size 2", "--source-vocab-size 2: must be at least 3"),
+        ("--target-vocab-size 2", "--target-vocab-size 2: must be at least 3"),
         ("--max-length 0", "must be a positive integer"),
     ],
 )

@@ -123,6 +123,12 @@ def test_too_few_subwords_for_the_characters_are_refused(corpus: Path, kind: str
     assert len(learnt(corpus, kind, least)) == least + 1
 
 
+def test_the_message_names_the_option_of_the_side(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = f"--source {corpus}/s --target {corpus}/t --output-dir {corpus}/none --subwords bpe"
+    assert main(f"seq2seq prepare {files} --source-vocab-size 60 --target-vocab-size 9".split()) == 2
+    assert "error: --target-vocab-size 9: the text has so many characters" in capsys.readouterr().err
+
+
 def test_a_large_text_is_learnt_from_evenly(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rnnsmt.seq2seq.units.SENTENCES", 100)
     seen: list[str] = []
