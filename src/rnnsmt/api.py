@@ -298,7 +298,7 @@ def train_rnn(
     """
     from rnnsmt.rnn.settings import PRESETS
 
-    chosen = _settings(PRESETS, preset, settings, seed, threads, device)
+    chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
 
     from rnnsmt.rnn.pairs import Pairs, prepare_pairs
     from rnnsmt.rnn.training import RnnTrainer
@@ -347,7 +347,7 @@ def train_cslm(
     """
     from rnnsmt.cslm.settings import PRESETS
 
-    chosen = _settings(PRESETS, preset, settings, seed, threads, device)
+    chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
 
     from rnnsmt.cslm.model import CslmTrainer
     from rnnsmt.cslm.text import Text as WordIds
@@ -399,7 +399,7 @@ def train_nnjm(
     """
     from rnnsmt.nnjm.settings import PRESETS
 
-    chosen = _settings(PRESETS, preset, settings, seed, threads, device)
+    chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
 
     from rnnsmt.nnjm.examples import Examples, prepare_examples
     from rnnsmt.nnjm.training import NnjmTrainer
@@ -422,7 +422,13 @@ def train_nnjm(
 
 
 def _settings(
-    presets: Mapping[str, "SomeSettings"], preset: str, settings: dict[str, Any], seed: int, threads: int, device: str
+    presets: Mapping[str, "SomeSettings"],
+    preset: str,
+    settings: dict[str, Any],
+    vocab_size: int,
+    seed: int,
+    threads: int,
+    device: str,
 ) -> "SomeSettings":
     """Return the settings of a network; check all arguments that trainings share."""
     from rnnsmt.networks.options import need_torch, preset_with
@@ -430,6 +436,7 @@ def _settings(
     need_torch()
     check_choice("preset", preset, presets)
     check_choice("device", device, DEVICES)
+    check_integer("vocab_size", vocab_size, 3, MAX_INT)
     _check_seed(seed)
     _check_threads(threads)
     known = presets[preset].described()
@@ -440,9 +447,8 @@ def _settings(
 
 def _shortlist(path: str, name: str, size: int) -> "Vocabulary":
     """Return the most frequent words of a text."""
-    from rnnsmt.networks.data import Vocabulary, check_size, count_words
+    from rnnsmt.networks.data import Vocabulary, count_words
 
-    check_size(size)
     return Vocabulary.from_counts(count_words([path], f"in {name}"), size)
 
 

@@ -97,6 +97,15 @@ def test_messages_name_the_arguments():
         (lambda path: api.train_rnn("table", ["a"], ["b"], path, variant="lstm"), "--variant lstm: must be one of"),
         (lambda path: api.train_rnn("table", ["a"], ["b"], path, epochs="2"), "--epochs '2': must be a number"),
         (lambda path: api.train_rnn("table", ["a"], ["b"], path, hidden=8.5), "--hidden 8.5: must be an integer"),
+        (
+            lambda path: api.train_rnn("table", ["a"], ["b"], path, updates=2**31),
+            "--updates 2147483648: must be at most",
+        ),
+        (lambda path: api.train_rnn("table", ["a"], ["b"], path, vocab_size="9"), "vocab_size '9': must be an integer"),
+        (
+            lambda path: api.train_rnn("table", ["a"], ["b"], path, vocab_size=2),
+            "vocab_size 2: must be an integer from 3",
+        ),
         (lambda path: api.augment("table", api.Network(path, path), "./table"), "table: is the phrase table itself"),
         (lambda path: api.tune("ini", ["a"], ["b"], path / "ini", max_iterations=0), "max_iterations 0: must be"),
         (lambda path: api.tune("ini", ["a"], ["b"], path), "is a directory"),

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import DEVICES, option, positive
+from rnnsmt.base.options import DEVICES, MAX_INT, option, positive
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
@@ -98,13 +98,15 @@ def _check_value(name: str, value: Any, kind: type, choices: Sequence[str]) -> N
     """Check type and choices of a setting that did not come from the command line.
 
     Raises:
-        InputError: the value is not one of the choices, or not a number.
+        InputError: the value is not one of the choices, not a number, or an integer that is too large.
     """
     if choices:
         if value not in choices:
             raise InputError(f"{option(name)} {value}: must be one of {', '.join(choices)}")
     elif isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
         raise InputError(f"{option(name)} {value!r}: must be {'an integer' if kind is int else 'a number'}")
+    elif isinstance(value, Integral) and int(value) > MAX_INT:
+        raise InputError(f"{option(name)} {value}: must be at most {MAX_INT}")
 
 
 def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[str, object]:
