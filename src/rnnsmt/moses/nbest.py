@@ -259,9 +259,9 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
         if words_of(text) and not translations
     ]
     if lacking:
+        more = f" and of {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise InputError(
-            f"{path}: has no translation of sentence {lacking[0]} (0-based) and of "
-            f"{len(lacking) - 1} more; create the list for the whole text"
+            f"{path}: has no translation of sentence {lacking[0]} (0-based){more}; create the list for the whole text"
         )
     features = [np.array(values or [(0.0,) * len(names)])[:, order] for values in rows]
     return NbestLists(names, [translations or [""] for translations in texts], features)

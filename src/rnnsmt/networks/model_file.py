@@ -208,13 +208,6 @@ class Checkpoint:
         """Replace the checkpoint.
 
         Raises:
-            InputError: the file cannot be written (full disk); the previous checkpoint is kept.
+            InputError: the file cannot be written (full disk, permissions); the previous checkpoint is kept.
         """
-        content = {"fingerprint": self.directory.fingerprint, "state": dict(state)}
-        try:
-            save_file(self.path, content)
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be written ({error.strerror}); the last checkpoint is kept; free disk space "
-                "and run the same command again"
-            ) from None
+        save_file(self.path, {"fingerprint": self.directory.fingerprint, "state": dict(state)})

@@ -344,7 +344,7 @@ class RnnTrainer(Trainer):
         stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
         if len(self.split.held_out):
             stats |= {name: kept_row[name] for name in ("held-out log p per pair", "held-out log p per word")}
-            stats |= {"unigram per word": self.unigram}
+            stats |= {"unigram log p per word": self.unigram}
         return stats | {"clip rate": self.history[-1]["clip rate"]}
 
     def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:

@@ -143,7 +143,7 @@ def test_lists_that_lack_a_sentence(tmp_path):
     nbest = "".join(line for line in NBEST.splitlines(keepends=True) if not line.startswith("2"))
     with pytest.raises(
         InputError,
-        match=r"has no translation of sentence 2 \(0-based\) and of 0 more; create the list",
+        match=r"has no translation of sentence 2 \(0-based\); create the list",
     ):
         lists(tmp_path, nbest=nbest)
 
