@@ -63,7 +63,7 @@ def check_size(size: int, option: str = "--vocab-size") -> None:
 
 
 def count_words(paths: list[str], what: str) -> Counter[str]:
-    """Count the words of texts. what: says in the message for empty texts where words are missing.
+    """Count the words of texts. what: end of the message for texts without words, such as ``on the source side``.
 
     Raises:
         InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
@@ -219,7 +219,7 @@ class IdDirectory(NamedTuple):
         """Return a number of the JSON file.
 
         Raises:
-            InputError: it is not there, or is none.
+            InputError: the entry is missing, or is not an integer.
         """
         if not isinstance(value := self.stats.get(name), int):
             raise InputError(f"{self.path / kind.json}: {name}: not a number; {kind.remedy}")

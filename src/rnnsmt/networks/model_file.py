@@ -166,8 +166,8 @@ def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
 class Checkpoint:
     """Checkpoint of a training run: its fingerprint and state, in the file ``checkpoint.pt`` of a directory.
 
-    Trainings draw from generators of their own, by seed and number of the update. The generators that Python, numpy and
-    torch share are not saved: nobody seeds them, so the checkpoints of equal trainings would differ.
+    Training uses generators that are seeded by the random seed and the number of the update. The global generators of
+    Python, numpy and torch are neither seeded nor saved: with them, checkpoints of equal training runs would differ.
     """
 
     def __init__(self, directory: str | Path, fingerprint: Mapping[str, object]) -> None:

@@ -9,17 +9,6 @@ is not used because it turns every exit code into 1.
 """
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from rnnsmt.base.options import not_negative
-from rnnsmt.base.resuming import Stop
-from rnnsmt.networks.options import add_device, need_torch
-from rnnsmt.networks.settings import TrainingSettings
-
-if TYPE_CHECKING:
-    from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.networks.training import Trainer
 import ctypes
 import os
 import signal
@@ -27,11 +16,19 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
+from rnnsmt.base.options import not_negative
 from rnnsmt.base.progress import say
-from rnnsmt.base.resuming import SAVED
+from rnnsmt.base.resuming import SAVED, Stop
+from rnnsmt.networks.options import add_device, need_torch
+from rnnsmt.networks.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.networks.training import Trainer
 
 RESUMING = """\
 The directory of --checkpoint-dir holds the last checkpoint. A run that was interrupted at any time resumes from

@@ -82,7 +82,7 @@ class FeedForwardSizes(NetworkSizes):
 
 
 class Setting(NamedTuple):
-    """What is known of a setting besides its default.
+    """The properties of a setting other than its default.
 
     Attributes:
         help: help text of its option.
@@ -111,8 +111,8 @@ def setting(
 class TrainingSettings(ABC):
     """All settings of a training except its data and seed; subclasses are frozen dataclasses with defaults.
 
-    A subclass gives the settings below, which all trainings share, only a default; ``shared`` describes them. Settings
-    of its own are declared with ``setting``. In addition to the help texts:
+    All training commands have the settings below, which ``shared`` describes; a subclass defines their defaults. It
+    declares further settings with ``setting``. In addition to the help texts:
 
     Attributes:
         schedule: ``halving`` is the schedule of Sutskever et al. (2014): 7.5 epochs, the first 5 at a constant rate,

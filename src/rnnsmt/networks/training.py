@@ -129,7 +129,7 @@ class Trainer(ABC):
     def fit(self, checkpoint_dir: str | Path, save_every: float, stop: Stop) -> None:
         """Train to the end, resuming from the last checkpoint in ``checkpoint_dir`` if there is one.
 
-        A checkpoint is saved every ``save_every`` seconds, at the end, and when ``stop`` asks for it. The directory
+        A checkpoint is saved every ``save_every`` seconds, at the end, and when ``stop`` requests it. The directory
         stays locked as long as this object lives.
 
         Raises:
@@ -302,7 +302,7 @@ class Trainer(ABC):
     def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
         """Write the network with the kept parameters, and the learning curve; return the statistics of the stage.
 
-        A training with other settings may clear the checkpoint directory after that.
+        After that, a training run with other settings may clear the checkpoint directory.
         """
         kept_row = self.choose()
         description, stats = self.describe(kept_row), self.statistics(kept_row)
@@ -315,7 +315,7 @@ class Trainer(ABC):
         return stats
 
     def describe(self, kept_row: dict[str, Any]) -> dict[str, object]:
-        """Return what both output files say of the training: settings, seed, row of the kept parameters."""
+        """Return the entries that both output files have: settings, seed, row of the kept parameters."""
         return {"settings": self.settings.as_dict(), "seed": self.seed, f"kept {self.kept_by}": kept_row[self.kept_by]}
 
     # implemented for each network
@@ -371,7 +371,7 @@ class Trainer(ABC):
 
     @abstractmethod
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:
-        """Return what the history says of data, device and baselines. stats: the result of ``statistics``."""
+        """Return the entries of the history on data, device and baselines. stats: the result of ``statistics``."""
 
     @abstractmethod
     def start_message(self) -> str:

@@ -297,7 +297,7 @@ T = TypeVar("T")
 
 
 def exchanged(sides: tuple[T, T], direction: str) -> tuple[T, T]:
-    """Return what belongs to source and target as (given side, predicted side) of a direction."""
+    """Return (source, target) as (given side, predicted side) of a direction."""
     source, target = sides
     return (target, source) if direction.startswith("inverse") else (source, target)
 

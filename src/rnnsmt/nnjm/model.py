@@ -7,13 +7,13 @@ which t_i is affiliated (``rnnsmt.nnjm.examples``), and the n - 1 target words b
     h = f(W_1 x + b_1)
     g = f(W_2 h + b_2)
 
-With w = 5 and n = 4 these are 14 inputs. Source and target words have rows of their own in R, the target words first,
-as in the files of NPLM. The equations, the gradient and the scoring are those of the CSLM, whose inputs are target
+With w = 5 and n = 4 these are 14 inputs. Source and target words have separate rows in R, the target words first, as in
+the files of NPLM. The equations, the gradient and the scoring are those of the CSLM, whose inputs are target
 words only (``rnnsmt.networks.feed_forward``).
 
-Further below: the model file, and the conversion from and to Moses' files' feature ``BilingualNPLM``
-(``rnnsmt.moses.nplm_file``). Moses has ids of its own: its target words begin with ``<unk>`` and ``<null>``, and
-``<s>`` and ``</s>`` are words. Id 0 of this project, the padding before the beginning, is its ``<s>``. Moses and this
+Further below: the model file, and the conversion from and to the files of Moses' feature ``BilingualNPLM``
+(``rnnsmt.moses.nplm_file``). Moses uses other ids: its target words begin with ``<unk>`` and ``<null>``, and ``<s>``
+and ``</s>`` are words. Id 0 of this project, the padding before the beginning, is its ``<s>``. Moses and this
 project affiliate target words by the same rule and order the inputs alike; Moses does not normalise scores, and does
 not score ``</s>``.
 """

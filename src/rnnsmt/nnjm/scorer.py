@@ -83,9 +83,9 @@ class JointScorer(NGramScorer):
     def evidence(
         self, source: list[str], affiliated: Ids, target: list[str]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute how much the prediction of every word of a translation owes to every word of its source.
+        """Compute the influence of every source word on the prediction of every word of a translation.
 
-        A source word counts by how much ln p falls if it is replaced with UNK in the window.
+        The influence is the decrease of ln p when the source word is replaced with UNK in the window.
 
         Args:
             source: the words of the source sentence [m].
@@ -93,7 +93,7 @@ class JointScorer(NGramScorer):
             target: the words of the translation [n].
 
         Returns:
-            ln p of the target words [n], and its falls [n, m]; 0 for source words outside the window.
+            ln p of the target words [n], and its decreases [n, m]; 0 for source words outside the window.
         """
         ids = self.ids(target)
         history = np.concatenate([np.full(self.order - 1, self.padding, np.int32), ids])

@@ -7,7 +7,7 @@ at random, which is ``--batching random``.
 
 ``small``: a network for a CPU.
 
-* A quarter of the hidden units: a step of the recurrence costs a sixteenth, and the softmax takes most of the time.
+* A quarter of the hidden units: a step of the recurrence takes 1/16 of the time, and the softmax most of the total.
 * Adam instead of Adadelta, whose steps begin near eps and grow over thousands of updates; here there are few.
 * Learning rate decaying to 0: with a constant rate the held-out likelihood stays far below what the network can reach.
 * Initial weights of deviation 0.1 instead of 0.01: the signal passes four small matrices from c to the softmax, and

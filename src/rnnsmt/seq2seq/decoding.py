@@ -1,11 +1,12 @@
 """Translation by LSTMs alone: left-to-right beam search with one network or an ensemble, many sentences at a time.
 
 Further below: the replacement of the unknown words of a translation by ``<unk>``, words of the source, or lexical
-translations. A network on words knows the frequent ones only; it reads and writes UNK for every other word, without
-telling which source word an UNK stands for. ``copy`` matches unknown words by their order; ``LexicalTranslations`` also
-uses the lexical table of a word alignment. A network that was trained with position tokens (Luong, Sutskever, Le,
-Vinyals and Zaremba 2015) says which source word it is, for ``PointedTranslations``. A translation is given as its
-words, where an unknown word is None, or the distance of its position token (``Units.words``).
+translations. The vocabulary of a network of words contains the frequent words only; all others are UNK, on both sides,
+and the network does not predict to which source word an UNK corresponds. ``copy`` matches unknown words by their order;
+``LexicalTranslations`` also uses the lexical table of a word alignment. A network with position tokens (Luong,
+Sutskever, Le, Vinyals and Zaremba 2015) predicts the position of the source word, for ``PointedTranslations``. A
+translation is given as its words, where an unknown word is None, or the distance of its position token
+(``Units.words``).
 """
 
 import math

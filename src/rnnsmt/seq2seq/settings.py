@@ -108,7 +108,7 @@ class Seq2SeqSettings(TrainingSettings):
         """Check the settings as in the base class, and that there are held-out pairs if ``keep`` is ``best``."""
         super().check()
         if self.keep == "best" and not self.held_out:
-            raise InputError("--keep best: requires held-out pairs; set --held-out")
+            raise InputError("--keep best: requires held-out pairs; increase --held-out, or use --keep last")
 
     def sizes(self, *vocabularies: int) -> Seq2SeqSizes:
         """Return the sizes of the network for these numbers of classes, of source and target."""

@@ -3,9 +3,9 @@
 The translations of a sentence form a prefix tree (trie) of words. The encoder reads each source once; the decoder
 proceeds from the root to the leaves, all nodes of one depth together, so every distinct prefix is computed once.
 
-A given translation does not say which source word an unknown word stands for. If the networks have position tokens, the
-probability of an unknown word is the sum of those of UNK and of all tokens; the decoder then reads the most probable
-one of these.
+In a given translation, the source position of an unknown word is not specified. If the networks have position tokens,
+the probability of an unknown word is the sum of the probabilities of UNK and of all tokens; the next input of the
+decoder is the most probable one of these.
 """
 
 import heapq
@@ -106,7 +106,7 @@ class _Queries:
         self.words[self._places] = unknown
 
     def summed(self, log_p: NDArray[np.float64], nodes: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return ln p of every edge, and for every node the most probable id of an unknown word; UNK if not asked."""
+        """Return ln p of every edge, and for every node the most probable id of an unknown word, UNK by default."""
         every = log_p[self._places]
         sums = log_p[self._begins]
         sums[self._open] = np.logaddexp.reduce(every, axis=1)
