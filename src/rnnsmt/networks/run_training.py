@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 RESUMING = """\
 The directory of --checkpoint-dir holds the last checkpoint. A run that was interrupted at any time resumes from
-it; on a CPU the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before
---time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again
-to resume.
+it; on a CPU, with the same --threads, the result is bitwise identical to that of an uninterrupted run. On
+SIGTERM, and shortly before --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C);
+run the same command again to resume.
 
 With --processes, or under torchrun, every minibatch is split among several processes. The network is the
 same as with a single process, except for rounding and the random choices within a minibatch (for
@@ -71,7 +71,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
 
 def run_training(
     args: argparse.Namespace, settings: TrainingSettings, make_trainer: "Callable[[DeviceSetup], Trainer]"
-) -> dict[str, object]:
+) -> dict[str, object] | None:
     """Train a network: start the processes, choose the device, create the trainer, fit, save.
 
     Args:
@@ -80,7 +80,7 @@ def run_training(
         make_trainer: opens the data and creates the trainer on a device.
 
     Returns:
-        The statistics of the stage.
+        The statistics of the stage; None in all processes but the first, so that one process prints them.
 
     Raises:
         InputError, SystemExit: see ``Trainer.fit``; torch is not installed; a device is missing; bad data.
@@ -93,7 +93,8 @@ def run_training(
         with set_up_device(args.device, 1, settings.precision, join=True) as setup:
             trainer = make_trainer(setup)
             trainer.fit(args.checkpoint_dir, args.save_every, stop)
-            return trainer.save(args.output_model, args.output_history)
+            stats = trainer.save(args.output_model, args.output_history)
+            return stats if setup.first else None
 
 
 PATIENCE = {0: 60.0, 2: 5.0, SAVED: 60.0, 128 + signal.SIGINT: 60.0}

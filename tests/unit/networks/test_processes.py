@@ -69,6 +69,7 @@ def test_two_processes_train_as_one_with_twice_their_part_of_the_batch(data, tmp
     _, said = two.communicate(timeout=300)
     assert two.returncode == 0, said
     assert "2 processes" in said
+    assert said.count(": done: ") == 1
     one, two = (load_file(tmp_path / name / "m.pt", "cpu", "")["parameters"] for name in ("one", "two"))
     for name, values in one.items():
         assert torch.allclose(values, two[name], rtol=1e-4, atol=1e-6), name
