@@ -550,7 +550,7 @@ def test_scores_of_filtered_tables_only(workflow):
 def test_settings_that_do_not_go_together_are_told_at_once(workflow):
     done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0
-    assert "mine: --dropout 0.2: cannot be combined with the other settings" in done.stdout + done.stderr
+    assert "mine: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
     assert "Settings for " not in done.stdout + done.stderr
     scorer = [
         "--config",

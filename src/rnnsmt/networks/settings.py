@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -167,9 +167,9 @@ class TrainingSettings(ABC):
         """Return the description of every setting, in the order of the fields."""
         return {f.name: f.metadata.get("setting") or cls.shared[f.name] for f in fields(cls)}  # type: ignore[arg-type]
 
-    def unfit(self) -> Collection[str]:
-        """Return the names of the settings that must be 0 given the values of the others."""
-        return ()
+    def unfit(self) -> Mapping[str, str]:
+        """Return the settings that must be 0 given the values of the others: name -> option that requires it."""
+        return {}
 
     def check(self) -> None:
         """Check that the numbers are valid.
@@ -188,11 +188,9 @@ class TrainingSettings(ABC):
                 raise InputError(f"{option(name)} {value}: must be at least {least}")
         if self.weight_decay and self.optimiser != "adam":
             raise InputError(f"--weight-decay {self.weight_decay}: requires --optimiser adam")
-        for name in self.unfit():
+        for name, other in self.unfit().items():
             if getattr(self, name):
-                raise InputError(
-                    f"{option(name)} {getattr(self, name)}: cannot be combined with the other settings; set it to 0"
-                )
+                raise InputError(f"{option(name)} {getattr(self, name)}: cannot be combined with {other}; set it to 0")
         if self.dropout >= 1:
             raise InputError(f"--dropout {self.dropout}: must be less than 1")
 

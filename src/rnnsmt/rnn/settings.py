@@ -25,7 +25,7 @@ held-out sentences: log p per word -1.39, with 0.1 -1.41, without dropout -1.55.
 """
 
 import sys
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rnnsmt.base.io import InputError
@@ -192,9 +192,11 @@ class RnnSettings(TrainingSettings):
     keep: str = "last"
     precision: str = "float32"
 
-    def unfit(self) -> Collection[str]:
+    def unfit(self) -> Mapping[str, str]:
         """Return the settings that need a hand-written gradient, which the variant ``supplementary`` lacks."""
-        return ("dropout", "sampled_classes") if self.variant == "supplementary" else ()
+        if self.variant != "supplementary":
+            return {}
+        return dict.fromkeys(("dropout", "sampled_classes"), "--variant supplementary")
 
     def check(self) -> None:
         """Check the settings as in the base class, and that ``max_length`` is only set for ``feed-forward``."""

@@ -30,7 +30,7 @@ def test_all_mistakes_are_named(config):
     lstm, joint, scorer = setting_mistakes(Systems(config))
     assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: requires held-out pairs")
     assert joint.startswith("nnjm.settings: --weight-decay 0.1: ")
-    assert scorer.startswith("mine: --dropout 0.2: cannot be combined with the other settings")
+    assert scorer.startswith("mine: --dropout 0.2: cannot be combined with --variant supplementary")
 
 
 def test_phrases_that_a_network_does_not_take(config):

@@ -697,7 +697,7 @@ def test_full_disk_keeps_the_last_checkpoint(directory, tmp_path, capfd):
         (["--dropout", "1"], "--dropout 1.0: must be less than 1"),
         (
             ["--dropout", "0.1", "--variant", "supplementary"],
-            "--dropout 0.1: cannot be combined with the other settings; set it to 0",
+            "--dropout 0.1: cannot be combined with --variant supplementary; set it to 0",
         ),
         (["--weight-decay", "0.1", "--optimiser", "adadelta"], "--weight-decay 0.1: requires --optimiser adam"),
         (["--seed", "-1"], "--seed -1: must be at least 0"),
