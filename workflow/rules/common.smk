@@ -187,14 +187,14 @@ def ini_tables(wildcards):
     """Return the tables of an ini: as ancient, since a changed table is no reason to write the ini again.
 
     If a job before this one runs, Snakemake does not compare the params of this one, and does not run it for ancient files.
-    Therefore, the tables are not ancient if an existing ini has other tables or settings.
+    Therefore, the tables are not ancient if an existing ini has other tables, language models or settings.
     """
     tables = [f"results/{path}" for path in systems.tables(wildcards.features.split("_"), wildcards.network)]
     ini = f"results/augmented/{wildcards.features}/network{wildcards.network}/moses.ini"
     unknown = {kind.upper(): config[kind]["unknown"] for kind in ("cslm", "nnjm")}
     limits = config["search"]["distortion_limit"], config["search"]["table_limit"]
     try:
-        if Path(ini).is_file() and not MosesIni.read(ini).has_settings(tables, *limits, unknown):
+        if Path(ini).is_file() and not MosesIni.read(ini).has_settings(tables, LMS, *limits, unknown):
             return tables
     except InputError:
         return tables

@@ -299,18 +299,26 @@ class MosesIni:
         return model(self) == model(other)
 
     def has_settings(
-        self, tables: Iterable[str | Path], distortion_limit: int, table_limit: int, unknown: Mapping[str, str]
+        self,
+        tables: Iterable[str | Path],
+        language_models: Iterable[str | Path],
+        distortion_limit: int,
+        table_limit: int,
+        unknown: Mapping[str, str],
     ) -> bool:
-        """Return whether the ini has exactly these tables, these limits, and this treatment of unknown words.
+        """Return whether the ini has exactly these tables, language models, limits, and treatment of unknown words.
 
         Args:
             tables: phrase tables and reordering tables, in any order.
+            language_models: n-gram models, in this order.
             distortion_limit, table_limit: as in the attributes.
             unknown: one of ``CSLM_UNKNOWN`` by kind of neural feature, for those that the ini may have.
         """
         files = {self.file_of(feature).resolve() for feature in self.features if feature.kind in TABLES}
+        models = [self.file_of(feature).resolve() for feature in self.features if feature.is_lm]
         return (
             files == {Path(table).resolve() for table in tables}
+            and models == [Path(model).resolve() for model in language_models]
             and (self.distortion_limit, self.table_limit) == (distortion_limit, table_limit)
             and all(
                 feature.options["unknown"] == unknown.get(feature.kind)

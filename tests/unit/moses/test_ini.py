@@ -240,6 +240,8 @@ def test_distance_based_reordering_alone(tmp_path: Path) -> None:
         ({"tables": ["reordering", "phrases"]}, True),
         ({"tables": ["phrases"]}, False),
         ({"tables": ["other", "reordering"]}, False),
+        ({"language_models": []}, False),
+        ({"language_models": ["lm", "other"]}, False),
         ({"distortion_limit": 4}, False),
         ({"table_limit": 50}, False),
         ({"unknown": {"CSLM": "word"}}, False),
@@ -250,9 +252,11 @@ def test_settings_of_an_existing_ini(tmp_path: Path, change: dict, same: bool) -
     default_ini(tmp_path, "phrases", "reordering", "lm", neural=neural).write(tmp_path / "moses.ini")
     settings = {
         "tables": ["phrases", "reordering"],
+        "language_models": ["lm"],
         "distortion_limit": 6,
         "table_limit": 20,
         "unknown": {"CSLM": "class", "NNJM": "word"},
     } | change
-    settings["tables"] = [tmp_path / name for name in settings["tables"]]
+    for key in ("tables", "language_models"):
+        settings[key] = [tmp_path / name for name in settings[key]]
     assert MosesIni.read(tmp_path / "moses.ini").has_settings(**settings) is same
