@@ -922,6 +922,96 @@ def test_a_lock_of_nobody_knows_whom_is_left_alone(killed):
     assert (killed.directory / ".snakemake/locks/0.output.lock").exists()
 
 
+CORPORA = [
+    {"name": "train1", "role": "bitext", "source": "train1.en", "target": "train1.fr", "keep": 0.5},
+    {"name": "train2", "role": "bitext", "source": "train2.en", "target": "train2.fr"},
+    *({"name": f"mono{n}", "role": "mono", "target": f"mono{n}.fr"} for n in (1, 2)),
+    *({"name": f"dev{n}", "role": "dev", "source": f"dev{n}.en", "target": f"dev{n}.fr"} for n in (1, 2)),
+    *({"name": f"test{n}", "role": "test", "source": f"test{n}.en", "target": f"test{n}.fr"} for n in (1, 2)),
+]
+"""Two corpora of every role."""
+
+
+def with_settings(name: str, **settings: str | float) -> list[dict]:
+    """The corpora, one of them with other settings."""
+    return [entry | (settings if entry["name"] == name else {}) for entry in CORPORA]
+
+
+def exchanged(name: str, other: str) -> list[dict]:
+    """The corpora with two of them in the place of the other."""
+    entries = {entry["name"]: entry for entry in CORPORA}
+    places = {name: other, other: name}
+    return [entries[places.get(listed, listed)] for listed in entries]
+
+
+def touched(workflow: Workflow, config: dict, *targets: str) -> list[str]:
+    """Record a run with these settings, of files with any content; the options of the same run."""
+    path = workflow.directory / "mine.yaml"
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
+    options = ["--configfile", str(path)]
+    plan = workflow.call("--dry-run", "--forceall", *targets, *options).stdout
+    for name in re.findall(r"results/[^\s,]+", "\n".join(re.findall("^ *output: (.*)$", plan, re.M))):
+        (workflow.directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (workflow.directory / name).write_text(f"{name}\n")
+    done = workflow.call("--touch", "--forceall", *targets, *options)
+    assert done.returncode == 0, done.stderr
+    assert not workflow.plan(*targets, *options)
+    return options
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
+    """A run that is recorded only, with its settings."""
+    workflow = Workflow(tmp_path_factory.mktemp("recorded"))
+    for number, entry in enumerate(CORPORA):
+        for side in ("source", "target"):
+            if side in entry:
+                (workflow.directory / entry[side]).write_text(f"{side} {number}\n" * 3)
+    config = {
+        "corpora": CORPORA,
+        "lm": {"models": {"near": ["train1"], "far": ["train1", "mono1"]}, "interpolate": True},
+        "proposals": {"nbest": 1},
+        "compare": ["baseline", "rnn", "cslm_rnn", "cslm", "rnn_proposals"],
+    }
+    touched(workflow, config)
+    return workflow, config
+
+
+@pytest.mark.parametrize(
+    ("change", "expected", "untouched"),
+    [
+        ({"corpora": with_settings("train2", source="train2.fr", target="train2.en")},
+         {"prepare_bitext": 1, "train_truecaser": 2}, ["prepare_mono"]),
+        ({"corpora": with_settings("train1", keep=0.3)},
+         {"select_bitext": 1, "select_mono": 1, "join_training": 2}, ["prepare_bitext", "selection_models"]),
+        ({"corpora": exchanged("dev1", "dev2")}, {"join_dev": 4, "selection_models": 3}, ["train_truecaser"]),
+        ({"corpora": exchanged("train1", "train2")}, {"join_training": 2, "align_words": 4}, ["train_truecaser"]),
+        ({"corpora": exchanged("mono1", "mono2")}, {"language_model": 1, "cslm_prepare": 1}, ["align_words"]),
+        ({"corpora": exchanged("test1", "test2")}, {"table1": 1}, ["filter_tables", "decode", "score"]),
+        ({"lm": {"models": {"far": ["train1", "mono1"], "near": ["train1"]}, "interpolate": True}},
+         {"interpolated_language_model": 1}, ["language_model", "further_language_model"]),
+        ({"lm": {"models": {"near": ["train1"], "far": ["mono1", "train1"]}, "interpolate": True}},
+         {"further_language_model": 1, "interpolated_language_model": 1}, ["language_model"]),
+        ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn", "rnn_proposals"]},
+         {"table1": 1, "mert_curves": 1}, ["mert", "decode"]),
+        ({"proposals": {"nbest": 3}}, {"propose": 2, "mert": 1}, ["rnn_train"]),
+    ],
+)  # fmt: skip
+def test_a_change_that_names_the_same_files_and_values(recorded, tmp_path, change, expected, untouched):
+    """Snakemake compares neither the order of files, nor which param has a value, nor params made from the input."""
+    workflow, config = recorded
+    path = tmp_path / "changed.yaml"
+    path.write_text(yaml.safe_dump(config | change, sort_keys=False))
+    jobs = workflow.plan("--configfile", str(path))
+    assert jobs.items() >= expected.items()
+    assert not [rule for rule in untouched if rule in jobs]
+
+
+def test_a_seed_that_is_the_version_of_the_demo_corpus(workflow):
+    touched(workflow, {"seed": 4, "demo": {"scale": 1}}, "results/demo/dev.en")
+    assert workflow.plan("results/demo/dev.en", "--config", "seed=1", "demo={scale: 1}")["demo"] == 1
+
+
 def test_lint_is_clean(workflow):
     done = workflow.call("--lint")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -76,6 +76,7 @@ rule mert_curves:
         runtime=minutes("mert_curves"),
     params:
         version=version("analysis", "mert-curves"),
+        systems=in_order(systems.compared),
         histories=lambda w, input: [
             f"{system}={history}" for (system, _), history in zip(itertools.product(systems.compared, RUNS), input)
         ],

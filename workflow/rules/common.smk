@@ -154,6 +154,14 @@ def version(package, stage):
     return STAGES[package][stage].version
 
 
+def in_order(paths):
+    """Return input files as text; among the params of a rule, another order of them causes a rerun.
+
+    Snakemake compares the input files of a job without their order, and no params that are functions of the input.
+    """
+    return " ".join(map(str, paths))
+
+
 def switch(name, on):
     """Return a command-line switch, or an empty string."""
     return f"--{name}" if on else ""

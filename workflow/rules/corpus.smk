@@ -102,6 +102,7 @@ rule prepare_bitext:
         runtime=minutes("prepare_bitext"),
     params:
         version=version("corpus", "prepare"),
+        sides=lambda w: in_order([texts.corpora[w.corpus].source, texts.corpora[w.corpus].target]),
         cleaning=CLEANING,
         keep_all=lambda w: KEPT_WHOLE.get(texts.corpora[w.corpus].role, ""),
     shell:
@@ -216,5 +217,6 @@ rule join_dev:
         runtime=minutes("join_dev"),
     params:
         version=version("corpus", "join"),
+        corpora=in_order(texts.dev),
     shell:
         "rnnsmt corpus join --input {input:q} --output {output:q} &> {log:q}"

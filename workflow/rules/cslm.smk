@@ -23,6 +23,7 @@ rule cslm_prepare:
         runtime=minutes("cslm_prepare"),
     params:
         version=version("cslm", "prepare"),
+        texts=in_order(texts.lm_texts()),
         vocab_size=config["rnn"]["vocab_size"],
         directory=subpath(output[0], parent=True),
     shell:

@@ -20,9 +20,7 @@ rule demo:
         runtime=minutes("demo"),
     params:
         version=version("demo", "make"),
-        seed=config["seed"],
-        scale=config["demo"]["scale"],
+        options=f"--seed {config['seed']} --scale {config['demo']['scale']}",
         directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt demo make --output-dir {params.directory:q} --seed {params.seed} --scale {params.scale} "
-        "--threads {threads} &> {log:q}"
+        "rnnsmt demo make --output-dir {params.directory:q} {params.options} " "--threads {threads} &> {log:q}"

@@ -150,6 +150,7 @@ rule table1:
         runtime=minutes("table1"),
     params:
         version=version("evaluation", "table"),
+        sets=in_order(SETS),
         joint=JOINT,
         paper=switch("paper", texts.are_of_the_paper),
         features=systems.table_features(config["compare"]),
@@ -177,6 +178,7 @@ use rule table1 as table2 with:
         "results/logs/report/table2.log",
     params:
         version=version("evaluation", "table"),
+        sets=in_order(SETS),
         joint=JOINT,
         paper=switch("paper", texts.are_of_the_paper),
         features=systems.table_features(config["seq2seq"]["compare"]),

@@ -23,6 +23,7 @@ rule language_model:
         runtime=minutes("language_model"),
     params:
         version=version("lm", "estimate"),
+        texts=in_order(texts.lm_texts()),
         order=config["lm"]["order"],
         estimator=config["lm"]["estimator"],
     shell:
@@ -43,6 +44,11 @@ if LM_MODELS:
             "results/logs/lm/estimate.{model}.log",
         wildcard_constraints:
             model="|".join(LM_MODELS),
+        params:
+            version=version("lm", "estimate"),
+            texts=lambda w: in_order(LM_MODELS[w.model]),
+            order=config["lm"]["order"],
+            estimator=config["lm"]["estimator"],
 
 
 rule interpolated_language_model:
@@ -61,6 +67,7 @@ rule interpolated_language_model:
         runtime=minutes("interpolated_language_model"),
     params:
         version=version("lm", "interpolate"),
+        models=in_order(LM_MODELS),
     shell:
         "rnnsmt lm interpolate --models {input.models:q} --tune {input.tune:q} --output {output:q} "
         "--threads {threads} &> {log:q}"

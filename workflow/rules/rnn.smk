@@ -185,11 +185,10 @@ rule propose:
     params:
         version=version("rnn", "propose"),
         pairs=subpath(input[0], parent=True),
-        source_length=config["proposals"]["source_length"],
-        max_length=config["phrases"]["max_length"],
-        nbest=config["proposals"]["nbest"],
+        limits=f"--source-length {config['proposals']['source_length']} "
+        f"--max-length {config['phrases']['max_length']} --nbest {config['proposals']['nbest']}",
     shell:
         "rnnsmt rnn propose --model {input.model:q} --pairs {params.pairs:q} --input {input.text:q} "
         "--phrase-table {input.phrase_table:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-        "--source-length {params.source_length} --max-length {params.max_length} --nbest {params.nbest} "
+        "{params.limits} "
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

@@ -26,6 +26,7 @@ rule selection_models:
         runtime=minutes("selection_models"),
     params:
         version=version("selection", "models"),
+        corpora=lambda w: in_order([*texts.in_domain_texts(w.lang), *texts.scored(w.kind)]),
         seed=config["seed"],
         directory=subpath(output[0], parent=True),
     shell:
@@ -102,6 +103,7 @@ rule select_bitext:
     params:
         version=version("selection", "select"),
         corpora=lambda w, input: texts.selection_options("bitext", input.scores, input.texts),
+        keep=in_order(f"{name}={texts.corpora[name].keep}" for name in texts.pools["bitext"]),
         amount=amount_kept(config["selection"]["bitext"]),
         directory=subpath(output.selected, parent=True),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
@@ -131,6 +133,7 @@ rule select_mono:
     params:
         version=version("selection", "select"),
         corpora=lambda w, input: texts.selection_options("mono", input.scores, input.texts),
+        keep=in_order(f"{name}={texts.corpora[name].keep}" for name in texts.pools["mono"]),
         amount=amount_kept(config["selection"]["mono"]),
         directory=subpath(output.selected, parent=True),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
@@ -154,5 +157,6 @@ rule join_training:
         runtime=minutes("join_training"),
     params:
         version=version("corpus", "join"),
+        corpora=in_order(texts.bitext),
     shell:
         "rnnsmt corpus join --input {input:q} --output {output:q} &> {log:q}"

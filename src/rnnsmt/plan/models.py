@@ -250,9 +250,13 @@ class Systems:
         return settings_options({name: self.config["search"][name] for name in names})
 
     def nested(self, system: str) -> list[str]:
-        """Return the largest systems of the table that have a part of a system's features and no others."""
+        """Return the largest systems of the table that have a part of a system's features and no others.
+
+        Their order is that of ``systems``, so that another order of the table's rows changes no tuning.
+        """
         features = set(self.features(system))
-        smaller = [name for name in self.compared if set(self.features(name)) < features]
+        compared = [name for name in self.phrase_based if name in self.compared]
+        smaller = [name for name in compared if set(self.features(name)) < features]
         return [
             name
             for name in smaller
