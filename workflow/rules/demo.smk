@@ -23,4 +23,4 @@ rule demo:
         options=f"--seed {config['seed']} --scale {config['demo']['scale']}",
         directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt demo make --output-dir {params.directory:q} {params.options} " "--threads {threads} &> {log:q}"
+        "rnnsmt demo make --output-dir {params.directory:q} {params.options} --threads {threads} &> {log:q}"
