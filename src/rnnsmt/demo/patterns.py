@@ -132,7 +132,7 @@ class SentenceSpeaker(ClauseSpeaker):
         return self.end((words_en, words_fr), "?")
 
     def interrogative(self, subject: NounPhrase, group: list[str], reflexive: bool, rest: list[str]) -> list[str]:
-        """Return a French question with "est-ce que", or with the pronoun after the verb; with "je" always the former."""
+        """Return a French question, with "est-ce que" (always for "je") or with the pronoun after the verb."""
         if self.style.random() < 0.55 or (subject.pronoun and subject.person == 0):
             return ["est-ce", "que", *subject.french, *group, *rest]
         return ([] if subject.pronoun else subject.french) + self.inverted(group, subject, reflexive) + rest
