@@ -325,6 +325,8 @@ class RnnTrainer(Trainer):
     def start_message(self) -> str:
         split = self.split
         text = f"{len(self.pairs):,} pairs, {self.trained:,} of them trained on, {len(split.held_out):,} held out"
+        if self.settings.keep == "best" and not len(split.held_out):
+            text += " (so the last parameters are kept, not the best ones)"
         return f"{text}, {len(split.of_sentences):,} of held-out sentences" if self.overlapping else text
 
     def format_metrics(self, row: dict[str, Any]) -> str:

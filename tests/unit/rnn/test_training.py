@@ -240,7 +240,9 @@ def test_something_is_left_to_train_on(with_origins):
     assert trainer.overlapping is None
     with pytest.raises(InputError, match="no pairs remain for training"):
         PairBatches(held, 4, 1, np.arange(len(held)))
-    assert not len(RnnTrainer(held, replace(TINY, held_out=0), 1, CPU).split.held_out)
+    without = RnnTrainer(held, replace(TINY, held_out=0, keep="best"), 1, CPU)
+    assert not len(without.split.held_out)
+    assert "0 held out (so the last parameters are kept" in without.start_message()
 
 
 def test_words_are_as_frequent_as_their_pairs(with_origins):
