@@ -41,9 +41,8 @@ from rnnsmt.phrases import SMOOTHINGS
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
-    from rnnsmt.networks.data import Vocabulary
-    from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.options import SomeSettings
+    from rnnsmt.networks.settings import TrainingSettings
     from rnnsmt.networks.training import Trainer
 
 Text = str | Path | Iterable[str]
@@ -308,11 +307,7 @@ def train_rnn(
     with _Files() as files:
         texts = [files.of(source, "source")], [files.of(target, "target")]
         prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
-
-    def trainer(setup: "DeviceSetup") -> "Trainer":
-        return RnnTrainer(Pairs.open(network.pairs), chosen, seed, setup, threads)
-
-    _train(trainer, network.model, device, chosen.precision)
+    _train(RnnTrainer, Pairs.open(network.pairs), chosen, seed, threads, device, network.model)
     return network
 
 
@@ -352,16 +347,13 @@ def train_cslm(
     from rnnsmt.cslm.model import CslmTrainer
     from rnnsmt.cslm.text import Text as WordIds
     from rnnsmt.cslm.text import prepare_text
+    from rnnsmt.networks.data import Vocabulary
 
     directory = _directory(output_dir)
     with _Files() as files:
-        path = files.of(text, "text")
-        prepare_text([path], _shortlist(path, "text", vocab_size), str(directory / "text"))
-
-    def trainer(setup: "DeviceSetup") -> "Trainer":
-        return CslmTrainer(WordIds.open(directory / "text"), chosen, seed, setup, threads)
-
-    return _train(trainer, directory / "cslm.pt", device, chosen.precision)
+        paths = [files.of(text, "text")]
+        prepare_text(paths, Vocabulary.of_texts(paths, vocab_size, "to learn from"), str(directory / "text"))
+    return _train(CslmTrainer, WordIds.open(directory / "text"), chosen, seed, threads, device, directory / "cslm.pt")
 
 
 def train_nnjm(
@@ -401,24 +393,21 @@ def train_nnjm(
 
     chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
 
+    from rnnsmt.networks.data import Vocabulary
     from rnnsmt.nnjm.examples import Examples, prepare_examples
     from rnnsmt.nnjm.training import NnjmTrainer
 
     directory = _directory(output_dir)
     with _Files() as files:
-        texts = files.of(source, "source"), files.of(target, "target")
-        vocabularies = [
-            _shortlist(path, name, vocab_size) for path, name in zip(texts, ("source", "target"), strict=True)
-        ]
-        links = files.of_links(alignment)
-        prepare_examples(
-            [texts[0]], [texts[1]], [links], (vocabularies[0], vocabularies[1]), str(directory / "examples")
+        sources, targets = [files.of(source, "source")], [files.of(target, "target")]
+        vocabularies = (
+            Vocabulary.of_texts(sources, vocab_size, "on the source side"),
+            Vocabulary.of_texts(targets, vocab_size, "on the target side"),
         )
-
-    def trainer(setup: "DeviceSetup") -> "Trainer":
-        return NnjmTrainer(Examples.open(directory / "examples"), chosen, seed, setup, threads)
-
-    return _train(trainer, directory / "nnjm.pt", device, chosen.precision)
+        prepare_examples(sources, targets, [files.of_links(alignment)], vocabularies, str(directory / "examples"))
+    return _train(
+        NnjmTrainer, Examples.open(directory / "examples"), chosen, seed, threads, device, directory / "nnjm.pt"
+    )
 
 
 def _settings(
@@ -445,22 +434,26 @@ def _settings(
     return preset_with(presets[preset], settings)
 
 
-def _shortlist(path: str, name: str, size: int) -> "Vocabulary":
-    """Return the most frequent words of a text."""
-    from rnnsmt.networks.data import Vocabulary, count_words
+def _train(
+    trainer_class: Callable[..., "Trainer"],
+    data: Any,
+    settings: "TrainingSettings",
+    seed: int,
+    threads: int,
+    device: str,
+    model: Path,
+) -> Path:
+    """Train a network on prepared data, resuming from its checkpoint; return the path of the model.
 
-    return Vocabulary.from_counts(count_words([path], f"in {name}"), size)
-
-
-def _train(make_trainer: Callable[["DeviceSetup"], "Trainer"], model: Path, device: str, precision: str) -> Path:
-    """Train a network, resuming from its checkpoint; return the path of the model, beside its learning curve."""
+    The learning curve and the checkpoint are written beside the model.
+    """
     from rnnsmt.base.resuming import Stop
     from rnnsmt.networks.devices import set_up_device
 
     stop = Stop(None)
     in_main_thread = threading.current_thread() is threading.main_thread()  # others cannot set signal handlers
-    with stop if in_main_thread else nullcontext(), set_up_device(device, 1, precision) as setup:
-        trainer = make_trainer(setup)
+    with stop if in_main_thread else nullcontext(), set_up_device(device, 1, settings.precision) as setup:
+        trainer = trainer_class(data, settings, seed, setup, threads)
         try:
             trainer.fit(model.with_suffix(".checkpoint"), 300.0, stop)
             trainer.save(model, model.with_suffix(".json"))

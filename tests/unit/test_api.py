@@ -160,7 +160,7 @@ def test_trains_outside_of_the_main_thread(tmp_path):
 
 
 def test_networks_of_the_search(tmp_path):
-    """The networks that the commands train; the search computes their features."""
+    """Compare a network with that of the commands, and decode with both as features."""
     source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
     links = [[(0, 0), (1, 1)]] * 27
     tables = api.extract(source, target, links, tmp_path)

@@ -933,19 +933,19 @@ CORPORA = [
 
 
 def with_settings(name: str, **settings: str | float) -> list[dict]:
-    """The corpora, one of them with other settings."""
+    """Return ``CORPORA`` with other settings of one corpus."""
     return [entry | (settings if entry["name"] == name else {}) for entry in CORPORA]
 
 
 def exchanged(name: str, other: str) -> list[dict]:
-    """The corpora with two of them in the place of the other."""
+    """Return ``CORPORA`` with two corpora exchanged."""
     entries = {entry["name"]: entry for entry in CORPORA}
     places = {name: other, other: name}
     return [entries[places.get(listed, listed)] for listed in entries]
 
 
 def touched(workflow: Workflow, config: dict, *targets: str) -> list[str]:
-    """Record a run with these settings, of files with any content; the options of the same run."""
+    """Mark files of any content as the up-to-date results of these settings; return the options of the run."""
     path = workflow.directory / "mine.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False))
     options = ["--configfile", str(path)]
@@ -961,7 +961,7 @@ def touched(workflow: Workflow, config: dict, *targets: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
-    """A run that is recorded only, with its settings."""
+    """Return a directory whose results are up to date for settings, and these settings."""
     workflow = Workflow(tmp_path_factory.mktemp("recorded"))
     for number, entry in enumerate(CORPORA):
         for side in ("source", "target"):

@@ -154,12 +154,12 @@ def version(package, stage):
     return STAGES[package][stage].version
 
 
-def in_order(paths):
-    """Return input files as text; among the params of a rule, another order of them causes a rerun.
+def in_order(values):
+    """Return input files or settings as one text; among the params of a rule, another order of them causes a rerun.
 
     Snakemake compares the input files of a job without their order, and no params that are functions of the input.
     """
-    return " ".join(map(str, paths))
+    return " ".join(map(str, values))
 
 
 def switch(name, on):

@@ -85,16 +85,14 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --vocab-size 1500 --output-dir try/text
     """
     from rnnsmt.cslm.text import prepare_text
-    from rnnsmt.networks.data import Vocabulary, check_size, count_words
+    from rnnsmt.networks.data import Vocabulary
 
     if args.vocabulary is not None:
         if args.vocabulary_text is not None:
             raise InputError("--vocabulary-text: requires --vocab-size and cannot be combined with --vocabulary")
         vocabulary = Vocabulary.read(args.vocabulary)
     else:
-        check_size(args.vocab_size)
-        counts = count_words(args.vocabulary_text or args.input, "to learn from")
-        vocabulary = Vocabulary.from_counts(counts, args.vocab_size)
+        vocabulary = Vocabulary.of_texts(args.vocabulary_text or args.input, args.vocab_size, "to learn from")
     return prepare_text(args.input, vocabulary, args.output_dir)
 
 

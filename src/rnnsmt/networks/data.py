@@ -112,6 +112,16 @@ class Vocabulary:
         return cls(ranked[: max(size - 2, 0)])
 
     @classmethod
+    def of_texts(cls, paths: list[str], size: int, what: str) -> "Vocabulary":
+        """Build a vocabulary of the most frequent words of texts; see ``from_counts`` and ``count_words``.
+
+        Raises:
+            InputError: the size is below 3; a text is missing, damaged or not UTF-8, or there are no words at all.
+        """
+        check_size(size)
+        return cls.from_counts(count_words(paths, what), size)
+
+    @classmethod
     def read(cls, path: str | Path) -> "Vocabulary":
         """Read a file that ``write`` wrote.
 

@@ -82,7 +82,7 @@ class FeedForwardSizes(NetworkSizes):
 
 
 class Setting(NamedTuple):
-    """The properties of a setting other than its default.
+    """Properties of a setting, except for its default.
 
     Attributes:
         help: help text of its option.

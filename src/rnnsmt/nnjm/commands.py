@@ -91,7 +91,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --source-vocabulary results/rnn/pairs/vocab.source.txt \
             --target-vocabulary results/rnn/pairs/vocab.target.txt --output-dir try/examples
     """
-    from rnnsmt.networks.data import Vocabulary, check_size, count_words
+    from rnnsmt.networks.data import Vocabulary
     from rnnsmt.nnjm.examples import prepare_examples
 
     vocabularies = []
@@ -104,9 +104,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         elif args.vocab_size is None:
             raise InputError(f"--{side}-vocabulary or --vocab-size is required")
         else:
-            check_size(args.vocab_size)
-            counts = count_words(paths, f"on the {side} side")
-            vocabularies.append(Vocabulary.from_counts(counts, args.vocab_size))
+            vocabularies.append(Vocabulary.of_texts(paths, args.vocab_size, f"on the {side} side"))
     source, target = vocabularies
     return prepare_examples(args.source, args.target, args.alignment, (source, target), args.output_dir, args.direction)
 
