@@ -11,7 +11,8 @@ time of the whole process, less that of a process that translates the first sent
 those that Moses prints (``-output-hypo-score``).
 
 phrases: extraction with orientations, scoring with relative frequencies, and consolidation of the text of RUN and its
-first alignment, uncompressed, one thread; Moses by its programs and ``LC_ALL=C sort -S 1G``, without its scripts.
+first alignment, uncompressed, one thread; Moses by its programs and ``LC_ALL=C sort -S 1G``, without its scripts;
+rnnsmt with the default memory limit and with the smallest one, with which it sorts on disk.
 
 lm: a 5-gram model of the target side, ``lmplz -S 200M`` and the built-in estimator.
 
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnsmt.base.io import read_lines
+from rnnsmt.phrases.extraction import LEAST_MB, PROCESS_MB
 
 RNNSMT = [sys.executable, "-m", "rnnsmt"]
 SORT = "LC_ALL=C sort -S 1G -T ."
@@ -204,13 +206,16 @@ def compare_phrases(home: Path, run: Path, work: Path, repeat: int) -> None:
         f"{b}/score extract.inv.sorted {lex['e2f']} half.e2f --Inverse; "
         f"{SORT} half.e2f > half.e2f.sorted; {b}/consolidate half.f2e half.e2f.sorted table.moses"
     )
-    files = "--source train.en --target train.fr --alignment links"
-    ours = (
-        f"{shlex.join(RNNSMT)} phrases extract {files} --output extract.parquet --threads 1; "
-        f"{shlex.join(RNNSMT)} phrases score --extract extract.parquet --lex-e2f {lex['e2f']} --lex-f2e {lex['f2e']} "
-        "--output table.rnnsmt --threads 1"
-    )
-    costs = in_turn(repeat, {"Moses, by hand": lambda: measure(moses, work), "rnnsmt": lambda: measure(ours, work)})
+    files = "--source train.en --target train.fr --alignment links --threads 1"
+    tables = f"--lex-e2f {lex['e2f']} --lex-f2e {lex['f2e']} --threads 1"
+    rnnsmt = shlex.join(RNNSMT)
+    ours = {
+        f"rnnsmt{memory}": f"{rnnsmt} phrases extract {files}{memory} --output extract.parquet; "
+        f"{rnnsmt} phrases score --extract extract.parquet {tables}{memory} --output table.rnnsmt"
+        for memory in ("", f" --memory-mb {LEAST_MB + PROCESS_MB}")
+    }
+    commands = {"Moses": moses, **ours}
+    costs = in_turn(repeat, {name: lambda line=line: measure(line, work) for name, line in commands.items()})
     lines = {name: sum(1 for _ in (work / f"table.{name}").open("rb")) for name in ("moses", "rnnsmt")}
     print_costs("phrases", costs)
     print(f"\nphrase pairs: Moses {lines['moses']:,}, rnnsmt {lines['rnnsmt']:,}")

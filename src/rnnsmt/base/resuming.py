@@ -244,7 +244,7 @@ class CheckpointDirectory:
         names = [*self.fingerprint, *(name for name in saved if name not in self.fingerprint)]
         changed = []
         for name in names:
-            old, new = saved.get(name, "not there"), self.fingerprint.get(name, "not there")
+            old, new = saved.get(name, "not set"), self.fingerprint.get(name, "not set")
             if old != new:
                 short = max(len(str(old)), len(new)) <= LONGEST_VALUE
                 changed.append(f"{name} (was {old}, is {new})" if short else str(name))

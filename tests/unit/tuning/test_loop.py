@@ -403,13 +403,13 @@ def test_a_file_system_without_locks(tmp_path, capsys, monkeypatch):
 
 def test_other_settings_are_refused_by_name(tmp_path):
     run(tmp_path)
-    with pytest.raises(InputError, match=r"changed: --seed \(was not there, is 2\), new .*; .* remove"):
+    with pytest.raises(InputError, match=r"changed: --seed \(was not set, is 2\), new .*; .* remove"):
         TuningCheckpoint(tmp_path, {"a": "1", "--seed": "2", "new": "x"})
 
 
 def test_settings_that_are_gone_are_named(tmp_path):
     run(tmp_path)
-    with pytest.raises(InputError, match=r"changed: a \(was 1, is not there\);"):
+    with pytest.raises(InputError, match=r"changed: a \(was 1, is not set\);"):
         TuningCheckpoint(tmp_path, {})
 
 
