@@ -1,15 +1,21 @@
-# make table   set up, run the workflow on the demo corpus, print Table 1
-# make test    set up, run the tests that take minutes; test-all: every test, among them complete runs of the workflow;
-#              test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge); test-notebooks: executes notebooks/
-# make kill-test N=50   kill the workflow N times at random moments, resume it, compare the bytes of its results
-# make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
-# make fuzz    damage files and requests and use them, MINUTES=5; ONLY=texts runs one harness (tests/fuzz)
-# make bench   compare the speed of five stages with the record of this processor, on the results of `make table`
-# make docs    the pages of docs/ as a site, in site/; screenshots: pictures of report and page of a finished run, RUN=., with Chromium
-# make wheel   source distribution and wheel, in dist/; test-wheel installs it in an empty environment and runs a reduced demo
-# make models  archives of systems of a finished run with model cards, in models/: RUN=., SYSTEMS="cslm_rnn baseline", LICENCE=MIT
-# make sbom    what .venv contains: CycloneDX and licences, in build/sbom/; make locks renews the locks with hashes
-# make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
+# make table            set up .venv, run the workflow on the demo corpus, print Table 1
+# make test             run the tests except the slow ones (minutes)
+# make test-all         run all tests, including complete runs of the workflow
+# make test-slurm       run the cluster tests on a Slurm that they start (Debian: slurm-wlm, munge)
+# make test-notebooks   execute the notebooks in notebooks/
+# make kill-test N=50   kill the workflow N times at random, resume it each time, compare the results
+# make fuzz MINUTES=5   run the fuzz tests (tests/fuzz); ONLY=texts: one harness
+# make bench            compare the speed of five stages with the record for this processor, on the results of `make table`
+# make setup            create .venv with the packages of requirements.lock; tests and checks add requirements-dev.lock
+# make check            run formatters, linters, type and import checks, as before a commit
+# make format           format the code and fix lint errors
+# make docs             build the documentation site in site/
+# make screenshots      take screenshots of the report and the translation page of a finished run with Chromium: RUN=.
+# make wheel            build source distribution and wheel in dist/
+# make test-wheel       install the wheel in an empty environment, run a reduced demo
+# make models           pack systems of a finished run with model cards: RUN=., SYSTEMS="cslm_rnn baseline", LICENCE=MIT
+# make sbom             write the contents of .venv to build/sbom/ (CycloneDX, licences)
+# make locks            update the lock files with hashes
 
 PYTHON ?= python3
 N ?= 50
@@ -18,7 +24,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := build/tools
 DOCS := build/docs
-# of `make models`: a run elsewhere has texts of its own
+# for `make models`; required for other runs, whose texts have other licences
 LICENCE ?= $(if $(RUN),,MIT)
 MATHJAX := mathjax-3.2.2
 MATHJAX_SHA256 := 1b9c0a1c44df864e915690558e72adb9cc5203360daefd385084ced3b6c64c09
@@ -57,7 +63,7 @@ bench: $(VENV)/ready
 setup: $(VENV)/ready
 
 $(VENV)/ready: requirements.lock pyproject.toml
-	@$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'rnnsmt needs Python 3.11 or newer, this is ' + sys.version.split()[0] + '; name another one: make setup PYTHON=python3.12')"
+	@$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'rnnsmt needs Python 3.11 or newer, this is ' + sys.version.split()[0] + '; use another one: make setup PYTHON=python3.12')"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --only-binary :all: --no-binary connection_pool --requirement requirements.lock
 	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing)/' $(VENV)/lib
@@ -65,7 +71,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
-	@command -v c++ > /dev/null || { echo "the tests compare with kenlm, which is built from source: install a C++ compiler first (Debian: apt install build-essential)" >&2; exit 1; }
+	@command -v c++ > /dev/null || { echo "the tests require kenlm, which is built from source: install a C++ compiler first (Debian: apt install build-essential)" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
 	touch $@
 
@@ -82,9 +88,9 @@ $(DOCS)/ready: requirements-docs.lock
 	$(DOCS)/bin/python -m pip install --quiet --requirement requirements-docs.lock
 	touch $@
 
-# The pages load MathJax from the site itself; its package is not in the repository.
+# The site includes MathJax, which is not in the repository.
 build/$(MATHJAX).tgz:
-	@command -v npm > /dev/null || { echo "the site contains MathJax, which npm fetches: install npm first (Debian: apt install npm)" >&2; exit 1; }
+	@command -v npm > /dev/null || { echo "the site includes MathJax, which is downloaded with npm: install npm first (Debian: apt install npm)" >&2; exit 1; }
 	mkdir -p build && cd build && npm pack --silent mathjax@$(MATHJAX:mathjax-%=%)
 	echo "$(MATHJAX_SHA256)  $@" | shasum -a 256 --check --status
 
@@ -127,7 +133,7 @@ sbom: $(VENV)/ready $(TOOLS)/ready
 	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file build/sbom/rnnsmt.cdx.json $(BIN)/python
 	$(TOOLS)/bin/pip-licenses --python $(BIN)/python --from mixed --format markdown --order license --output-file build/sbom/licences.md
 
-# PyTorch alone is in the second file, with CUDA's libraries on Linux: its build for CPUs is on an index of its own.
+# The second file contains only PyTorch, on Linux with the CUDA libraries, because its CPU build is on another package index.
 locks: $(TOOLS)/ready
 	mkdir -p build
 	grep -v '^torch==' requirements.lock > build/requirements.in

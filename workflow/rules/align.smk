@@ -1,8 +1,9 @@
-# Word alignment in both directions and its symmetrisation, once for every aligner of the configuration.
+# Word alignment in both directions and symmetrisation, for every aligner of the configuration.
 HEURISTICS = "grow-diag-final-and|grow-diag-final|grow-diag|intersection|union"
 
 
-# Parts of the corpus that are aligned side by side, by machines that share its files: --set-scatter align_words=4.
+# Number of shards of the corpus that are aligned in parallel, on machines that share its files: --set-scatter
+# align_words=4.
 scattergather:
     align_words=1,
 
@@ -38,7 +39,7 @@ if "alignment" in MOSES_PARTS:
 
 elif ALIGN_SHARDS == 1:
 
-    # A killed job, or one that stops before its time limit, resumes after its last saved pass over the corpus.
+    # A job that was killed, or stopped before its time limit, resumes after its last complete pass over the corpus.
     rule align_words:
         input:
             source=texts.training_text(SOURCE),
@@ -65,8 +66,8 @@ elif ALIGN_SHARDS == 1:
 
 else:
 
-    # The corpus is divided into shards. In every pass, the counts of each shard are computed, then the parameters. A killed job
-    # repeats its shard of its pass. {done}: the number of passes before.
+    # The corpus is divided into shards. Every pass computes the counts of each shard, then the parameters from all
+    # counts. After a kill, a job repeats its shard of the current pass. {done}: number of completed passes.
     rule align_cut:
         input:
             source=texts.training_text(SOURCE),

@@ -1,9 +1,10 @@
-# What was learnt, in tables and pictures, and the report.
+# Tables and figures of what the networks have learnt, comparisons of systems, and the report.
 import itertools
 
 from rnnsmt.plan.features import label, share_networks
 
-# What is shown of the RNN Encoder-Decoder needs one network that scores all pairs and p(target | source).
+# The tables and figures of the RNN Encoder-Decoder require a single network that scores all pairs by p(target |
+# source).
 HAS_RNN = "rnn" in systems.networks and systems.scorer_settings("rnn").get("direction", "direct") == "direct"
 SHOWN = HAS_RNN and not config["rnn"]["leave_out"]
 PICTURES = [f"learning-{name}" for name in [*systems.networks, *systems.lstms]]
@@ -174,7 +175,7 @@ rule score_scatter:
         "--seed {params.seed} --output {output:q} &> {log:q}"
 
 
-# A system and one that lacks some of its features, sentence by sentence.
+# Comparison of a system with a system that lacks some of its features, sentence by sentence.
 rule compare_systems:
     input:
         baseline=expand("results/systems/{other}/run{run}/{set}.tokens", run=RUNS, allow_missing=True),
@@ -289,7 +290,7 @@ rule embeddings:
         "--output-zooms {output.zooms:q} {output.zooms_svg:q} --output-json {output.json:q} &> {log:q}"
 
 
-# All of it on one page.
+# The report: all results on one page.
 rule report_page:
     input:
         table="results/table1.json",

@@ -13,11 +13,11 @@ from snakemake.logging import logger
 from snakemake.sourcecache import LocalSourceFile
 from snakemake.utils import update_config
 
-# Version of the package whose stages these rules call.
+# Version of the package that these rules require.
 VERSION = "1.0.0"
 
-# Rules call the stages as `rnnsmt`, which lies beside the Python that runs Snakemake; with --sdm conda the environment of
-# the rule comes before it on PATH. ROOT is the directory of this workflow, None for a module that is hosted elsewhere.
+# Rules run the command `rnnsmt` in the directory of the Python that runs Snakemake; with --sdm conda, the environment
+# of the rule precedes it on PATH. ROOT is the directory of this workflow, None for a module that is hosted elsewhere.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 ROOT = None
 if isinstance(workflow.current_basedir, LocalSourceFile):
@@ -36,7 +36,8 @@ try:
 except InputError as error:
     raise WorkflowError(f"{sys.executable}: {error}")
 
-# What envs/*.post-deploy.sh installs: a checkout, or else the package of this version.
+# envs/*.post-deploy.sh installs the package from this checkout; without a checkout, the released package of this
+# version.
 if source := ROOT if ROOT and (ROOT / "src").is_dir() else checkout():
     os.environ.update(RNNSMT_CHECKOUT=str(source))
 
@@ -54,7 +55,7 @@ from rnnsmt.plan.models import Systems, column_options, settings_options
 from rnnsmt.plan.paths import FULL_TABLE, PAIRS, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.stages import STAGES
 
-# The configuration of a run, or of another workflow that uses this one as a module, goes over that of config.yaml.
+# The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml.
 with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
     settings = yaml.safe_load(file)
 update_config(settings, config)
@@ -66,31 +67,31 @@ if MOSES_PARTS:
     try:
         moses = Installation(config["moses_home"])
         check_path(Path.cwd())
-        if workflow.is_main_process:  # jobs do not look again
+        if workflow.is_main_process:  # not again in every job
             moses.check(needs_of(config))
     except InputError as error:
         raise WorkflowError(str(error))
     MOSES_HOME = str(moses.home)
 settled = settle(config)
 
-# Whether jobs run on other machines than this process. What a killed run left locked is freed, see monitoring/runs.py.
+# Whether jobs run on machines other than this one. The lock of a killed run is removed, see monitoring/runs.py.
 CLUSTER = config["cluster"]
 try:
     if enter(Path(".snakemake"), CLUSTER, sys.argv):
-        logger.info("Removed the lock that a run which was killed had left in this directory.")
+        logger.info("Removed the lock that a killed run had left in this directory.")
 except InputError as error:
     raise WorkflowError(str(error))
 
-# Which file contains which text, and what the systems are made of.
+# The files of all texts, and the components of all systems.
 texts = Texts(config)
 systems = Systems(config)
 if mistakes := list(setting_mistakes(systems)):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 
-# A module of another workflow may run some rules only, on files that other rules make.
+# A workflow that uses this one as a module may run some of the rules only, on files from its own rules.
 is_module = not (ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT))
 
-# With --sdm conda, the environments of the rules have what this Python may lack.
+# With --sdm conda, packages that this Python lacks are in the environments of the rules.
 has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
 if (
     (systems.networks or systems.lstm_models)
@@ -105,7 +106,7 @@ if (
         "have: pip install 'rnnsmt[networks]', or run the systems without networks: --config 'compare=[baseline]'"
     )
 
-# Without matplotlib and scikit-learn, the report has no pictures.
+# Without matplotlib and scikit-learn, the report has no figures.
 HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
 
 if workflow.is_main_process:
@@ -120,7 +121,7 @@ if workflow.is_main_process:
         warnings += str(error).splitlines()
     if not HAS_FIGURES and not is_module:
         warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
-    if settled:  # here, since an error above stands alone
+    if settled:  # after the checks: an error message is printed alone
         logger.info(settled)
     for line in warnings:
         logger.warning(f"warning: {line}")
@@ -150,14 +151,14 @@ wildcard_constraints:
 
 
 def version(package, stage):
-    """Return the version of a stage; among the params of its rule, it causes a rerun of stale results."""
+    """Return the version of a stage, a param of its rule: results of another version are made again."""
     return STAGES[package][stage].version
 
 
 def in_order(values):
-    """Return input files or settings as one text; among the params of a rule, another order of them causes a rerun.
+    """Return input files or settings as one string, a param of a rule: another order causes a rerun.
 
-    Snakemake compares the input files of a job without their order, and no params that are functions of the input.
+    Snakemake ignores the order of the input files of a job, and params that are functions of the input.
     """
     return " ".join(map(str, values))
 
@@ -168,34 +169,34 @@ def switch(name, on):
 
 
 def any_of(names):
-    """Return a regular expression that matches these names; nothing, if there are none."""
+    """Return a regular expression that matches these names; it matches nothing if there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def of_every_run(kind):
-    """Return a file of every set for every run of a system, those of the first run first."""
+    """Return the files of one kind for every run and set of a system, in this order."""
     return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
 
 
 def score_files(column, network, part=None):
-    """Return the files of the scores of a column of the phrase table, or of the part of it for dev or all sets."""
+    """Return the score files of a column of the phrase table, or of the table filtered for dev or for all sets."""
     path = systems.filtered_score_pattern(column, network, part) if part else systems.score_pattern(column, network)
     scatter = systems.known[column].scatter
     return getattr(gather, scatter)(path) if scatter else [path]
 
 
 def known_scores(wildcards):
-    """Return the lines of dev's table and their scores, which are part of those for all sets."""
+    """Return the line numbers and scores of the table filtered for dev, which need not be computed for all sets again."""
     if wildcards.part == "dev":
         return []
     return ["results/model/filtered/dev/lines.npy", *score_files(wildcards.scorer, wildcards.network, "dev")]
 
 
 def ini_tables(wildcards):
-    """Return the tables of an ini: as ancient, since a changed table is no reason to write the ini again.
+    """Return the tables of an ini, marked as ancient: a changed table is no reason to write the ini again.
 
-    If a job before this one runs, Snakemake does not compare the params of this one, and does not run it for ancient files.
-    Therefore, the tables are not ancient if an existing ini has other tables, language models or settings.
+    If a job that this one depends on runs, Snakemake does not compare the params of this one, and ancient files do not cause
+    a rerun. Therefore, the tables are not marked if an existing ini has other tables, language models or settings.
     """
     tables = [f"results/{path}" for path in systems.tables(wildcards.features.split("_"), wildcards.network)]
     ini = f"results/augmented/{wildcards.features}/network{wildcards.network}/moses.ini"

@@ -1,4 +1,4 @@
-# Raw files to clean, tokenised, truecased text.
+# Preprocessing: cleaning, tokenisation and truecasing of the raw files.
 TEXT_STEPS = " ".join(
     [
         *(switch(f"no-{step}", not config["text"][step]) for step in ("normalize", "tokenize", "escape")),
@@ -80,7 +80,7 @@ rule separate:
         "--output-source {output.source:q} --output-target {output.target:q} &> {log:q}"
 
 
-# What is wrong with a text is to show before anything long begins: these go first.
+# High priority: errors in a text are reported before any long job starts.
 rule prepare_bitext:
     input:
         source=lambda w: texts.corpora[w.corpus].source,
@@ -138,7 +138,7 @@ rule prepare_mono:
         "{params.cleaning} --threads {threads} &> {log:q}"
 
 
-# The references of sacreBLEU, as they are but for control characters, and lower-cased where everything is.
+# Raw references for sacreBLEU: control characters are removed, and the text is lowercased if text.lowercase is true.
 rule raw_reference:
     input:
         target=lambda w: texts.corpora[w.corpus].reference or texts.corpora[w.corpus].target,
@@ -161,7 +161,7 @@ rule raw_reference:
         "--no-normalize --no-tokenize --no-escape {params.case} --keep-all &> {log:q}"
 
 
-# From the bitext alone: more text for the language model must not change what everything else is trained on.
+# The truecaser is trained on the bitext only, so that additional language model text does not change all other models.
 rule train_truecaser:
     input:
         lambda w: [texts.text("tokenized", name, w.lang) for name in texts.bitext],

@@ -1,5 +1,5 @@
-# The continuous-space language model: trained on the text of the n-gram LM, with the shortlist of the RNN, which is made
-# of the same bitext; the search asks it beside the n-gram LM.
+# The continuous-space language model: trained on the text of the n-gram LM with the RNN's target shortlist; the search
+# queries it in addition to the n-gram LM.
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
 CSLM_MODEL = "results/cslm/network{network}/model.pt"
@@ -31,7 +31,7 @@ rule cslm_prepare:
         "--vocabulary-text {input.bitext:q} --output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time limit, resumes from its last checkpoint.
+# Training that was killed, or stopped before its time limit, resumes from the last checkpoint.
 rule cslm_train:
     input:
         CSLM_TEXT_FILES,
@@ -87,7 +87,7 @@ rule cslm_perplexity:
         "--device {resources.device} --threads {threads} &> {log:q}"
 
 
-# ln p of every translation of the lists by the CSLM, as Schwenk (2007) uses it.
+# CSLM scores (ln p) of the translations of n-best lists, as in Schwenk (2007).
 rule cslm_rescore:
     input:
         models=lambda w: systems.list_models("cslm", w.system),

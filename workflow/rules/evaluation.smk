@@ -1,4 +1,4 @@
-# Translate every set with every tuned system, score the output; Table 1, and where its figures come from.
+# Decoding of every set with every tuned system, scores, Table 1 and its provenance.
 import json
 
 SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
@@ -45,7 +45,8 @@ if "decoding" in MOSES_PARTS:
 
 else:
 
-    # All runs and sets in one process, which loads each of the system's models once. details: the phrases of the translations.
+    # One process decodes all runs and sets, and loads each model once. details: segmentation of the translations into
+    # phrases.
     rule decode:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
@@ -80,7 +81,7 @@ else:
             "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
 
-# The reference of a corpus that comes tokenised is detokenised like the output.
+# The reference of a tokenised corpus is detokenised like the output.
 rule detokenize_reference:
     input:
         lambda w: texts.set_text("tokenized", w.set, TARGET),
@@ -99,7 +100,7 @@ rule detokenize_reference:
         f"rnnsmt corpus detokenize --lang {TARGET} --no-detruecase --input {{input:q}} --output {{output:q}} &> {{log:q}}"
 
 
-# Tokens in the case of running text, for tokenised BLEU; text as people write it, for sacreBLEU; and both scores.
+# Detruecased tokens for tokenised BLEU, detokenised text for sacreBLEU, and both scores.
 rule score:
     input:
         text=of_every_run("output"),
@@ -164,7 +165,8 @@ rule table1:
         "--output-contrasts {output.contrasts:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
 
 
-# The systems of Sutskever et al. (2014) and what their LSTMs add to ours; made by its name only.
+# Table 2: the systems of Sutskever et al. (2014), and phrase-based systems rescored by their LSTMs; not part of the
+# default target.
 use rule table1 as table2 with:
     input:
         expand(f"{RUN}/{{set}}.bleu.json", system=config["seq2seq"]["compare"], run=RUNS, set=SETS),

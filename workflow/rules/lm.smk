@@ -1,10 +1,10 @@
-# The n-gram language models: one of all text, and one for each of lm.models; with lm.interpolate the systems have one that
-# is made of these. By Moses' lmplz where Moses trains.
+# The n-gram language models: one of all text, and one for each of lm.models; with lm.interpolate, a linear
+# interpolation of these. They are estimated by lmplz if Moses trains the tables.
 LM_MODELS = config["lm"]["models"]
 LM_NAMES = paths.lm_names(config)
 LMS = [f"results/model/{name}" for name in LM_NAMES]
 LMPLZ = f"--lmplz {shlex.quote(str(moses.program('lmplz')))} " if "training" in MOSES_PARTS else ""
-# Only where something is pruned, so that a model that is not pruned stays what it is.
+# Omitted without pruning, so that existing unpruned models are not estimated again.
 LM_PRUNING = f"--prune {' '.join(map(str, config['lm']['prune']))} " if config["lm"]["prune"] else ""
 
 

@@ -1,5 +1,5 @@
-# The Moses model of every set of features: further columns of the phrase table, moses.ini, and the part of the tables that a
-# dev or test set can use.
+# The Moses model of every set of features: additional columns of the phrase table, moses.ini, and the tables filtered
+# for the dev and test sets.
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
 PER_TEXT = any_of(name for name, feature in systems.known.items() if feature.per_text)
 
@@ -83,8 +83,8 @@ rule augmented_ini:
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 
-# What dev can use of the tables, and what all sets can: loads in a moment, and everybody can look at it. Dev has its own, so
-# that another test set is no reason to tune again.
+# The tables filtered for the dev text, and for all sets, which load quickly. The dev text has tables of its own, so
+# that another test set does not cause tuning again.
 rule filter_tables:
     input:
         text=lambda w: texts.part_texts(w.part),
@@ -113,9 +113,8 @@ rule filter_tables:
         "--output-dir {params.directory:q} --output-lines {output.lines:q} &> {log:q}"
 
 
-# The same part of a table with further columns: the filtered lines get theirs, which is quicker than filtering it as well, and
-# with scored_pairs: filtered only they have scores.
-# The reordering table is that of all systems, copied.
+# The filtered table with additional columns. Adding columns to the filtered table is faster than filtering the
+# augmented table; with scored_pairs: filtered, only its lines have scores. The reordering table is a copy.
 rule augment_filtered:
     input:
         phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
@@ -146,7 +145,7 @@ rule augment_filtered:
         "&& cp {input.reordering_table:q} {output.reordering_table:q}"
 
 
-# The filtered table with the phrase pairs that the network generates for the text.
+# The filtered table, extended by the phrase pairs that the network generates for the text.
 rule fill_up:
     input:
         phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",

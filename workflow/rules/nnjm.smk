@@ -1,5 +1,5 @@
-# The neural network joint model: trained on the bitext of the phrase extraction with the links of the first aligner, with the
-# shortlists of the RNN, which are made of the same bitext; the search asks it beside the n-gram LM. Those of other directions
+# The neural network joint model: trained on the bitext of the phrase extraction, with the links of the first aligner
+# and the RNN's shortlists. The search queries the direct model in addition to the n-gram LM; models of other directions
 # rescore n-best lists.
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 
@@ -38,7 +38,7 @@ rule nnjm_prepare:
         "--vocab-size {params.vocab_size} --direction {params.direction} --output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time limit, resumes from its last checkpoint.
+# Training that was killed, or stopped before its time limit, resumes from the last checkpoint.
 rule nnjm_train:
     input:
         EXAMPLE_FILES,
@@ -71,7 +71,7 @@ rule nnjm_train:
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
-# The network in the format of Moses, if Moses' decoder tunes or translates.
+# The network in Moses' format, if the Moses decoder is used for tuning or decoding.
 rule nnjm_export:
     input:
         "results/nnjm/network{network}/model.pt",
@@ -92,7 +92,7 @@ rule nnjm_export:
         "rnnsmt nnjm export-nplm --model {input:q} --output-dir {params.directory:q} &> {log:q}"
 
 
-# ln p of every translation of the lists by the joint models of all directions that its search has not asked.
+# Scores (ln p) of the translations of n-best lists by the joint models of all directions that the search has not used.
 rule nnjm_rescore:
     input:
         models=lambda w: systems.list_models("nnjm", w.system),

@@ -1,11 +1,13 @@
-# Phrase table and lexicalised reordering table, in the Moses model directory results/model. Phrases are extracted from the
-# links of every aligner, and counted together. Where the table is pruned, all that comes after takes the pruned one.
+# Phrase table and lexicalised reordering table, in the Moses model directory results/model. Phrases are extracted from
+# the alignments of all aligners, and their counts are added. If the table is pruned, all later stages use the pruned
+# table.
 PHRASE_TABLE = paths.phrase_table(config)
 PRUNING = PHRASE_TABLE != FULL_TABLE
 ALIGNED = paths.alignments(config)
 
 
-# Which pairs come from one sentence alone, for the training of networks; Moses' programs do not say.
+# Folds of the sentences that each pair was extracted from, for training networks; not available if Moses extracts the
+# phrases.
 FULL_ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
 ORIGINS = ["results/phrases/origins.pruned.npy"] if PRUNING and FULL_ORIGINS else FULL_ORIGINS
 

@@ -1,5 +1,5 @@
-# Memory (MB), time (minutes), threads and devices of the jobs, by the table in src/rnnsmt/plan/resources.py. A cluster enforces
-# memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
+# Memory (MB), time (minutes), threads and devices of the jobs, by the table in src/rnnsmt/plan/resources.py. A cluster
+# enforces memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
 from rnnsmt.monitoring.estimate import lines as estimate
 from rnnsmt.monitoring.estimate import first_layers_mb
 from rnnsmt.plan.resources import Machine
@@ -35,7 +35,7 @@ def memory(rule):
 
 
 def search_memory(rule):
-    """Return mem_mb of a rule that searches, which needs more memory if the search queries networks."""
+    """Return mem_mb of a rule that decodes; decoding with networks needs more memory."""
     return lambda wildcards, input, attempt: machine.search_memory(rule, input, attempt)
 
 
@@ -55,7 +55,7 @@ def part_threads(wildcards):
 
 
 def search_env(wildcards):
-    """Return the environment of the decoder: with PyTorch, if it queries a network."""
+    """Return the conda environment of the decoder, with PyTorch if it queries a network."""
     return TORCH_ENV if systems.networks_in_search(wildcards.system) else BASE_ENV
 
 

@@ -1,6 +1,7 @@
-# The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
-# seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in directories of their own. With
-# rnn.leave_out every training is one of several networks, each without the pairs of some sentences, which it then scores.
+# The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. There are
+# networks.seeds trainings, results/rnn/network1, network2 ...; additional scorers are trained in the same way, in their
+# own directories. With rnn.leave_out, a training consists of several networks, each of which is trained without the
+# pairs of some sentences, and scores these.
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
 PAIR_FILES = (
@@ -10,7 +11,7 @@ PAIR_FILES = (
 )
 
 
-# Parts of the table that are scored side by side: --set-scatter rnn_score=16 on a cluster.
+# Number of shards of the table that are scored in parallel: --set-scatter rnn_score=16 on a cluster.
 scattergather:
     rnn_score=2,
 
@@ -42,9 +43,9 @@ rule rnn_prepare:
         "--vocab-size {params.vocab_size} --output-dir {params.directory:q} &> {log:q}"
 
 
-# What the preset says is a param, although the command only names it: other values are a reason to train again. Trainings
-# go before what is not so long: most of the table waits for them.
-# A training that is killed, or stops before its time limit, resumes from its last checkpoint.
+# The values of the preset are params, although the command contains only its name: if they change, the network is
+# trained again. Training has a high priority, because most other jobs depend on it. Training that was killed, or
+# stopped before its time limit, resumes from the last checkpoint.
 rule rnn_train:
     input:
         f"{PAIRS}/pairs.json",
@@ -80,7 +81,7 @@ rule rnn_train:
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
-# How many words of the target lie outside the shortlist: the column of the feature wp.
+# Number of target words outside the shortlist: the column of the feature wp.
 rule shortlist:
     input:
         f"{PAIRS}/pairs.json",
@@ -126,7 +127,7 @@ rule rnn_score:
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
 
 
-# With scored_pairs: filtered, only the pairs that dev or all sets can use are scored.
+# With scored_pairs: filtered, only the pairs of the tables filtered for dev and for all sets are scored.
 rule rnn_score_filtered:
     input:
         f"{PAIRS}/pairs.json",

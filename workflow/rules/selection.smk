@@ -1,4 +1,4 @@
-# The in-domain part of the training text: Axelrod et al. for bitext, Moore and Lewis for the language model's text.
+# Data selection: the method of Axelrod et al. (2011) for bitext, of Moore and Lewis (2010) for language model text.
 
 
 rule selection_models:

@@ -1,6 +1,6 @@
-# LSTM encoder-decoders (Sutskever et al. 2014): trained on the bitext of the phrase table, they translate alone, or score the
-# n-best lists of a phrase-based system. An ensemble of N takes networks 1 to N, with networks.seeds the next training's the
-# next N.
+# LSTM encoder-decoders (Sutskever et al. 2014): trained on the bitext of the phrase table, they translate on their own,
+# or rescore the n-best lists of a phrase-based system. An ensemble of N consists of networks 1 to N; with
+# networks.seeds, the second one consists of the next N, and so on.
 from rnnsmt.seq2seq.settings import NEED_LEXICON
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
 
@@ -39,7 +39,7 @@ rule seq2seq_prepare:
         "--output-dir {params.directory:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time limit, resumes from its last checkpoint.
+# Training that was killed, or stopped before its time limit, resumes from the last checkpoint.
 rule seq2seq_train:
     input:
         f"{SENTENCES}/sentences.json",
@@ -73,7 +73,7 @@ rule seq2seq_train:
         "--threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
-# The sets of all runs by the networks alone; runs of the same networks have the same translations.
+# Translations by the networks alone; runs with the same networks have the same translations.
 rule seq2seq_translate:
     input:
         models=lambda w: systems.ensemble_of_every_run(*systems.ensemble(w.system)),
@@ -105,7 +105,7 @@ rule seq2seq_translate:
         "--threads {threads} &> {log:q}"
 
 
-# The lists of a phrase-based system under the tuned weights of every run, which several systems with LSTMs choose from.
+# N-best lists of a phrase-based system with the tuned weights of every run, for all systems that rescore them.
 rule nbest_lists:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
@@ -140,7 +140,7 @@ rule nbest_lists:
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
 
-# ln p of every translation of the lists by the LSTMs, as a feature behind the others; one for all weights of it.
+# LSTM scores (ln p) of the translations of n-best lists, appended as a feature; they do not depend on its weight.
 rule seq2seq_rescore:
     input:
         models=lambda w: systems.ensemble_of_every_run(w.lstm, w.ensemble),
@@ -169,7 +169,7 @@ rule seq2seq_rescore:
         "--device {resources.device} --threads {threads} &> {log:q}"
 
 
-# The weights of a system whose lists are rescored, and 1 for the feature: the even average of both scores.
+# Weight 1 for the appended feature: the average of the system's score and the LSTM's, with equal weights.
 rule even_weights:
     input:
         lambda w: expand(f"{RUN}/moses.ini", system=systems.rescored_by(w.system), run=RUNS),
@@ -192,7 +192,7 @@ rule even_weights:
         "rnnsmt moses add-feature --ini {input:q} --name {params.names} --weight {params.weight} --output {output:q} &> {log:q}"
 
 
-# The same with 0, which tuning on the lists begins with.
+# Weight 0, with which tuning on the lists starts.
 use rule even_weights as untuned_weights with:
     output:
         expand(f"{RUN}/untuned.ini", run=RUNS, allow_missing=True),

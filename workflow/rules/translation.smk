@@ -1,4 +1,4 @@
-# What `rnnsmt translate` needs to know about a tuned system besides its moses.ini, and example sentences for its web page.
+# Description of a tuned system for `rnnsmt translate`: preprocessing, networks, and example sentences for the web page.
 PAIR_VOCABULARIES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
 SYSTEM_FILES = expand(f"{RUN}/system.json", system=systems.compared, run=RUNS)
 

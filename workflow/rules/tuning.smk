@@ -1,4 +1,4 @@
-# MERT, or another optimiser: several independent runs of every system, each with its own seed.
+# Tuning by MERT or another optimiser: several independent runs of every system, each with its own seed.
 TUNING_OPTIONS = (
     f"--nbest {config['tuning']['nbest']} --optimiser {config['tuning']['optimiser']} "
     f"--restarts {config['tuning']['restarts']} --combine {config['tuning']['combine']} "
@@ -8,7 +8,7 @@ TUNING_OPTIONS = (
 
 if "tuning" in MOSES_PARTS:
 
-    # All runs of a system one after the other. A killed run resumes after its last iteration in run{n}/checkpoint.
+    # The runs of a system are made one after the other. After a kill, a run resumes from run{n}/checkpoint.
     rule moses_tune:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
@@ -48,9 +48,9 @@ if "tuning" in MOSES_PARTS:
 
 else:
 
-    # All runs of a system in one process, which loads each of its models once. One that is killed, or stops before its time is
-    # up, resumes after its last iteration in run{n}/checkpoint. The final weights of the same run of a nested system are decoded, too, so
-    # that a further feature costs no BLEU on the dev text.
+    # One process makes all runs of a system, and loads each model once. After a kill, or a stop before the time limit,
+    # it resumes from run{n}/checkpoint. The final weights of the same run of every system with a subset of the features
+    # are evaluated, too, so that an additional feature does not reduce BLEU on the dev text.
     rule mert:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
