@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Snakemake runs this once in a new environment. The workflow says where its checkout is, if it has one.
+# Snakemake runs this script once in a new environment. The workflow sets RNNSMT_CHECKOUT if it is in a checkout.
 set -euo pipefail
 if [ -n "${RNNSMT_CHECKOUT:-}" ]; then
     python -m pip install --no-deps --editable "$RNNSMT_CHECKOUT"
