@@ -1,4 +1,4 @@
-"""An alignment made elsewhere is checked against its text."""
+"""The check of an alignment from another program against its text."""
 
 import pytest
 

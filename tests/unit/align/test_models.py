@@ -1,4 +1,4 @@
-"""The alignment models: against enumeration of all alignments, by hand, and on small corpora with a known answer."""
+"""Alignment models: against enumeration of all alignments, by hand, and on small corpora with a known alignment."""
 
 import random
 from itertools import pairwise, product
@@ -41,7 +41,7 @@ def bitext_of(directory, source: list[str], target: list[str]) -> Bitext:
 
 
 def toy(pairs: int = 300, seed: int = 1) -> tuple[list[str], list[str]]:
-    """Word-by-word translation e5 -> f5; every adjective (even number) changes places with the noun behind it."""
+    """Return a bitext with translations e5 -> f5; every adjective (even number) changes places with the next noun."""
     draw = random.Random(seed)
     source, target = [], []
     for _ in range(pairs):
@@ -60,7 +60,7 @@ def toy(pairs: int = 300, seed: int = 1) -> tuple[list[str], list[str]]:
 
 
 def both_directions(bitext: Bitext, aligner: str, **options) -> tuple[list[list[tuple[int, int]]], ...]:
-    """The links of every sentence pair, forward and reverse."""
+    """Return the links of every sentence pair, forward and reverse."""
     found = []
     for direction in ("forward", "reverse"):
         blocks: list[Links] = list(align(bitext, aligner, direction, **options))
@@ -94,7 +94,7 @@ def test_lexicon_holds_the_pairs_of_the_corpus(tmp_path):
 
 
 def test_weak_pairs_are_left_out(tmp_path, capsys):
-    """a with x in one sentence of two and one; with y, which is in all three, in two."""
+    """Word pairs with the lowest association n(e, f)^2 / (n(e) n(f)) are discarded above ``max_pairs``."""
     bitext = bitext_of(tmp_path, ["a", "a c", "c"], ["x y", "y", "y z"])
     source, target = bitext.source.vocabulary, bitext.target.vocabulary
     # n(e, f)^2 / (n(e) n(f)): a-x 1/2, a-y 4/6, c-y 4/6, c-z 1/2
@@ -109,7 +109,7 @@ def test_weak_pairs_are_left_out(tmp_path, capsys):
 @pytest.mark.parametrize("room", [0, 500])
 def test_links_do_not_depend_on_the_word_pairs_in_memory(tmp_path, monkeypatch, aligner, room):
     bitext = bitext_of(tmp_path, *toy(60))
-    monkeypatch.setattr(direction_module, "_LEAST_BLOCK", 7)  # whole blocks have no place in it
+    monkeypatch.setattr(direction_module, "_LEAST_BLOCK", 7)  # a block of this size does not divide the text evenly
     right = both_directions(bitext, aligner)
     monkeypatch.setattr(direction_module, "CELLS", room)
     assert len(Direction(bitext.source, bitext.target).corpus[2]) == room
@@ -118,7 +118,7 @@ def test_links_do_not_depend_on_the_word_pairs_in_memory(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("aligner", ["fast_align", "hmm", "model4"])
 def test_links_without_most_pairs(tmp_path, aligner):
-    """Those of words that belong together stay."""
+    """More than 90 % of the right links are found with half of the word pairs."""
     source, target = toy()
     bitext = bitext_of(tmp_path, source, target)
     pairs = len(build_lexicon(bitext.source, bitext.target).words)
@@ -259,7 +259,7 @@ def test_viterbi_finds_the_best_of_all_paths(words, length):
 
 
 class Sentence:
-    """A sentence pair with drawn parameters, and both models' log-probabilities from their definitions."""
+    """Sentence pair with random parameters; log-probabilities of Models 3 and 4 computed from their definitions."""
 
     def __init__(self, seed: int):
         draw = np.random.default_rng(seed)
@@ -291,7 +291,7 @@ class Sentence:
         return score + sum(log(self.distortion[j, i]) for j, i in enumerate(links) if i < self.length)
 
     def distances(self, links):
-        """Index of every head distance that the alignment uses, and of every one inside a cept."""
+        """Return the index of every head distance that the alignment uses, and of every distance inside a cept."""
         heads, inners, centre, before = [], [], -1, 2
         for i, cept in enumerate(self.cepts(links)):
             for k, j in enumerate(cept):
@@ -310,7 +310,7 @@ class Sentence:
         return score + sum(log(SMOOTHING / (self.words - 1) + (1 - SMOOTHING) * self.inner[at]) for at in inners)
 
     def neighbours(self):
-        """Every alignment one move or swap away."""
+        """Yield every alignment that differs by one move or one swap."""
         for j in range(self.words):
             for i in range(self.length + 1):
                 if i != self.links[j]:
@@ -324,7 +324,7 @@ class Sentence:
                     yield swapped
 
     def gains(self, model: int):
-        """Of the kernels: moves [J, I + 1] and swaps [J, J], in the order of ``neighbours``."""
+        """Compute the gains of the kernels: moves [J, I + 1] and swaps [J, J], in the order of ``neighbours``."""
         lexical, fertility = np.log(self.t), np.log(self.fertility)
         factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 20)))])
         if model == 3:
@@ -338,7 +338,7 @@ class Sentence:
         return moves, swaps
 
     def placed(self, kernel, *rest):
-        """Call a kernel of Model 4's distances."""
+        """Call a kernel with the distance tables of Model 4."""
         work = np.empty(self.length + 1, np.int64), np.empty(self.words, np.int64)
         links, classes = self.links.copy(), (self.given_classes, self.generated_classes)
         kernel(self.links, PlacedPair(*classes, self.head, self.inner, *work), *rest)
@@ -346,7 +346,7 @@ class Sentence:
 
 
 def in_order(moves, swaps) -> list[float]:
-    """The kernels' neighbours as ``Sentence.neighbours`` goes over them."""
+    """Return the gains from the kernels in the order of ``Sentence.neighbours``."""
     rows = [[*moves[j], *swaps[j, j + 1 :]] for j in range(len(moves))]
     return [value for row in rows for value in row if value > -np.inf]
 
@@ -361,7 +361,7 @@ def test_gains_of_all_neighbours_equal_full_scores(seed, model):
     possible = [gain for gain in right if gain > -np.inf]
     found = sentence.gains(model)
     ours = in_order(*found)
-    if model == 4:  # the impossible ones are left out
+    if model == 4:  # impossible neighbours are excluded
         assert ours == pytest.approx(possible)
     else:
         assert len(ours) == len(right)
@@ -408,7 +408,7 @@ def test_counts_equal_enumeration_of_the_neighbourhood(seed):
     assert itself == pytest.approx(1 / scores.sum())
     counted = ((our_fertilities, fertilities), (our_head, head), (our_inner, inner))
     for found, right in ((ours, posterior), *[(table / ONE, right) for table, right in counted]):
-        assert found == pytest.approx(right, abs=1e-3)  # rare neighbours are left out
+        assert found == pytest.approx(right, abs=1e-3)  # rare neighbours are excluded
 
 
 def test_placement_counts_what_it_uses():
@@ -430,7 +430,7 @@ def test_null_score_by_hand():
 
 
 def test_estimates_by_hand():
-    """Three given words, two of them of two letters; sentences of at most two words."""
+    """Estimates from counts equal values computed by hand: three source words, target sentences of one or two words."""
     fertility = np.zeros((3, MAX_FERTILITY + 1))
     fertility[0, :2] = 1.0, 3.0
     fertility[2, 2] = 5.0
@@ -461,7 +461,7 @@ def test_every_pass_raises_the_probability_of_its_alignments(tmp_path):
 
 
 def class_likelihood(lines: list[list[str]], classes: dict[str, int]) -> float:
-    """Class part of the log-likelihood of the class-bigram model, sentence boundaries in a class of their own."""
+    """Return the class part of the log-likelihood of the class-bigram model; sentence boundaries are a class."""
     pairs, singles = {}, {}
     for line in lines:
         text = [-1, *[classes[word] for word in line], -1]

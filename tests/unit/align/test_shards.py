@@ -1,4 +1,4 @@
-"""Alignment in shards: the bytes of ``align words`` for any number of shards, and files that do not belong together."""
+"""Alignment in shards: the output of ``align words`` for any number of shards, and mismatched files."""
 
 import random
 import shutil
@@ -16,7 +16,7 @@ SENTENCES = 60
 
 @pytest.fixture
 def text(tmp_path, monkeypatch) -> Path:
-    """A directory with a text in ten blocks: pairs of words that only one shard has, sentences too long for Model 4."""
+    """Create a text of ten blocks; some word pairs occur in one shard only, some sentences are too long for Model 4."""
     monkeypatch.setattr(direction, "_LEAST_BLOCK", 6)
     draw = random.Random(1)
     lines = [[draw.randint(1, 30) + k // 2 for _ in range(draw.randint(0, 9))] for k in range(SENTENCES)]
@@ -66,7 +66,7 @@ def estimate(directory: Path, done: int, counts: str = "*") -> int:
 
 
 def align(directory: Path, aligner: str, shards: int, *more: str, way: str = "forward") -> tuple[bytes, bytes]:
-    """The links, and the lexical probabilities before the last pass."""
+    """Align in shards; return the links and the lexical probabilities before the last pass."""
     passes = cut(directory, aligner, shards, *more, way=way)
     last = PASSES_OF[aligner] - 1
     for done in range(last + 1):
@@ -86,7 +86,7 @@ def test_the_rules_know_how_many_passes_there_are():
 @pytest.mark.parametrize("aligner", [pytest.param(a, marks=[pytest.mark.slow] * (a == "model4")) for a in PASSES_OF])
 @pytest.mark.parametrize(("way", "more"), [("forward", []), ("reverse", ["--max-pairs", "700"])])
 def test_the_same_links_for_any_number_of_shards(text, aligner, way, more):
-    """Also where some shards are empty: there are ten blocks."""
+    """The links do not depend on the number of shards, even if some shards are empty (13 shards of 10 blocks)."""
     files = ["--source", str(text / "s"), "--target", str(text / "t"), "--output", str(text / "whole.gz")]
     assert main(["align", "words", *files, "--aligner", aligner, "--direction", way, *more]) == 0
     whole = (text / "whole.gz").read_bytes()
@@ -99,7 +99,7 @@ def test_the_same_links_for_any_number_of_shards(text, aligner, way, more):
 
 
 def test_a_shard_has_its_own_text_and_word_pairs(text):
-    """Ten blocks of six sentences: the first of three shards has three."""
+    """The first of three shards has three of the ten blocks (18 sentences) and only the word pairs of these."""
     directory = cut(text, "fast_align", 3)
     with np.load(directory / "corpus.npz") as corpus, np.load(directory / "shard.1-of-3.npz") as shard:
         assert len(shard["given_offsets"]) == len(shard["generated_offsets"]) == 3 * 6 + 1
@@ -167,7 +167,7 @@ def test_files_may_have_any_name(tmp_path):
 
 
 def test_an_archive_that_lost_an_array_is_refused(tmp_path):
-    """As damage to the directory of a .npz file can leave it."""
+    """A .npz file that lacks an array is refused, as after damage to its directory."""
     path = tmp_path / "passes.npz"
     training.save_arrays(path, {"text": "x"}, t=np.arange(3), done=np.array(1))
     with np.load(path) as saved:

@@ -1,4 +1,4 @@
-"""Symmetrisation: by hand, against a slow twin, against atools on Multi30k; malformed input."""
+"""Symmetrisation: by hand, against a slow reference implementation, against atools on Multi30k; malformed input."""
 
 import lzma
 from bisect import bisect
@@ -19,7 +19,7 @@ def one(forward: list[Link], reverse: list[Link], heuristic: str) -> list[Link]:
 
 
 def twin(forward: list[Link], reverse: list[Link], heuristic: str) -> list[Link]:
-    """The heuristics as their papers tell them, on sets."""
+    """Apply a heuristic on sets of links, as the papers define it."""
     union, taken = set(forward) | set(reverse), set(forward) & set(reverse)
     if heuristic == "union":
         return sorted(union)
@@ -58,8 +58,8 @@ FORWARD, REVERSE = [(0, 0), (1, 1), (3, 3)], [(0, 0), (1, 2), (2, 1), (4, 4)]
     [
         ("intersection", [(0, 0)]),
         ("union", [(0, 0), (1, 1), (1, 2), (2, 1), (3, 3), (4, 4)]),
-        # 1-1 touches 0-0; 1-2 then touches 1-1 and brings word 2 of the target; 2-1 brings word 2 of the source;
-        # 3-3 touches 2-... no: neither 2-2 nor 2-4 is taken, but 1-2 and 2-1 are two steps away
+        # 1-1 is a neighbour of 0-0; then 1-2, a neighbour of 1-1, adds target word 2, and 2-1 adds source word 2;
+        # 3-3 has no neighbour among the chosen links: 1-2 and 2-1 are two steps away
         ("grow-diag", [(0, 0), (1, 1), (1, 2), (2, 1)]),
         ("grow-diag-final", [(0, 0), (1, 1), (1, 2), (2, 1), (3, 3), (4, 4)]),
         ("grow-diag-final-and", [(0, 0), (1, 1), (1, 2), (2, 1), (3, 3), (4, 4)]),
@@ -76,13 +76,13 @@ def test_final_and_wants_both_words_unaligned():
 
 
 def test_a_link_once_grown_lets_others_grow_in_the_next_pass():
-    # 2-2 is tried before 1-3 joins it to 0-4: only the second pass reaches it
+    # 2-2 is tried before 1-3, which connects it to 0-4: only the second pass adds it
     assert one([(0, 4), (1, 3), (2, 2)], [(0, 4)], "grow-diag") == [(0, 4), (1, 3), (2, 2)]
     assert one([(4, 0), (3, 1), (2, 2)], [(4, 0)], "grow-diag") == [(2, 2), (3, 1), (4, 0)]
 
 
 def symal_twin(forward: list[Link], reverse: list[Link]) -> list[Link]:
-    """grow-diag-final-and over a sorted list of (target, source) that grows while it is gone through."""
+    """Apply grow-diag-final-and as symal does: links (target, source) are added to a sorted list during the scan."""
     directions = [{(j, i) for i, j in links} for links in (forward, reverse)]
     union, taken = directions[0] | directions[1], sorted(directions[0] & directions[1])
     aligned = [{point[side] for point in taken} for side in (0, 1)]

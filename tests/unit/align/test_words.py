@@ -1,4 +1,4 @@
-"""The stage ``align words``: files in, files out, interrupted jobs, malformed input."""
+"""The stage ``align words``: input and output files, interrupted jobs, malformed input."""
 
 import gzip
 import os
@@ -43,7 +43,7 @@ def test_same_bytes_again_and_with_threads_and_without_the_end_of_the_last_line(
 
 
 def text(sentences: int) -> tuple[bytes, bytes]:
-    """A source text of 40 words and its translation in another order."""
+    """Return a source text with a vocabulary of 40 words, and its translation in reverse order."""
     draw = random.Random(1)
     lines = [[draw.randint(1, 40) for _ in range(draw.randint(1, 12))] for _ in range(sentences)]
     source = "".join(" ".join(f"e{word}" for word in line) + "\n" for line in lines)
@@ -60,12 +60,12 @@ def test_ended_after_any_pass_and_gone_on_with(tmp_path, monkeypatch, aligner):
     passes = training.ALIGNERS[aligner].passes
     savez = np.savez
 
-    def savez_of_numpy_2_0(file, **arrays):  # it takes every word for the name of an array
+    def savez_of_numpy_2_0(file, **arrays):  # it takes every keyword for the name of an array
         assert all(isinstance(array, np.ndarray) for array in arrays.values())
         savez(file, **arrays)
 
     monkeypatch.setattr(np, "savez", savez_of_numpy_2_0)
-    for number in range(1, len(passes) + 1):  # every process makes one pass and is lost in the next one
+    for number in range(1, len(passes) + 1):  # every process completes one pass and is killed in the next one
 
         def lose(*_):
             raise KeyboardInterrupt
@@ -92,7 +92,7 @@ def test_the_log_has_a_line_for_every_iteration(tmp_path, capsys):
 
 
 def test_killed_and_stopped(tmp_path):
-    """kill -9 between any two passes; SIGTERM and the time limit end it with the state saved, exit code 75."""
+    """Alignment resumes after SIGKILL; SIGTERM and the time limit end it with a checkpoint and exit code 75."""
     source, target = text(4000)
     assert words(tmp_path, source, target, "--threads", "2") == 0
     right = (tmp_path / "out.gz").read_bytes()
@@ -168,7 +168,7 @@ def test_more_words_than_a_count_can_hold(tmp_path, capsys, monkeypatch):
 
 
 def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
-    """Not what was read and counted before them: a job would stop that long before its time limit."""
+    """The estimated time of the next pass excludes the time before the first pass."""
     clock, asked = [0.0], []
     monkeypatch.setattr(training.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(Stop, "asked", lambda _, ahead: asked.append(ahead) or False)

@@ -1,4 +1,4 @@
-"""A network and the phrase pairs that it knows."""
+"""A small network and its phrase pairs."""
 
 import itertools
 from pathlib import Path
@@ -10,7 +10,7 @@ from rnnsmt.cli import main
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``pairs``, of phrases of four words and more, and an untrained network ``m.pt``."""
+    """Create phrase pairs (``pairs``), of phrases of one and four words, and an untrained network (``m.pt``)."""
     pytest.importorskip("torch")
 
     from rnnsmt.rnn.model import save_model, vocabularies_of

@@ -1,4 +1,4 @@
-"""Figures 4 and 5 of the paper: vectors, the plane, clusters and labels."""
+"""Figures 4 and 5 of the paper: phrase vectors, projection to the plane, clusters and labels."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ from ..rnn.test_proposals import directory  # noqa: F401
 
 
 def blobs(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Points in ten dimensions around six centres, and the centre of each."""
+    """Return points in ten dimensions around six centres, and the index of the centre of each point."""
     rng = np.random.default_rng(seed)
     kinds = np.repeat(np.arange(6), 25)
     return (8 * rng.normal(size=(6, 10))[kinds] + rng.normal(size=(150, 10))).astype(np.float32), kinds
@@ -45,7 +45,7 @@ def test_clusters_of_the_plane_are_those_of_the_vectors():
         assert len(rows) >= 15
     assert not plane(vectors[:9], 1).any()
     assert clusters(np.zeros((9, 2))) == []
-    assert min(map(len, clusters(points[kinds < 2][::2]))) < 15  # smaller ones where there are no others
+    assert min(map(len, clusters(points[kinds < 2][::2]))) < 15  # smaller clusters if there are no larger ones
     noise = np.random.default_rng(1).normal(size=(15, 2))
     assert draw_zooms(noise, ["a"] * 15, []).axes
 
@@ -101,7 +101,7 @@ def test_the_stage(toy: Path, tmp_path, capsys):
 
 
 def test_phrases_are_drawn_alike_however_many_targets_they_have(toy: Path, tmp_path):
-    """One phrase has most of the pairs of the table; it is the first one drawn as seldom as others are."""
+    """The number of targets of a source phrase does not change the probability that the phrase is drawn."""
     pairs = Pairs.open(toy / "pairs")
     model, pairs, _ = load_model_of(pairs, toy / "m.pt", set_up_device("cpu", 1))
     vocabulary, eos = pairs.vocabularies[0], pairs.vocabularies[0].eos

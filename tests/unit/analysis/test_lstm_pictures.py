@@ -1,4 +1,4 @@
-"""The figures of Sutskever et al. (2014): BLEU by length and by rare words, sentences in the plane."""
+"""The figures of Sutskever et al. (2014): BLEU by length and by rare words, sentence vectors in the plane."""
 
 import json
 from pathlib import Path
@@ -95,7 +95,7 @@ def test_groups_of_sentences() -> None:
 
 
 def test_the_picture_of_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The vector of a sentence does not depend on the others of its group."""
+    """The vector of a sentence does not depend on the other sentences of its group."""
     torch = pytest.importorskip("torch")
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.seq2seq.model import Seq2Seq, load_model, save_model

@@ -1,4 +1,4 @@
-"""Tables 2 and 3 of the paper: which phrases are chosen, and what is shown of them."""
+"""Tables 2 and 3 of the paper: the choice of phrases and the output."""
 
 import json
 from pathlib import Path

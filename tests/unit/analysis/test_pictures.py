@@ -1,4 +1,4 @@
-"""Pictures: what they are drawn from, that they are the same whenever they are drawn, what is refused."""
+"""Pictures: their data, reproducibility, and invalid input."""
 
 import json
 import math
@@ -132,7 +132,7 @@ def test_refusals(directory, capsys, monkeypatch, figure, change, sentence):
 
 
 def test_characters_that_the_font_lacks_are_reported_once(directory, capsys):
-    """Pictures in the other format have text, for which a browser has fonts."""
+    """Characters that the font lacks are reported once, for the PNG file; the SVG file has text."""
     files = [str(directory / f"curve.{kind}") for kind in ("png", "svg")]
     command = [*commands(directory)["rnn"][:-1], "東京の港", "--output", *files]
     with warnings.catch_warnings():

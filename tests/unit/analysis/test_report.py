@@ -1,4 +1,4 @@
-"""The report page: what is on it, what it costs to say, and that nothing in the data can break it."""
+"""The report page: content, resources of the run, accessibility, and escaping of the data."""
 
 import json
 import re
@@ -55,7 +55,7 @@ COMPARISON = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """What a small run left."""
+    """Create the result files and logs of a small run."""
     (tmp_path / "logs/rnn").mkdir(parents=True)
     for name, line in (
         ("rnn/a", "rnnsmt rnn score: done: pairs 3, mean score -2.5, 1.5 s, 20.5 CPU s, peak 1,234 MB"),
@@ -81,7 +81,7 @@ def write(directory: Path, *more: str) -> int:
 
 
 class Reader(HTMLParser):
-    """The tags of a page, checked for being closed, and what they point to."""
+    """Parser that collects the tags, links and text of a page and checks that all tags are closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ def test_everything_is_on_the_page(directory):
 
 
 def test_other_metrics_stand_below_the_table(directory):
-    """Those that the table has, with differences, intervals and p; of one run without intervals."""
+    """The section "Other metrics" has the table's metrics with differences, intervals (several runs only) and p."""
     assert write(directory) == 0
     assert "Other metrics" not in read(directory).text
     scores = {"chrf": 70.125, "chrf_sd": 0.25, "ter": 30.5}
@@ -177,7 +177,7 @@ def test_a_run_of_one_system_has_no_section_about_features(directory):
 
 
 def test_columns_without_values_are_left_out(directory):
-    """Differences are omitted for a single system, published figures for test sets that have none."""
+    """Differences are omitted for a single system, published figures for test sets without any."""
     scores = {"chrf": 70.125, "chrf_sd": 0.25, "chrf_diff_baseline": None}
     other = {"test_set": "other", "paper_bleu": None}
     for rows, headings in (
@@ -200,7 +200,7 @@ def test_columns_without_values_are_left_out(directory):
 
 
 def test_the_keyboard_and_a_screen_reader_reach_everything(directory):
-    """One main part; what scrolls can be focused and has a name of its own; a picture says what it is."""
+    """The page has one main element; scrolling boxes are focusable, with unique names; pictures have role img."""
     more = ["--maps", "words.json", "--comparisons", "test.json"]
     assert write(directory, *(part if part.startswith("--") else f"{directory}/{part}" for part in more)) == 0
     page = (directory / "page.html").read_text()
@@ -234,7 +234,7 @@ def test_the_heading_says_which_run_it_is(directory):
 
 
 def test_what_came_out_stands_first_in_words(directory):
-    """The highest system with its effect, then the verdict of Table 1; neither dev nor other sets are mixed in."""
+    """The summary names the system with the highest BLEU and the effects on each test set, excluding dev sets."""
     better = CONTRAST | {"p_strict": 0.01, "low": 0.25, "high": 0.75}
     contrasts = [better, CONTRAST | {"without": "cslm"}, better | {"test_set": "other"}]
     other = [row | {"test_set": "other", "p_strict": None} for row in (ROW | {"bleu": 22.5}, RNN)]
@@ -269,7 +269,7 @@ def test_what_came_out_stands_first_in_words(directory):
 
 
 def test_the_highest_system():
-    """Ties are all named; what is not detected, and what was not tested, are told apart."""
+    """The summary names all systems with the highest BLEU, and distinguishes untested from undetected differences."""
     assert highest([ROW]) == "Highest BLEU: Baseline, 20.50 ± 0.35."
     unsure = RNN | {"p_strict": 0.2, "low_baseline": -0.5, "high_baseline": 0.75}
     assert highest([ROW, unsure]).endswith("RNN, 21.00 ± 0.00 (difference to Baseline not detected: less than 0.75).")
@@ -325,7 +325,7 @@ def test_refusals(directory, capsys):
 
 
 def test_a_comparison_may_say_less(directory):
-    """Without details and model, and of a sentence whose other translation the system could not have made."""
+    """A comparison without details, model or phrase pairs is accepted."""
     little = {name: value for name, value in COMPARISON.items() if name not in ("decided", "exchanged pairs")}
     (example,) = COMPARISON["examples"]["Largest gains"]
     for kept in ((), ("source", "pairs")):

@@ -1,4 +1,4 @@
-"""Arrays in files: what they say of damage, and that files without a checksum are read."""
+"""Arrays in files: errors for damaged files, and files without a checksum."""
 
 from pathlib import Path
 

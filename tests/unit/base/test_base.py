@@ -1,4 +1,4 @@
-"""Files, command line and progress: what every stage stands on."""
+"""Files, command line and progress messages, which all stages use."""
 
 import bz2
 import gzip
@@ -174,9 +174,7 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
     with pytest.raises(SystemExit) as stopped:
         main([*words, "--help"])
     assert stopped.value.code == 0
-    if (
-        words[1] in ("describe", "status", "usage", "run") and words[0] != "translation"
-    ):  # everything of them has a default
+    if words[1] in ("describe", "status", "usage", "run") and words[0] != "translation":  # all options have defaults
         assert main(words) == (0 if words[1] == "describe" else 2)
         return
     with pytest.raises(SystemExit) as stopped:
@@ -257,7 +255,7 @@ def test_progress_in_a_log(capsys, monkeypatch):
 
 
 def test_what_a_killed_process_left_is_removed_when_nobody_waits_for_it(tmp_path):
-    """A process that ended and was not waited for stays a zombie: its number is taken, but it writes no more."""
+    """Temporary files of a killed process are removed even if the process is still a zombie."""
     code = f"""
 import os, signal
 from rnnsmt.base import io
@@ -286,7 +284,7 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path):
 
 
 def test_two_processes_have_their_own_scratch_directories(tmp_path):
-    """A stage that outlived its workflow goes on undisturbed by the next one; when it is killed, its directory goes."""
+    """Each process has its own scratch directory; the directory of a killed process is removed by the next one."""
     code = f"""
 import sys
 from rnnsmt.base.io import scratch_directory
@@ -323,7 +321,7 @@ with scratch_directory({str(tmp_path / "new" / "out")!r}) as directory:
 
 
 def test_scratch_directories_on_a_local_disk(tmp_path, monkeypatch):
-    """An environment variable names the directory; outputs of the same name get different directories in it."""
+    """RNNSMT_SCRATCH names the directory of scratch files; outputs of the same name get different directories in it."""
     (tmp_path / "local").mkdir()
     monkeypatch.setenv("DISK", str(tmp_path / "local"))
     monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK")
@@ -343,11 +341,11 @@ def test_no_scratch_directory_below_a_file(tmp_path):
         pass
 
 
-# directories for states
+# checkpoint directories
 
 
 def test_only_finished_states_are_replaced(tmp_path, capsys):
-    """With other settings an interrupted job is refused, a finished one starts over."""
+    """With changed settings, an interrupted job is refused and a finished job starts again."""
     (tmp_path / "checkpoint.json").write_text("{}")
     before = CheckpointDirectory(tmp_path, {"epochs": 3, "text": "a" * 64})
     changed = CheckpointDirectory(tmp_path, {"epochs": 4, "text": "b" * 64})
@@ -365,7 +363,7 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
 
 
 def test_what_a_killed_process_left_in_a_checkpoint_directory_goes(tmp_path):
-    """On another node, too: a checkpoint may have gigabytes, and a job resumes on any node."""
+    """Temporary files in a checkpoint directory are removed, even those of a process on another node."""
     (tmp_path / ".tmp-another-node-17-passes.npz").write_text("half")
     (tmp_path / "passes.npz").write_text("whole")
     CheckpointDirectory(tmp_path, {}).lock()
@@ -389,7 +387,7 @@ def test_too_little_memory_is_a_sentence(tmp_path, capsys, monkeypatch, error):
     ("module", "extra"), [("torch", "networks"), ("matplotlib.figure", "figures"), ("nothere", "")]
 )
 def test_a_missing_module_is_a_sentence(tmp_path, capsys, monkeypatch, module, extra):
-    """With the extra of the package that has it; any other missing module is a bug."""
+    """A missing optional module is reported with the extra to install; any other missing module raises an exception."""
 
     def fail(_args):
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
@@ -405,7 +403,7 @@ def test_a_missing_module_is_a_sentence(tmp_path, capsys, monkeypatch, module, e
 
 
 def stage(*words: object, **streams: object) -> "subprocess.Popen[str]":
-    """A stage as a process that hears Ctrl-C, which a test run in the background would ignore."""
+    """Start a stage in a process with the default action of SIGINT, which background jobs of a shell ignore."""
     hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     command = [sys.executable, "-m", "rnnsmt", *map(str, words)]
     return subprocess.Popen(command, text=True, preexec_fn=hear, **streams)  # type: ignore[call-overload]
@@ -452,13 +450,13 @@ def test_nobody_reads_what_is_printed():
     for words in (["rnn", "describe"], ["--help"]):
         process = stage(*words, stdout=writing, stderr=subprocess.PIPE)
         assert process.communicate()[1] == ""
-        assert process.returncode in (0, 141)  # argparse ignores it
+        assert process.returncode in (0, 141)  # argparse ignores the closed pipe
     os.close(writing)
 
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_closed_stream_is_no_output(tmp_path, number):
-    """The number of a closed stream must not become that of a file to write."""
+    """A closed standard stream does not interfere with output files, which could get its file descriptor."""
     io.write_lines(tmp_path / "in", ["a"])
     words = ["corpus", "join", "--input", tmp_path / "in", "--output", tmp_path / "out"]
     line = shlex.join(map(str, [sys.executable, "-m", "rnnsmt", *words])) + f" {number}>&-"

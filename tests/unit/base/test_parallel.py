@@ -1,4 +1,4 @@
-"""Work in several processes: order, memory, errors, and no process is left behind."""
+"""Work in several processes: order, memory, errors and the end of the processes."""
 
 import multiprocessing
 import os
@@ -91,7 +91,7 @@ for _ in map_chunks(make, range(1000), 2, 1): pass
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_parent(how: signal.Signals) -> None:
-    # a test run in the background ignores SIGINT, and so would its children
+    # child processes inherit that SIGINT is ignored if the tests run in the background
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Gzip files written in blocks by several threads."""
+"""Gzip files that several threads write in blocks."""
 
 import gzip
 import os

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def held_out():
-    """The script as a module."""
+    """Import the script as a module."""
     spec = importlib.util.spec_from_file_location("held_out", ROOT / "benchmarks/held_out.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -29,7 +29,7 @@ def held_out():
 
 
 def splits(held_out, sizes=(60, 80, 70), gain=0.1):
-    """Splits whose second system is better; two runs."""
+    """Return splits whose second system is better, with two runs each."""
     rng = np.random.default_rng(1)
     found = []
     for number, size in enumerate(sizes, 1):
@@ -127,7 +127,7 @@ def test_archive_gives_the_same_figures_without_texts(held_out, tmp_path):
 
 
 def test_columns_of_scores(held_out, tmp_path):
-    """Differences, scores per token, and the probability of UNK shared by the words outside the shortlist."""
+    """Columns are differences, scores per token, and p(UNK) divided among the words outside the shortlist."""
     results = tmp_path / "results"
     (results / "model").mkdir(parents=True)
     write_lines(results / "model/phrase-table.gz", ["a ||| x y ||| 1", "b ||| x ||| 1", "b ||| z w ||| 1"])

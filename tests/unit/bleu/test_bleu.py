@@ -1,4 +1,4 @@
-"""Tokenised BLEU, its compiled twin, and the stage ``evaluation bleu``."""
+"""Tokenised BLEU, the compiled version, and the stage ``evaluation bleu``."""
 
 import json
 import math
@@ -64,7 +64,7 @@ def test_equal_to_sacrebleu_without_tokenisation_and_smoothing(segments):
     ours = corpus_bleu(hypotheses, [first, second])
     assert ours.hypothesis_length == expected.sys_len
     assert list(ours.precisions) == pytest.approx(list(expected.precisions))
-    if min(expected.totals) > 0:  # sacrebleu looks no further than the longest n-gram that there is
+    if min(expected.totals) > 0:  # sacreBLEU ends at the longest n-gram length that occurs
         assert ours.bleu == pytest.approx(expected.score)
     assert ours.reference_length == expected.ref_len
 
@@ -73,7 +73,7 @@ def test_equal_to_sacrebleu_without_tokenisation_and_smoothing(segments):
 @settings(max_examples=40, deadline=None)
 def test_batch_equals_the_plain_version(segments, copies):
     hypotheses, first, second = (list(column) for column in zip(*segments, strict=True))
-    # the candidates of a sentence: its own text, rotated by one word each
+    # the candidates of a sentence: its text, rotated by one word each
     candidates = [
         [" ".join(text.split()[shift:] + text.split()[:shift]) for shift in range(copies)] for text in hypotheses
     ]
@@ -109,7 +109,7 @@ def test_moses_output_of_real_text_equal_in_all_three(moses_fixture, multi30k_to
 
 @pytest.fixture
 def texts(tmp_path: Path) -> dict[str, str]:
-    """A hypothesis, a tokenised and a plain reference."""
+    """Write a hypothesis and a reference, each tokenised and as plain text; return the paths by name."""
     files = {
         "hypothesis": "le chat dort sur le lit .\nil n' est pas là .\n",
         "reference": "le chat dort sur le tapis .\nil n' est pas là .\n",
@@ -165,7 +165,7 @@ def test_stage_takes_several_references(texts, tmp_path):
 
 
 def refused(arguments: list[str], output: Path, capsys, *parts: str) -> None:
-    """The command ends with exit code 2 and one sentence that says these parts; nothing is written."""
+    """Check that the command exits with code 2, that the error contains these parts, and that nothing is written."""
     before = sorted(output.parent.rglob("*"))
     assert main(arguments) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]

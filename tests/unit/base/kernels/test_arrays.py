@@ -1,4 +1,4 @@
-"""Counts as integers: sums that do not depend on the order."""
+"""Integer counts: sums do not depend on the order of the terms."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations

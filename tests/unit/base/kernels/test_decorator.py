@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: an edit of what a kernel was compiled from must reach it."""
+"""The cache of compiled kernels: a change of the source of a kernel invalidates the kernels compiled from it."""
 
 import dis
 import pickle
@@ -27,7 +27,7 @@ def run(directory: Path, **modules: str) -> list[str]:
 
 
 def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
-    """And nothing else does: hits of the cache are counted, for the caller of the caller."""
+    """An edit of a kernel or of its constants recompiles all direct and indirect callers, and no other edit does."""
     inner = "STEP = {step}\n" + DECORATED + "def inner(x):\n    return x + {constant}\n"
     (tmp_path / "middle_part.py").write_text(
         "from inner_part import STEP, inner\n" + DECORATED + "def middle(x):\n    return inner(x) * STEP\n"
@@ -59,7 +59,7 @@ def test_an_edit_reaches_a_kernel_that_is_defined_above_those_that_it_calls(tmp_
 
 
 def test_a_kernel_is_compiled_after_one_that_it_calls_was_loaded(tmp_path: Path) -> None:
-    """What numba prepares in order to compile is prepared then, and not before compiled code is loaded."""
+    """A new kernel can call a cached one; only compiling, not loading, initialises numba's runtime."""
     (tmp_path / "lower_part.py").write_text(
         "import numpy as np\n" + DECORATED + "def lower(x):\n    return np.full(3, x)\n"
     )
@@ -96,7 +96,7 @@ RECORD = "from typing import NamedTuple\n\nclass {name}(NamedTuple):\n    {field
 
 @pytest.mark.parametrize("argument", ["NAME(a=5.0, b=3.0)", "(NAME(a=5.0, b=3.0),)", "Holder(NAME(a=5.0, b=3.0))"])
 def test_other_fields_of_a_named_tuple_reach_the_kernels_that_take_it(tmp_path: Path, argument: str) -> None:
-    """numba knows a named tuple by its name and the types of its fields: in another order they would be mixed up."""
+    """Kernels are recompiled if the fields of a named tuple change their order, which numba does not notice."""
     pair = "pair" if argument.startswith("NAME") else "pair[0]"
     (tmp_path / "taker.py").write_text(DECORATED + f"def difference(pair):\n    return {pair}.a - {pair}.b\n")
     (tmp_path / "main.py").write_text(
@@ -146,13 +146,13 @@ def test_a_closure_is_refused() -> None:
 
 
 def test_a_numba_with_another_cache_is_refused() -> None:
-    """Better no start than old code without a word."""
+    """A version of numba with another cache interface is refused, so that no outdated code is used."""
     with pytest.raises(RuntimeError, match=r"numba .* requirements\.lock"):
         decorator._set_cache(object(), object())
 
 
 def test_a_configuration_of_numba_is_read_where_there_is_one(tmp_path: Path) -> None:
-    """And modules that numba could not import are imported afterwards."""
+    """A configuration file of numba is applied, and modules imported after numba are found."""
     (tmp_path / "main.py").write_text(
         "from rnnsmt.base.kernels import decorator\nimport numba, scipy, yaml\n"
         "print(numba.config.LOOP_VECTORIZE, scipy.__name__)\n"

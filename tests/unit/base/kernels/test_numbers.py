@@ -1,4 +1,4 @@
-"""Numbers and hashes in compiled code, against Python's own arithmetic."""
+"""Numbers and hashes in compiled code against Python's arithmetic."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -29,7 +29,7 @@ def test_integers(value: int) -> None:
 
 
 def _splitmix(value: int) -> int:
-    """The finaliser of SplitMix64 with Python's integers."""
+    """Apply the finaliser of SplitMix64 with Python's integers."""
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
     value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
     return value ^ value >> 31
