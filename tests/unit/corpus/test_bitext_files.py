@@ -1,4 +1,4 @@
-"""Files with both sides: zip archives, TMX, TSV; and what is refused."""
+"""Files with both sides (zip archives, TMX, TSV), and the files that are refused."""
 
 import bz2
 import gzip
@@ -91,12 +91,12 @@ def rows(path: Path, content: bytes | str, limit: int | None = None, **settings)
     ],
 )
 def test_formats(tmp_path: Path, content: bytes | str, settings: dict) -> None:
-    """The format is known by the content, whatever the name."""
+    """The format is detected from the content and not from the file name."""
     assert rows(tmp_path / "corpus", content, **settings) == ROWS
 
 
 def test_segments_of_a_tmx(tmp_path: Path) -> None:
-    """Codes are removed, text in highlighting stays, a segment is one line, further variants do not count."""
+    """Inline codes and further variants in TMX are removed; highlighted text is kept; a segment is one line."""
     body = (
         "<tu><tuv xml:lang='en'><seg>a <bpt i='1'>&lt;b></bpt><hi>b\n\t c</hi><ept i='1'>&lt;/b></ept> &amp;"
         "<![CDATA[<d>]]> <ph>x<sub>s</sub></ph>e &eacute;</seg></tuv><tuv xml:lang='fr'><seg> z </seg></tuv>"
@@ -108,7 +108,7 @@ def test_segments_of_a_tmx(tmp_path: Path) -> None:
 
 
 def test_long_segments(tmp_path: Path) -> None:
-    """They are None, as over-long lines, so that the other side keeps its place."""
+    """A segment above the limit is returned as None, so that the other side keeps its line number."""
     pairs = [("a", "b"), ("x" * 50, "b"), ("a", "y" * 50), ("c", "d")]
     expected = [(b"a", b"b"), (None, b"b"), (b"a", None), (b"c", b"d")]
     sides = {"t.en": "".join(f"{pair[0]}\n" for pair in pairs), "t.fr": "".join(f"{pair[1]}\n" for pair in pairs)}
@@ -117,7 +117,7 @@ def test_long_segments(tmp_path: Path) -> None:
 
 
 def test_lines_that_lack_a_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A few are empty on the other side, which cleaning rejects; a file of them is no table."""
+    """A few lines without a tab have an empty target side; a file of such lines is refused."""
     assert rows(tmp_path / "t", "a\tb\nlone\nc\td\n") == [(b"a", b"b"), (b"lone", b""), (b"c", b"d")]
     assert "t: 1 lines have fewer than 2 columns; the first such line is 2" in capsys.readouterr().err
     for content in ("one\n" * 500, "one\n"):
@@ -222,7 +222,7 @@ def test_an_endless_item_takes_no_memory(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_long_file_is_a_stream(tmp_path: Path) -> None:
-    """No more pairs in memory than a chunk of bytes holds."""
+    """A long compressed file is read as a stream, in less than 2 MiB of memory."""
     path = tmp_path / "t.gz"
     with gzip.open(path, "wt", 1) as out:
         head, body, tail = tmx([("a", "b")]).partition("<tu>")
@@ -243,7 +243,7 @@ def test_a_long_file_is_a_stream(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [tmx(PAIRS[:20]).encode(), tsv(PAIRS[:20]).encode(), zipped(OPUS)])
 def test_damage_ends_in_a_sentence(tmp_path: Path, content: bytes) -> None:
-    """Bytes exchanged, cut and repeated at random: rows or a sentence, in a bounded time."""
+    """A file with random bytes changed, cut or repeated gives rows or an error of one line, in limited time."""
     source = random.Random(3)
     begin = time.process_time()
     for _ in range(300):
@@ -265,7 +265,7 @@ def test_damage_ends_in_a_sentence(tmp_path: Path, content: bytes) -> None:
 
 
 def test_prepare_and_separate(tmp_path: Path) -> None:
-    """`prepare --bitext` gives what `separate` and `prepare` give one after the other."""
+    """`prepare --bitext` writes the same files as `separate` followed by `prepare`."""
     path = tmp_path / "en-fr.txt.zip"
     path.write_bytes(zipped(OPUS))
     languages = ["--source-lang", "en", "--target-lang", "fr"]

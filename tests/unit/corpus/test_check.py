@@ -1,4 +1,4 @@
-"""The checks of all corpora before a run."""
+"""The checks of all corpora before a run of the workflow."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ NOUNS = [a + b + c for a in ("ba", "ko", "tu") for b in ("ri", "ne", "lo", "sa")
 
 
 def text(lang: str, lines: int, seed: int) -> list[str]:
-    """Function words of a language, and nouns, at random."""
+    """Return random lines of function words of a language and of nouns."""
     source = random.Random(f"{lang}{seed}")
     words = FUNCTION_WORDS[lang].split()
     return [
@@ -29,7 +29,7 @@ def text(lang: str, lines: int, seed: int) -> list[str]:
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Path:
-    """A sound training text, dev text and test text."""
+    """Create a training text, a development set and a test set without defects."""
     for name, lines, seed in (("train", 1500, 1), ("dev", 120, 2), ("test", 130, 3)):
         for lang in ("en", "fr"):
             (tmp_path / f"{name}.{lang}").write_text("".join(f"{line}\n" for line in text(lang, lines, seed)))
@@ -72,7 +72,7 @@ def test_swapped_sides_and_another_language(corpora: Path, capsys: pytest.Captur
 
 
 def test_languages_are_those_of_the_file_names(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If all corpora agree: French to English without options. An entry without `=` is refused."""
+    """The languages are taken from the file names if all corpora agree. An entry without `=` is refused."""
     for number, (lang, other) in enumerate((("fr", "en"), ("en", "fr"))):
         entries = [f"train=bitext={corpora}/train.{lang}={corpora}/train.{other}"]
         assert main(["corpus", "check", "--json", "--corpus", *entries]) == 0, number
@@ -106,7 +106,7 @@ def test_text_without_spaces_between_words(
 
 
 def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Equal but for case and punctuation, and nearly equal; and dev sentences in the test set."""
+    """Test sentences that occur in the training text or in dev, also up to case and punctuation, are counted."""
     known = (corpora / "test.en").read_text().splitlines()
     near = [line.split() for line in known[10:15]]
     for words in near:
@@ -131,7 +131,7 @@ def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.Captu
 
 
 def test_overlap_of_ngrams(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Compare with an independent count: the share of source n-grams that occur in the training text."""
+    """The share of source n-grams that occur in the training text equals an independent count."""
     (corpora / "test.en").write_text("A b c d e\n" + (corpora / "test.en").read_text().split("\n", 1)[1])
     (corpora / "train.en").write_text("a b C.\nc d\n" + (corpora / "train.en").read_text())
     (corpora / "train.fr").write_text("un\ndeux\n" + (corpora / "train.fr").read_text())
@@ -177,7 +177,7 @@ def test_lines_that_are_wrong(corpora: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_files_that_cannot_be_read(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are errors of the report; the others are read all the same."""
+    """Files that cannot be read are errors of the report; the other corpora are checked."""
     (corpora / "train.fr").write_text("only one\n")
     train, dev, test = check(corpora, capsys, test=("none.en", "test.fr"))
     assert "train.fr has 1 lines, but" in train["errors"][0]
@@ -186,7 +186,7 @@ def test_files_that_cannot_be_read(corpora: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The corpora of a configuration: a table, monolingual text; the report as text."""
+    """`corpus check --config` checks the corpora of a configuration, including TSV files and monolingual text."""
     pairs = zip(*((corpora / f"train.{lang}").read_text().splitlines() for lang in ("fr", "en")), strict=True)
     (corpora / "train.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
     (corpora / "mine.yaml").write_text(
@@ -215,7 +215,7 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("code", ["{}", "doc.{}-a", "0.{} / 1"])
 def test_a_table_with_identifiers(corpora: Path, capsys: pytest.CaptureFixture[str], code: str) -> None:
-    """In the first column, they are not taken for sentences; scores in the third column are ignored."""
+    """A column of identifiers used as a side is reported; scores in the third column are ignored."""
     sides = [(corpora / f"train.{lang}").read_text().splitlines() for lang in ("en", "fr")]
     codes = [code.format(number) for number in range(1500)]
 
@@ -259,7 +259,7 @@ def test_refusals(tmp_path, monkeypatch, capsys, options, message) -> None:
 
 
 def test_the_first_seconds_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Swapped sides are told before any job; a corpus that is missing or prepared is not read."""
+    """At the start of a run, swapped sides are reported; corpora that are missing or already prepared are not read."""
     monkeypatch.chdir(corpora)
     entries = [
         {"name": "mine", "role": "bitext", "source": "train.fr", "target": "train.en"},
@@ -276,7 +276,7 @@ def test_the_first_seconds_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("kind", ["plain", "gzip", "crlf", "one file"])
 def test_copied_sentences_at_the_start_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """Warn about the test set, which has sentences of the training text; those of dev are new."""
+    """At the start of a run, test sentences that occur in the training text are reported."""
     monkeypatch.chdir(corpora)
     monkeypatch.setattr(check_module, "CHUNK", 1000)
     sides = {lang: Path(f"train.{lang}").read_text().splitlines() for lang in ("en", "fr")}
@@ -300,7 +300,7 @@ def test_copied_sentences_at_the_start_of_a_run(corpora: Path, monkeypatch: pyte
     )
     assert list(first_warnings(listed, ("en", "fr"))) == [warning]
     Path("results/corpus/tokenized").mkdir(parents=True)
-    Path("results/corpus/tokenized/train.report.json").touch()  # a test set that is added later
+    Path("results/corpus/tokenized/train.report.json").touch()  # a test set added later
     assert list(first_warnings(listed, ("en", "fr"))) == [warning]
     monkeypatch.setattr(check_module, "COPY_BYTES", 5000)
     monkeypatch.setattr(check_module, "COPY_PAIRS", 1000)
@@ -321,7 +321,7 @@ def test_a_corpus_that_cannot_be_read_ends_a_run_before_the_first_job(corpora: P
 
 
 def test_a_shifted_side(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the training text from line 601 on; the workflow reads the first 2,000 lines only."""
+    """A shifted side is found from line 601 on; the check of the workflow reads only the first 2,000 lines."""
     rng = random.Random(4)
     lines = [(text("en", 1, seed)[0], text("fr", 1, seed)[0], rng.randint(3, 14)) for seed in range(1500)]
     for lang in ("en", "fr"):

@@ -1,4 +1,4 @@
-"""From tokens back to text."""
+"""Detokenisation."""
 
 import gzip
 import lzma
@@ -59,7 +59,7 @@ def test_switches() -> None:
 
 
 def test_round_trip_on_real_text(shared_dir: Path) -> None:
-    """Most of newstest2014 comes back letter for letter; what comes back tokenises to the same tokens."""
+    """More than 85 % of newstest2014 is restored exactly; all detokenised lines tokenise to the same tokens."""
     with lzma.open(shared_dir / "data" / "mini-wmt" / "newstest2014.fr.xz", "rt", encoding="utf-8") as stream:
         lines = [line.rstrip("\n") for line in islice(stream, 600)]
     normalize, tokenize, detokenize = Normalizer("fr"), Tokenizer("fr"), Detokenizer("fr", detruecase=False)

@@ -1,4 +1,4 @@
-"""``rnnsmt corpus fetch``: whole files or none, in as many pieces as it takes."""
+"""``rnnsmt corpus fetch``: complete files or none, and downloads in several parts."""
 
 import fcntl
 import hashlib
@@ -20,12 +20,12 @@ OTHER = CONTENT[::-1]
 
 
 class Site(BaseHTTPRequestHandler):
-    """A server of one file whose ways are the words of the path.
+    """HTTP server of one file; the words of the path select its behaviour.
 
-    ``ranges``: it gives the rest of a file, ``tagged``: and says which version it has. ``cutN``: it breaks off after N
-    bytes. ``firstN``: only the first answer has N bytes. ``busyN``: it answers 503 N times before. ``other``: the file
-    is another one. ``updated``: it is so from the second answer on. ``moved``: its address is what follows. ``N``: that
-    number is the answer. What it was asked is in ``asked``.
+    ``ranges``: supports range requests; ``tagged``: also sends an ETag. ``cutN``: closes the connection after N bytes.
+    ``firstN``: only the first response has N bytes. ``busyN``: responds with 503 N times first. ``other``: serves
+    another file. ``updated``: serves the other file from the second response on. ``moved``: redirects to the rest of
+    the path. ``N``: responds with this status. ``asked`` lists the requests.
     """
 
     asked: list[tuple[str, str | None]] = []  # noqa: RUF012, one for all answers
@@ -68,7 +68,7 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(content[begin:][:most])
 
     def log_message(self, *_args: object) -> None:
-        """Quiet."""
+        """Print nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def server(address: str) -> str:
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses between attempts, which take no time here."""
+    """Return the list of pauses between attempts; ``time.sleep`` is replaced."""
     made: list[float] = []
     monkeypatch.setattr(download.time, "sleep", made.append)
     return made
@@ -106,7 +106,7 @@ def names(directory: Path) -> list[str]:
 @pytest.mark.parametrize("sha256", [SUM, SUM.upper(), "none"])
 @pytest.mark.parametrize("path", ["/whole", "/moved/ranges/tagged", "/busy2"])
 def test_fetch(server: str, tmp_path: Path, path: str, sha256: str) -> None:
-    """What a redirect leads to, and what a busy server gives in the end, is the file."""
+    """A file is downloaded through redirects and from a server that is busy at first."""
     assert fetch(tmp_path / "new" / "f", server + path, sha256) == 0
     assert (tmp_path / "new" / "f").read_bytes() == CONTENT
     assert names(tmp_path / "new") == ["f"]
@@ -114,7 +114,7 @@ def test_fetch(server: str, tmp_path: Path, path: str, sha256: str) -> None:
 
 @pytest.mark.parametrize("sha256", [SUM, "none"])
 def test_connections_that_break_off(server: str, tmp_path: Path, pauses: list[float], sha256: str) -> None:
-    """Only the rest is asked for, where the redirect leads too."""
+    """After an interrupted connection, only the missing rest is requested, also after a redirect."""
     path = "/moved/ranges/tagged/cut3000"
     assert fetch(tmp_path / "f", server + path, sha256) == 0
     assert (tmp_path / "f").read_bytes() == CONTENT
@@ -127,7 +127,7 @@ def test_connections_that_break_off(server: str, tmp_path: Path, pauses: list[fl
 def test_what_brings_something_is_no_failure(
     server: str, tmp_path: Path, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many pieces as it takes; the pauses begin with the first again."""
+    """An attempt that receives data is not counted as a failure, and the pauses start again with the shortest."""
     monkeypatch.setattr(download, "BLOCK", 100)
     assert fetch(tmp_path / "f", f"{server}/ranges/tagged/cut500", "none") == 0
     assert (tmp_path / "f").read_bytes() == CONTENT
@@ -136,20 +136,20 @@ def test_what_brings_something_is_no_failure(
 
 @pytest.mark.parametrize("path", ["/first4000", "/tagged/first4000", "/ranges/first4000"])
 def test_without_ranges_or_version_it_begins_anew(server: str, tmp_path: Path, path: str) -> None:
-    """A rest that may be that of another file is not asked for."""
+    """A download starts from the beginning if the server does not support ranges or sends no version of the file."""
     assert fetch(tmp_path / "f", server + path, "none") == 0
     assert (tmp_path / "f").read_bytes() == CONTENT
     assert [asked for _, asked in Site.asked] == [None, "bytes=4000-" if "tagged" in path else None]
 
 
 def test_a_file_that_changes_on_the_server(server: str, tmp_path: Path) -> None:
-    """No file of two halves."""
+    """If the file changes on the server, the new file is downloaded completely."""
     assert fetch(tmp_path / "f", f"{server}/ranges/tagged/updated/first4000", "none") == 0
     assert (tmp_path / "f").read_bytes() == OTHER
 
 
 def test_a_sum_tells_halves_that_do_not_fit(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A server that says nothing of versions: what was continued wrongly is fetched once more as a whole."""
+    """If the SHA-256 of a resumed download is wrong and the server sends no version, the file is downloaded again."""
     url = f"{server}/ranges/updated/first4000"
     assert fetch(tmp_path / "f", url, hashlib.sha256(OTHER).hexdigest()) == 0
     assert (tmp_path / "f").read_bytes() == OTHER
@@ -158,7 +158,7 @@ def test_a_sum_tells_halves_that_do_not_fit(server: str, tmp_path: Path, capsys:
 
 
 def test_the_next_run_goes_on(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With what the last one left, which never has the final name; a mirror gives the rest where the sum is known."""
+    """The next run resumes an incomplete download, from a mirror if the SHA-256 is known."""
     assert fetch(tmp_path / "f", f"{server}/tagged/cut5000", SUM) == 2
     assert names(tmp_path) == ["f.part", "f.part.json"]
     assert (tmp_path / "f.part").read_bytes() == CONTENT[:5000]
@@ -177,7 +177,7 @@ def test_another_address_without_a_sum_begins_anew(server: str, tmp_path: Path) 
 
 
 def test_killed_when_all_had_come(server: str, tmp_path: Path) -> None:
-    """The server has nothing more to give."""
+    """A complete temporary file of a killed process is used; one that is too long is discarded."""
     (tmp_path / "f.part").write_bytes(CONTENT)
     (tmp_path / "f.part.json").write_text("damaged")
     assert fetch(tmp_path / "f", f"{server}/ranges", SUM) == 0
@@ -190,7 +190,7 @@ def test_killed_when_all_had_come(server: str, tmp_path: Path) -> None:
 
 
 def test_mirrors_in_their_order(server: str, tmp_path: Path, pauses: list[float]) -> None:
-    """A server that is busy for too long, one without the file, one with another file, a file here."""
+    """Mirrors are tried in order: a busy server, a missing file, a wrong file, a local file."""
     (tmp_path / "here").write_bytes(CONTENT)
     url = (tmp_path / "here").as_uri()
     mirrors = (f"{server}/404", f"{server}/other", "file:///no/such", url, f"{server}/whole")
@@ -201,7 +201,7 @@ def test_mirrors_in_their_order(server: str, tmp_path: Path, pauses: list[float]
 
 
 def test_two_processes(server: str, tmp_path: Path) -> None:
-    """The second one waits for the first, and takes its file."""
+    """A second process waits for the first one and uses its file."""
     output = tmp_path / "f"
     with (tmp_path / "f.part").open("ab") as part:
         fcntl.flock(part, fcntl.LOCK_EX)
@@ -223,7 +223,7 @@ def test_two_processes(server: str, tmp_path: Path) -> None:
 
 
 def test_a_full_disk(server: str, tmp_path: Path) -> None:
-    """The sentence says what to do; after it, the rest is fetched."""
+    """On a full disk, the error says where the incomplete download is kept; the next run downloads the rest."""
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); "
         "from rnnsmt.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -1,4 +1,4 @@
-"""The rules of sacremoses as they are imported here: those that sacremoses has when it is imported as usual."""
+"""The rules of sacremoses with lazily compiled patterns equal the original rules."""
 
 import importlib.util
 import pickle
@@ -25,7 +25,7 @@ def rules(late: bool) -> Any:
 
 
 def test_every_pattern_matches_the_same_characters() -> None:
-    """All characters between letters, apostrophes, commas, hyphens and slashes, which the long patterns look at."""
+    """Shortened patterns match the same characters as the original ones, for all characters in typical contexts."""
     plain, late = rules(False), rules(True)
     text = "".join(f"{c}'a1,{c},-{c}'{c}/{c}" for c in PLANES)
     compared = long = 0
@@ -55,7 +55,7 @@ def test_tokens_are_those_of_the_plain_rules() -> None:
 
 def test_a_late_pattern_can_be_pickled() -> None:
     pattern = moses_rules._LatePattern(r"\s+")
-    for _ in range(2):  # before and after its first use
+    for _ in range(2):  # before and after the first use
         assert pickle.loads(pickle.dumps(pattern)).sub(" ", "a   b") == "a b" == pattern.sub(" ", "a   b")
 
 

@@ -1,4 +1,4 @@
-"""``rnnsmt corpus prepare``: what is kept, repaired, rejected and refused."""
+"""``rnnsmt corpus prepare``: lines that are kept, repaired and rejected, and files that are refused."""
 
 import bz2
 import gzip
@@ -20,7 +20,7 @@ from rnnsmt.search.source_text import MAX_WORDS
 
 
 class Workplace:
-    """A directory with the stage in it."""
+    """Directory with input files, and methods that run the stage in it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -69,7 +69,7 @@ class Workplace:
 
 
 def described(path: Path) -> dict:
-    """A raw file as the report describes it."""
+    """Return the description of a raw file in the report."""
     raw = path.read_bytes()
     return {"path": str(path), "bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
 
@@ -162,7 +162,7 @@ def test_tokenised_text_stays_as_it_is(work: Workplace, multi30k_tok: Path) -> N
 
 @pytest.mark.parametrize("lang", ["en", "fr"])
 def test_agrees_with_moses_own_tools(work: Workplace, shared_dir: Path, lang: str) -> None:
-    """The authors of Multi30k lower-cased before they tokenised; that is what little differs."""
+    """Tokens agree with those of Multi30k's authors in 99.8 % of the lines; they lower-cased before tokenisation."""
     raw = shared_dir / "data" / "multi30k" / f"test_2016_flickr.{lang}.gz"
     theirs = lzma.decompress((shared_dir / "data" / "multi30k-tok" / f"test_2016_flickr.{lang}.xz").read_bytes())
     assert work.run(raw, None, "--source-lang", lang, "--keep-all", "--lowercase") == 0
@@ -303,7 +303,7 @@ lines</SEG></p></doc>
 
 
 def tar() -> bytes:
-    """A tar archive with a text in it."""
+    """Return a tar archive that contains an empty file."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         archive.addfile(tarfile.TarInfo("train.en"), io.BytesIO())
@@ -384,7 +384,7 @@ LATIN = "Été à la mer\n".encode("latin-1")
 def test_another_encoding_is_refused(
     work: Workplace, capsys: pytest.CaptureFixture[str], options: list[str], bad: int
 ) -> None:
-    """Neither rejected nor repaired line by line, whichever side it is."""
+    """A file in another encoding is refused as a whole, on either side; the error names the share of invalid lines."""
     assert work.pair("The sea in summer\n" * 40, b"La mer\n" * (40 - bad) + LATIN * bad, *options) == 2
     (line,) = capsys.readouterr().err.strip().split("\n")
     share = f"t.fr: {bad} of 40 lines ({100 * bad // 40} %) are not valid UTF-8 (first: line {41 - bad}); "
@@ -465,7 +465,7 @@ def test_languages_without_rules_are_said(work: Workplace, capsys: pytest.Captur
 def test_a_file_that_is_replaced_meanwhile_is_refused(
     work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its report would describe another text than its tokens."""
+    """A file that changes while it is read is refused, because the report would describe another text."""
     source = work.file("s", "a\n" * 30)
     check = InputFile.check_unchanged
 
@@ -524,7 +524,7 @@ def test_wrong_options(
 def test_languages_are_those_of_the_files(
     work: Workplace, capsys: pytest.CaptureFixture[str], names: list[str], langs: list[str], assumed: str
 ) -> None:
-    """Languages without an option are those of the file names; a language that is assumed is named in a warning."""
+    """Languages without an option are taken from the file names; an assumed language is reported in a warning."""
     text = "eins\tjedna\n" if names == ["p.tsv"] else "eins zwei\n"
     paths = [str(work.file(name, text)) for name in names]
     inputs = ["--bitext", *paths] if names == ["p.tsv"] else ["--source", paths[0]]

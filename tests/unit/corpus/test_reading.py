@@ -1,4 +1,4 @@
-"""Reading raw segments: bounded lines, .sgm, parallel files."""
+"""Reading raw segments: limited line length, .sgm files, parallel files."""
 
 import bz2
 import gzip
@@ -90,7 +90,7 @@ def test_long_sgm_segments_are_over_long_lines(tmp_path: Path) -> None:
     ],
 )
 def test_hostile_markup_is_refused_at_once(tmp_path: Path, content: bytes) -> None:
-    """In time linear in its length: it took minutes when regular expressions searched for the end of each tag."""
+    """Malicious markup is refused in linear time; regular expressions needed minutes for it."""
     (tmp_path / "a").write_bytes(content)
     start = time.process_time()
     with pytest.raises(InputError, match="seg>"):

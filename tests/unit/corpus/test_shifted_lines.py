@@ -1,4 +1,4 @@
-"""Shifted lines are found where they begin and end, and not where there are none."""
+"""Detection of shifted lines: the position of shifts, and no false alarms."""
 
 import lzma
 import math
@@ -11,7 +11,7 @@ from rnnsmt.corpus.shifted_lines import OFFSETS, ShiftedLines, shift_warnings, s
 
 
 def lengths(lines: int, seed: int, spread: float = 0.2) -> tuple[list[int], list[int]]:
-    """Lengths of sentences and of their translations, 10 % longer, log-normal."""
+    """Return log-normal lengths of sentences and of their translations, which are 10 % longer."""
     rng = random.Random(seed)
     source = [rng.gauss(4, 0.5) for _ in range(lines)]
     target = [math.exp(length + 0.1 + rng.gauss(0, spread)) for length in source]
@@ -30,7 +30,7 @@ def test_a_missing_line(seed: int) -> None:
     for sides, offset in (((source, without(target, 400)), -1), ((without(source, 400), target), 1)):
         (found,) = shifted_lines(*sides)
         assert found.offset == offset
-        # some lines more or less, where the lengths are the same by chance
+        # a few lines off, where the lengths agree by chance
         assert abs(found.first - 400) < 10
         assert found.last >= 990
         assert found.fit > 0.85

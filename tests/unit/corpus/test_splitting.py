@@ -1,4 +1,4 @@
-"""One bitext in three parts that have no sentence in common; similarity of sentences."""
+"""Splitting a bitext into three parts without common sentences; similarity of sentences."""
 
 import gzip
 import json
@@ -67,7 +67,7 @@ def test_an_index_finds_what_a_comparison_with_all_finds(sentences: list[list[st
 
 
 def bitext(directory: Path, pairs: int = 400) -> list[tuple[str, str]]:
-    """Random pairs, some repeated, some that share a side, some that differ in one word, some that are unusable."""
+    """Write random pairs with repetitions, shared sides, near-duplicates and invalid lines; return the valid pairs."""
     source = random.Random(5)
     rows = [(sentence(source), sentence(source)) for _ in range(pairs)]
     rows += [source.choice(rows) for _ in range(40)]
@@ -125,7 +125,7 @@ def test_no_sentence_is_in_two_parts(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_seeds_and_repetitions(tmp_path: Path) -> None:
-    """The same seed gives the same files, another one others; repeated pairs stay in the training text, or do not."""
+    """The split depends only on the seed; repeated pairs stay in the training text unless --unique is given."""
     rows = bitext(tmp_path)
     for output, options in (("a", []), ("b", []), ("c", ["--seed", "2"]), ("d", ["--unique"])):
         assert split(tmp_path, *options, output=output) == 0
@@ -162,7 +162,7 @@ def test_two_files_or_their_prefix(
 
 
 def test_swapped_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are told; the text is split as it is given."""
+    """Swapped sides cause a warning and are not exchanged."""
     monkeypatch.chdir(tmp_path)
     for lang in ("en", "fr"):
         source, words = random.Random(lang), FUNCTION_WORDS[lang].split()
@@ -284,7 +284,7 @@ def test_languages_of_the_files(
 def test_languages_that_a_file_does_not_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three languages in one file, and two suffixes of one language, are errors that say what is there."""
+    """A missing language in a TMX file and two sides with one language are errors that list the languages found."""
     monkeypatch.chdir(tmp_path)
     rows = bitext(tmp_path, 200)
     Path("x.tmx").write_text(_tmx('srclang="de"', ("de", "it", "es"), rows))

@@ -1,4 +1,4 @@
-"""Texts in another language, swapped sides and tables are noticed, right ones are not."""
+"""Checks for another language, swapped sides and tables: warnings, and no false alarms."""
 
 import gzip
 import lzma
@@ -30,14 +30,14 @@ REAL = [
 
 
 def real(shared_dir: Path, name: str, lang: str) -> list[str]:
-    """The first lines of a real text."""
+    """Return the first 500 lines of a real text."""
     (path,) = (shared_dir / "data").glob(f"{name}.{lang}.*")
     return list(islice(read_lines(path), 500))
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_text(shared_dir, name):
-    """News, captions, laws, dialogue and manuals are recognised, right and swapped."""
+    """Real texts of several domains cause no warning in the right order and a warning if swapped."""
     english, french = (real(shared_dir, name, lang) for lang in ("en", "fr"))
     assert list(language_warnings(["a", "b"], ["en", "fr"], [english, french])) == []
     assert list(language_warnings(["a", "b"], ["en", "fr"], [french, english])) == [
@@ -91,7 +91,7 @@ def test_tabs_in_some_lines_are_no_table(tmp_path):
 
 
 def test_the_stages_say_so(tmp_path, capsys):
-    """`corpus prepare` and `corpus truecase` warn; the output is the same."""
+    """`corpus prepare` and `corpus truecase` print the warnings and write their output."""
     text, other = tmp_path / "a.en", tmp_path / "b.fr"
     text.write_text("\n".join(GERMAN) + "\n")
     other.write_text("le chat est dans la maison et il ne sort pas de la cuisine .\n" * len(GERMAN))

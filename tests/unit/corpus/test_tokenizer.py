@@ -1,4 +1,4 @@
-"""Our normaliser and tokeniser give sacremoses' answers; the shortcuts never show."""
+"""The normaliser and tokeniser, including their cache and shortcuts, have the output of sacremoses."""
 
 import lzma
 from itertools import islice
@@ -48,7 +48,7 @@ def test_normaliser_equals_sacremoses(lang: str) -> None:
 @pytest.mark.parametrize("lang", ["en", "fr", "de"])
 def test_tokeniser_equals_sacremoses(lang: str, escape: bool) -> None:
     ours, theirs = Tokenizer(lang, escape), MosesTokenizer(lang)
-    for line in LINES + LINES:  # the second time from memory
+    for line in LINES + LINES:  # the second time from the cache
         assert ours(line) == theirs.tokenize(line, return_str=True, escape=escape)
 
 

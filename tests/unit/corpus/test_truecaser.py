@@ -1,4 +1,4 @@
-"""Truecasing equals Moses' by way of sacremoses, model files included."""
+"""The truecaser and its model files equal those of Moses, as implemented by sacremoses."""
 
 import gzip
 import lzma

@@ -1,4 +1,4 @@
-"""One file out of an archive, and what is refused."""
+"""Extraction of one file from an archive, and archives that are refused."""
 
 import gzip
 import io
@@ -78,7 +78,7 @@ def test_refusals(tmp_path, capsys):
 
 
 def test_an_archive_that_means_harm(tmp_path, capsys):
-    """Of names that lead out, links and devices nothing is made; the file that is asked for comes all the same."""
+    """Links, devices and paths outside the archive are not extracted; an ordinary file of the same archive is."""
     path = tmp_path / "in" / "a.tar"
     path.parent.mkdir()
     (tmp_path / "secret").write_text("secret")
@@ -114,7 +114,7 @@ def test_an_archive_that_means_harm(tmp_path, capsys):
 
 
 def test_an_archive_that_unpacks_to_too_much(tmp_path, monkeypatch, capsys):
-    """Neither a file in it, nor the header of one, of which tarfile reads the whole."""
+    """An archive that expands to more than 100 times its size is refused, whether in a file or in a header."""
     monkeypatch.setattr("rnnsmt.base.io.ALWAYS_UNPACKED", 1 << 20)
     for name, zeros in (("file", {}), ("header", {"comment": "0" * (1 << 23)})):
         path = tmp_path / f"{name}.tgz"

@@ -1,4 +1,4 @@
-"""The feed-forward LM: sizes, equations, gradients, against a twin in NumPy and finite differences."""
+"""The feed-forward LM: sizes, equations and gradients, against a NumPy implementation and finite differences."""
 
 import numpy as np
 import pytest
@@ -150,7 +150,7 @@ def test_gradient_by_finite_differences(alpha, sampled):
 
 
 def test_gradient_with_dropout():
-    """With what was left out held fixed, against finite differences."""
+    """The gradient with a fixed dropout mask equals finite differences."""
     model = tiny().double()
     flat = flatten(model)
     args = (model, *batch(), Products(), 0.0, Dropout(0.4, 7))

@@ -1,4 +1,4 @@
-"""Scoring with the CSLM: the scorer of the search, text, n-best lists, perplexity beside the n-gram LM."""
+"""Scoring with the CSLM: the scorer of the search, text, n-best lists, and the comparison with an n-gram LM."""
 
 import json
 import lzma
@@ -39,7 +39,7 @@ def random_model(sizes, seed=1):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A model with the exact softmax and the same one as if trained self-normalised."""
+    """Create a model with the exact softmax, and the same model marked as self-normalised."""
     directory = tmp_path_factory.mktemp("cslm")
     model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for name, normalised in (("exact.pt", False), ("bare.pt", True)):
@@ -55,7 +55,7 @@ def twin(files):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """Sizes with remainders in every product, more classes than a block of columns."""
+    """Create a model whose sizes are not multiples of the block sizes, with more classes than a block of columns."""
     directory = tmp_path_factory.mktemp("large")
     words = [f"w{i}" for i in range(2500)]
     model = random_model(CslmSizes(len(words) + 3, 7, 33, 107, 53), 2)
@@ -111,7 +111,7 @@ def test_unknown_words_share_the_probability_of_their_class(files, name):
 
 @pytest.mark.parametrize(("normalize", "reduced"), [(True, False), (True, True), (False, False)])
 def test_a_score_does_not_depend_on_the_others(large, normalize, reduced, monkeypatch):
-    """Bit for bit: any number of rows, any order of contexts, any number of threads."""
+    """A score is identical for any number of rows, order of contexts and number of threads."""
     monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
     scorer = NGramScorer(large, "cpu", normalize=normalize, reduced=reduced)
     contexts, owner, words = requests(scorer, 1500, 2 * ROWS + 77)
@@ -147,7 +147,7 @@ def test_rounded_sums_are_nearly_exact(large, monkeypatch):
 
 
 def test_rounded_biases_lose_nothing(tmp_path, monkeypatch):
-    """10.03 is 10 in bfloat16: without what the rounding lost, every sum of many small terms would be 3 % off."""
+    """Scores add the rounding error of bfloat16 biases, here 0.03 of 10.03."""
     monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
     words = [f"w{i}" for i in range(2500)]
     model = random_model(CslmSizes(len(words) + 3, 3, 8, 8, 8))
@@ -251,7 +251,7 @@ def test_rescore(files, twin, tmp_path):
         *others, name, value = new[2].split()
         assert (others, name) == (old[2].split(), "CSLM0=")
         assert float(value) == pytest.approx(sentence(twin, old[1]), abs=1e-5)
-    # what was rescored is an n-best list, but not one to be rescored again
+    # a rescored list cannot be rescored again
     assert main([str(part) for part in [*command[:5], tmp_path / "out", "--output", tmp_path / "twice"]]) == 2
     assert not (tmp_path / "twice").exists()
 
@@ -260,7 +260,7 @@ def test_rescore(files, twin, tmp_path):
 
 
 def test_rescore_with_back_off(files, twin, tmp_path, capfd):
-    """ln p by hand, from the twin of the network and the probabilities of the ARPA file."""
+    """Rescored lists with back-off have ln p computed by hand from the twin network and the ARPA file."""
     (tmp_path / "lm").write_text(ARPA)
     lines = ["le chat dort", "le chien voit le zut", "", "la nowhere et"]
     (tmp_path / "in").write_text("".join(f"{i} ||| {line} ||| LM0= -1 ||| -1\n" for i, line in enumerate(lines)))
@@ -290,7 +290,7 @@ def test_rescore_with_back_off(files, twin, tmp_path, capfd):
 
 
 def test_back_off_sums_to_one(files, multi30k_tok, tmp_path):
-    """Over all words of shortlist and n-gram model, after histories known and unknown to them."""
+    """Probabilities with back-off sum to 1 over all words, after known and unknown histories."""
     with lzma.open(multi30k_tok / "val.fr.xz", "rt") as file:
         text = file.read().splitlines()[:300]
     (tmp_path / "train").write_text("\n".join(text) + "\n")
@@ -341,7 +341,7 @@ ngram 2=3
 
 
 def bigram(before, word):
-    """The model above, base 10."""
+    """Return log10 p of a bigram in the model above."""
     two = {("<s>", "le"): -0.2, ("le", "chat"): -0.4, ("le", "chien"): -0.5}
     one = {"</s>": -0.9, "le": -0.6, "chat": -0.8, "chien": -1.1, "dort": -0.7, "zut": -1.0}
     back = {"<s>": -0.3, "le": -0.2, "chat": -0.1}
@@ -349,7 +349,7 @@ def bigram(before, word):
 
 
 def expected_events(lines, shortlist):
-    """With the class of all other words: chien, zut and <unk> where they are not on the shortlist."""
+    """Return expected ln p of the words; words outside the shortlist share the mass of chien, zut and <unk>."""
     found = []
     for line in lines:
         before = "<s>"
@@ -383,7 +383,7 @@ def test_markers_in_a_text_are_unknown_words(tmp_path):
 
 
 def test_little_mass_outside_the_shortlist(tmp_path):
-    """Of seven digits, 1 minus the rest would leave none."""
+    """A small mass outside the shortlist is summed directly; 1 minus the other probabilities would be inaccurate."""
     words = [f"w{i}" for i in range(12)]
     lines = ["\\data\\", "ngram 1=16", "", "\\1-grams:", f"{math.log10(0.9999999):.7f}\tle", "-99\t<s>", "-9.0\t</s>"]
     lines += ["-9.0\t<unk>", *(f"-9.0\t{word}" for word in words), "", "\\end\\", ""]
@@ -423,7 +423,7 @@ def test_perplexity(files, twin, tmp_path):
 
 
 def test_agrees_with_the_ngram_model_of_real_text(multi30k_tok, tmp_path):
-    """Where the shortlist has every word of the LM, the class of the others is <unk> alone: KenLM's figure."""
+    """The log-probability equals KenLM's if the shortlist has all words of the LM, so that only <unk> is outside."""
     kenlm = pytest.importorskip("kenlm")
     with lzma.open(multi30k_tok / "val.fr.xz", "rt") as file:
         lines = file.read().splitlines()[:300]

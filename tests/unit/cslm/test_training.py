@@ -1,4 +1,4 @@
-"""Training the CSLM: text, updates, learning curve, early stop, stopping and going on, what goes wrong."""
+"""Training the CSLM: text, updates, learning curve, early stop, checkpoints and resuming, invalid input."""
 
 import json
 import math
@@ -38,7 +38,7 @@ SIZES = ["--projection", "8", "--hidden-1", "16", "--hidden-2", "12", "--batch",
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    """A toy language: subject, verb and object agree, everything else is chance; some words occur once."""
+    """Create a toy language in which subject, verb and object agree; other words are random, some occur once."""
     directory = tmp_path_factory.mktemp("toy")
     rng = np.random.default_rng(1)
     kinds = [["le", "chat", "voit"], ["la", "vache", "mange"], ["les", "chiens", "cherchent"]]
@@ -129,7 +129,7 @@ def test_unigrams(text):
 
 
 def test_unigrams_of_words_that_training_has_not_are_those_of_unknown_words(text):
-    """As for the network: both perplexities are of the same events."""
+    """The unigram model and the network both score words that occur in held-out n-grams only as UNK."""
     held_out = np.flatnonzero(np.bincount(text.words)[text.words] == 1)[:3]
     assert len(held_out) == 3
     counts = class_counts(text.words, len(text.vocabulary), held_out)
@@ -164,12 +164,12 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     assert score("le", "chat", "voit") > math.log(0.8)
     assert score("le", "chat", "mange") < math.log(0.1)
     assert score("les") == pytest.approx(math.log(1 / 3), abs=0.3)
-    # words that the text has once lend UNK some probability, also where the text has no UNK
+    # singletons give UNK some probability, also if the text has no UNK
     assert -12 < score("le", "chat", "voit", "zebra") < -1
 
 
 def test_self_normalised(text):
-    """The penalty draws ln Z to 0 and costs little."""
+    """The self-normalisation penalty halves |ln Z| and raises the perplexity by less than 10 %."""
     found = {}
     for alpha in (0.0, 0.3):
         settings = replace(TINY, epochs=10, self_normalised=alpha, output_bias="zero", spread=0.3, dropout=0.0)
@@ -230,7 +230,7 @@ def test_self_normalised_models_say_so(directory, text, tmp_path):
 
 
 def test_early_stop(text, monkeypatch):
-    """Patience counts epochs since the best; the best parameters are kept."""
+    """Patience counts the epochs since the best one; the best parameters are kept."""
     curve = iter([9.0, 7.0, 8.0, 7.0, 6.0, 6.5, 6.0, 7.0, 1.0])
     trainer = CslmTrainer(text, replace(TINY, epochs=50, patience=3, batch=4096), 1, CPU)
     measured = trainer.validation.measure
@@ -274,7 +274,7 @@ def test_singletons_become_unknown(text):
 
 
 def test_classes_are_sampled_by_what_is_predicted(text):
-    """Singletons that become UNK too: or UNK's exponential would count for many times what it is."""
+    """Classes are sampled by their frequency as targets, including singletons replaced by UNK."""
     trainer = CslmTrainer(text, replace(TINY, singletons=0.5, sampled_classes=5), 1, CPU)
     places = np.setdiff1d(np.arange(len(text)), trainer.held_out)
     seen = np.zeros(len(text.vocabulary))
@@ -332,7 +332,7 @@ def test_output_biases_of_the_unigrams(text):
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_threads_share_a_minibatch(text, dropout):
-    """The same units are left out whatever the number of threads."""
+    """Dropout does not depend on the number of threads, and results are reproducible."""
     found = []
     for threads in (1, 3, 3):
         trainer = CslmTrainer(text, replace(TINY, dropout=dropout, batch=100), 1, CPU, threads)
@@ -350,7 +350,7 @@ def test_threads_share_a_minibatch(text, dropout):
     "settings", [TINY, replace(TINY, optimiser="adadelta", learning_rate=1.0, self_normalised=0.1)]
 )
 def test_interrupted_is_uninterrupted(text, tmp_path, settings):
-    """Through a checkpoint file, at every seventh update, bit for bit."""
+    """A training run that is interrupted and resumed every seven updates equals an uninterrupted one, bit for bit."""
 
     def advance(trainer, updates):
         for _ in range(updates):

@@ -1,6 +1,6 @@
-"""The feed-forward LM in float64 NumPy, one n-gram at a time, written from the paper's description.
+"""Feed-forward LM in float64 NumPy, for one n-gram at a time, written from the paper's description.
 
-Takes parameters by the names of the network's file, and shares nothing else with ``rnnsmt.cslm``.
+It takes parameters by the names of the network's file and shares nothing else with ``rnnsmt.cslm``.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ class Twin:
         self.p = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
 
     def units(self, context):
-        """Output units of all classes before the softmax; context: ids, oldest first."""
+        """Return the output units of all classes before the softmax; context: ids, oldest first."""
         p = self.p
         x = []
         for word in context:
@@ -34,7 +34,7 @@ class Twin:
         return self.units(context)[word] - self.log_sum(context)
 
     def sentence(self, ids, order, end):
-        """ln p of a sentence (ids without ``end``), padding 0 before it, ``end`` predicted."""
+        """Return ln p of a sentence (ids without ``end``), with padding 0 before it and ``end`` after it."""
         history, total = [0] * (order - 1), 0.0
         for word in [*ids, end]:
             total += self.log_probability(history, word)

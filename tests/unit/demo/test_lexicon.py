@@ -1,4 +1,4 @@
-"""Tables of the lexicon: every line is well-formed, and a bad line is reported with its file, number and a remedy."""
+"""The tables of the lexicon: every line is well-formed; a bad line is reported with file, line number and a remedy."""
 
 import shutil
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def test_every_line_is_well_formed(table: str) -> None:
 
 @pytest.mark.parametrize("table", ["nouns", "adjectives", "verbs"])
 def test_no_word_twice_in_a_domain(table: str) -> None:
-    """The same word in two classes of a domain would have two meanings in it."""
+    """A word does not occur in two classes of one domain, where it would be ambiguous."""
     seen = [
         (row["domain"], row["english"], row.fields.get("class"), row.fields.get("objects")) for row in read_table(table)
     ]

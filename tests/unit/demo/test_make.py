@@ -1,4 +1,4 @@
-"""The demo corpus as a whole."""
+"""The demo corpus."""
 
 import gzip
 import re
@@ -26,7 +26,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_text_does_not_depend_on_the_threads(tmp_path: Path) -> None:
-    """At a scale at which several processes get work."""
+    """The demo corpus does not depend on the number of threads."""
     for threads in ("1", "2"):
         options = ["--seed", "3", "--scale", "0.3", "--threads", threads]
         assert main(["demo", "make", "--output-dir", str(tmp_path / threads), *options]) == 0
@@ -77,7 +77,7 @@ def test_sentences_are_well_formed(speaker: type[HarbourSpeaker] | type[GeneralS
             assert not re.search(r"[*^_#+@|\0“”]|  | [,.]", text), text
             assert text[-1] in ".?!;", text
             assert text[0] in '"«(' or text[0].isupper() or text[0].isdigit() or text[1] == ")", text
-        # what elision and contraction must have removed
+        # elision and contraction must have removed these
         assert not re.search(r"\b(le|la|ne|que|je|de) [aeiouéèêh](?!omard|angar|uit|nze)", french), french
         assert not re.search(r"\b(de|à) les? (?!\w+(er|ir|re)\b)", french), french
         assert french.count("«") == french.count("»")
@@ -101,7 +101,7 @@ def test_questions_of_conversations_have_the_right_pronouns() -> None:
 
 
 def test_the_same_meaning_has_several_good_translations() -> None:
-    """Two translators agree about as much as two people do: no system can reach BLEU 100."""
+    """Two translation styles agree with a BLEU between 45 and 80, so that no system can reach BLEU 100."""
     one, two = (list(islice(sentences(1, "held-out", 1.0, style), 300)) for style in (0, 1))
     assert [english for english, _ in one] == [english for english, _ in two]
     bleu = sacrebleu.corpus_bleu([french for _, french in one], [[french for _, french in two]]).score
@@ -165,7 +165,7 @@ def test_it_goes_through_corpus_prepare(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_careless_translations_change_only_the_french():
-    """Same English; a share of the French; none where not asked for."""
+    """Careless translations change 10 % to 30 % of the French sentences and no English ones."""
     plain, careless = (list(islice(sentences(1, "x", 1.0, careless=share), 300)) for share in (0.0, 0.3))
     assert [pair[0] for pair in plain] == [pair[0] for pair in careless]
     changed = sum(one != other for one, other in zip(plain, careless, strict=True))
