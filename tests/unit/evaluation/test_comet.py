@@ -1,4 +1,4 @@
-"""COMET with a stand-in for its package: scores, what is skipped, and that nothing is downloaded unasked."""
+"""COMET with a replacement of its package: scores, skipped scoring, and no download without a request."""
 
 import json
 import os
@@ -15,7 +15,7 @@ OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 @pytest.fixture
 def comet(monkeypatch):
-    """A package whose model scores by the share of common words, and that writes down how it was called."""
+    """Install a package whose model scores the share of common words and that records its calls."""
     package = ModuleType("comet")
     package.__spec__ = SimpleNamespace(name="comet")
     package.calls = []

@@ -1,4 +1,4 @@
-"""Two systems sentence by sentence, by hand and on tiny models; the stage ``evaluation compare``."""
+"""The comparison of two systems sentence by sentence, by hand and on tiny models; the stage ``evaluation compare``."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ REFERENCES = ["u v w x", "", "x d u v w", "v v u x w", "d"]
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A tiny model directory with two weight vectors, a text and its reference, and the output of both."""
+    """Create a tiny model with two weight vectors, a text, its reference and both translations."""
     tiny_model(tmp_path / "model", 3)
     ini = MosesIni.read(tmp_path / "model/moses.ini")
     for place in range(4):
@@ -41,7 +41,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def command(directory: Path, *more: str) -> list[str]:
-    """Compare the outputs of both weight vectors."""
+    """Return the command that compares the translations of both weight vectors."""
     return [
         "evaluation", "compare", "--reference", f"{directory}/ref.txt", "--baseline", f"{directory}/moses.out",
         "--system", f"{directory}/other.out", "--output-json", f"{directory}/c.json",
@@ -50,7 +50,7 @@ def command(directory: Path, *more: str) -> list[str]:
 
 
 def details(directory: Path) -> list[str]:
-    """The further options, with everything that can be said."""
+    """Return the options for source text, details and model."""
     return [
         "--source", f"{directory}/in.txt", "--details", f"{directory}/moses.details", f"{directory}/other.details",
         "--ini", f"{directory}/model/other.ini",
@@ -86,7 +86,7 @@ def test_exchanged_pairs_by_hand():
     a, b, c, d = ("a", "x"), ("b", "y"), ("a b", "x y"), ("d", "d")
     baseline, system = [[a, b], [a, a], [d]], [[c], [a, b], [d]]
     found = exchanged_pairs(baseline, system, {a: 30, b: 1, c: 1}, np.array([5.0, -1.0, 0.0]))
-    # a and b for c in the first sentence, an a for b in the second
+    # a and b replace c in the first sentence, an a replaces b in the second
     assert found["extracted"] == [
         {"group": "1", "pairs": [1, 2], "sentences": 2, "mean gain": 2.0},
         {"group": "20+", "pairs": [2, 0], "sentences": 0, "mean gain": None},
@@ -108,7 +108,7 @@ def test_counts_are_those_of_the_table(tmp_path):
 
 
 def test_features_of_given_derivations_are_those_of_the_search(directory):
-    """Also of what other weights prefer; none where a pair is missing, or the target words differ."""
+    """Features of given derivations equal those of the search; derivations outside the model have none (NaN)."""
     ini = MosesIni.read(directory / "model/moses.ini")
     model = load_model(ini, SENTENCES)
     for name in ("moses", "other"):
@@ -140,7 +140,7 @@ def test_the_whole_comparison(directory):
     assert {row["group"]: row["sentences"] for row in found["groups"]["unknown words"]} == {"0": 3, "1": 2}
     examples = [one for part in found["examples"].values() for one in part]
     assert examples
-    # the search found nothing better than its own translation under its own weights
+    # with its weights, the search found no better translation than its output
     assert all(sum(one["decided"].values()) > -1e-9 for one in examples)
     text = (directory / "c.md").read_text()
     assert "# second against first" in text
@@ -166,7 +166,7 @@ def test_contributions_add_up_to_the_difference_of_scores(directory):
 
 
 def test_spaces_are_no_difference(directory):
-    """Moses ends each line of its output with a space."""
+    """Spaces at the end of a line are not a difference; Moses ends each line of its output with one."""
     lines = (directory / "moses.out").read_text().split("\n")[:-1]
     (directory / "other.out").write_text("".join(f"{line} \n" for line in lines))
     assert main(command(directory)) == 0

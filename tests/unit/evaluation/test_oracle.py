@@ -1,4 +1,4 @@
-"""Oracles of n-best lists, against all selections, one by one, with BLEU of one text at a time."""
+"""Oracles of n-best lists, against all selections by brute force, with BLEU computed for each text separately."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ def corpus_bleu(texts, references):
 
 
 def lists(seed, sentences, size):
-    """References, and translations with words of them exchanged, dropped or added."""
+    """Return n-best lists of references with words replaced, dropped or added, and the references."""
     rng = random.Random(seed)
     references = [[" ".join(rng.choices(WORDS, k=rng.randint(4, 9))) for _ in range(sentences)] for _ in range(2)]
     texts = []
@@ -49,7 +49,7 @@ def test_agrees_with_all_selections(seed):
         assert oracle.corpus == pytest.approx(corpus_bleu(oracle.translations, references))
         best = max(corpus_bleu(selection, references) for selection in itertools.product(*allowed))
         assert oracle.sentence <= oracle.corpus + 1e-9 <= best + 2e-9
-        # no exchange of one translation is better
+        # replacing a single translation does not increase BLEU
         for sentence, found in enumerate(allowed):
             for text in found:
                 other = [*oracle.translations[:sentence], text, *oracle.translations[sentence + 1 :]]

@@ -1,4 +1,4 @@
-"""Provenance: every cell of the table leads to files, seeds and weights."""
+"""Provenance: the files, random seeds and weights of every cell of the table."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from tests.unit.evaluation.test_table import command, score, table
 
 @pytest.fixture
 def results(tmp_path, monkeypatch) -> Path:
-    """Two systems of two runs, as the workflow leaves them."""
+    """Create the results of two systems with two runs each, as the workflow does."""
     monkeypatch.chdir(tmp_path)
     model = Path("results/model")
     model.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Table 1 as people read it: Markdown, HTML, JSON."""
+"""Table 1 in Markdown, HTML and JSON."""
 
 import json
 import re
@@ -17,7 +17,7 @@ EIGHT = [with_sentences(score(system, test_set, run)) for system in SYSTEMS for 
 
 
 def tables(text: str) -> list[list[list[str]]]:
-    """The tables of a Markdown text as cells."""
+    """Return the tables of a Markdown text as lists of rows of cells."""
     found = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
     return [[[cell.strip() for cell in line.strip("|").split("|")] for line in one.splitlines()] for one in found]
 
@@ -49,7 +49,7 @@ def test_markdown_has_an_overview_and_four_tables_a_set(outputs):
 
 
 def test_one_run_speaks_of_no_noise_between_runs(tmp_path):
-    """Neither ± nor p strict nor intervals, and no sentence that would make a reader look for them."""
+    """With one run, the table has neither ± nor p strict nor intervals, nor notes on them."""
     scores = [with_sentences(score(system)) for system in ("baseline", "rnn")]
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     texts = {name: " ".join((tmp_path / "out" / name).read_text().split()) for name in ("table1.md", "table1.html")}
@@ -72,7 +72,7 @@ def test_without_networks_no_noise_of_their_training_is_mentioned(tmp_path):
 
 
 def test_one_system_has_no_differences(tmp_path):
-    """Neither their columns nor the notes on them."""
+    """With one system, the table has neither columns of differences nor notes on them."""
     scores = [with_sentences(score("baseline", run=run)) for run in (1, 2)]
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     for name in ("table1.md", "table1.html"):
@@ -103,7 +103,7 @@ def test_gains_of_the_paper_stand_beside_ours(outputs):
 
 
 def test_what_the_noise_is_stands_in_every_form(outputs):
-    """Neither ± nor p contains the noise of training networks, and every form says so."""
+    """All formats state that ± and p exclude the noise of network training."""
     for name in ("table1.md", "table1.html"):
         assert "one network of each kind" in " ".join((outputs / name).read_text().split()).lower()
     value = json.loads((outputs / "table1.json").read_text())
@@ -151,7 +151,7 @@ def test_json_has_the_figures_of_the_tsv_file(outputs):
 
 
 class Balance(HTMLParser):
-    """Checks that every element is closed, and collects links to elsewhere."""
+    """Parser that checks that every element is closed and collects external links."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ def test_html_is_whole_and_needs_nothing_else(tmp_path):
     assert page.stack == []
     assert page.links == []
     assert len(re.findall(r"<svg ", text)) == 4
-    # what scrolls can be focused and has a name of its own
+    # a scrolling element can be focused and has a unique name
     boxes = re.findall(r'<div class="scroll" role="(?:group|img)" aria-label="([^"]+)" tabindex="0">', text)
     assert len(set(boxes)) == len(boxes) == text.count('class="scroll"') > 4
     assert text.count("<main>") == 1
@@ -192,7 +192,7 @@ def test_html_links_to_the_provenance_only(outputs):
 
 
 def test_plots_take_the_page_s_colours(outputs):
-    """Nothing in a plot has a colour of its own: the page is light or dark as its reader wants it."""
+    """Plots use the colours of the page, which has a light and a dark theme."""
     plots = re.findall(r"<svg.*?</svg>", (outputs / "table1.html").read_text(), re.DOTALL)
     for plot in plots:
         assert not re.findall(r"#[0-9a-f]{6}", plot)
@@ -202,7 +202,7 @@ def test_plots_take_the_page_s_colours(outputs):
 
 
 def test_a_sentence_says_what_was_detected_and_how_much_was_missed(outputs):
-    """Every contrast is named once: with its interval where it is detected, else with what it is less than."""
+    """The summary lists every contrast once, with its interval if detected and with an upper limit otherwise."""
     rows = json.loads((outputs / "table1.json").read_text())["contrasts"]
     labels = {"cslm": "CSLM", "rnn": "RNN", "wp": "WP", "baseline": "Baseline"}
     for name in ("dev", "test"):

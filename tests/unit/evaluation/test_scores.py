@@ -1,4 +1,4 @@
-"""The outputs of a tuned system, scored in one go."""
+"""Scoring all outputs of a tuned system in one call."""
 
 from shutil import copytree
 

@@ -1,4 +1,4 @@
-"""Randomisation tests: against a slow twin, on null cases with known p-values, on differences that are there."""
+"""Randomisation tests: against a slow implementation, with equal systems of known p-values, with real differences."""
 
 import math
 import random
@@ -12,7 +12,7 @@ from rnnsmt.evaluation.significance import _contributions, _noise, _noises, _wit
 
 
 def statistics(rng: np.random.Generator, quality: np.ndarray, length: int = 12) -> np.ndarray:
-    """Statistics of texts whose words match with probability ``quality`` [R, S], each text on its own."""
+    """Return BLEU statistics [R, S, 9] of independent texts whose words match with probability ``quality`` [R, S]."""
     matches = rng.random((*quality.shape, length)) < quality[..., None]
     counts = []
     for order in range(1, 5):
@@ -23,7 +23,7 @@ def statistics(rng: np.random.Generator, quality: np.ndarray, length: int = 12) 
 
 
 def slow_p(first: np.ndarray, second: np.ndarray, shuffles: int, strict: bool) -> float:
-    """The tests by their description, in plain Python; without noise of the runs."""
+    """Return the p-value of a test by its description, in plain Python; without noise of the runs."""
     drawn = random.Random(7)
     R, S = first.shape[:2]
 
@@ -58,7 +58,7 @@ def test_agrees_with_a_slow_twin(strict):
     base = rng.uniform(0.6, 0.9, 25)
     first = statistics(rng, np.broadcast_to(base, (2, 25)))
     second = statistics(rng, np.broadcast_to(base + 0.04, (2, 25)))
-    if strict:  # without differences between the runs there is no noise of the runs
+    if strict:  # identical runs have no noise of the runs
         first[1], second[1] = first[0], second[0]
     got = compare(first, second)
     expected = slow_p(first, second, 1500, strict)
@@ -67,7 +67,7 @@ def test_agrees_with_a_slow_twin(strict):
 
 
 def test_one_sentence_by_hand():
-    """Two outputs of one sentence: every shuffle has the same difference, so nothing can be told."""
+    """With a single sentence, all shuffles have the same absolute difference: p strict is 1."""
     rng = np.random.default_rng(1)
     first, second = (statistics(rng, np.full((1, 1), quality)) for quality in (0.99, 0.9))
     once = compare(first, second)
@@ -104,7 +104,7 @@ def test_order_of_the_systems_and_seed():
 
 
 def p_values(trials: int, same_text: bool, run_noise: float) -> np.ndarray:
-    """p-values [trials, 2] of two systems of equal quality: Clark's, strict."""
+    """Return p-values [trials, 2] of two systems of equal quality: Clark's test, strict test."""
     rng = np.random.default_rng(11)
     found = []
     R, S = 5, 120
@@ -128,7 +128,7 @@ def p_values(trials: int, same_text: bool, run_noise: float) -> np.ndarray:
 
 @pytest.mark.slow
 def test_known_null_case():
-    """Outputs that are independent and of equal quality: p-values are uniform; the strict ones no smaller."""
+    """For independent outputs of equal quality, Clark's p-values are uniform and the strict ones are not smaller."""
     p = p_values(200, same_text=False, run_noise=0.0)
     for level in (0.05, 0.2, 0.5):
         assert np.mean(p[:, 0] <= level) == pytest.approx(level, abs=4 * math.sqrt(level * (1 - level) / 200))
@@ -136,14 +136,14 @@ def test_known_null_case():
 
 
 def test_runs_with_nearly_the_same_text_are_no_further_evidence():
-    """Real runs: alike within a system. The strict test keeps its level, Clark's takes chance for a difference."""
+    """If the runs of a system are similar, the strict test keeps its level and Clark's test does not."""
     p = p_values(150, same_text=True, run_noise=0.02)
     assert np.mean(p[:, 1] <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
     assert np.mean(p[:, 0] <= 0.05) > 0.15
 
 
 def test_three_runs_that_differ_much_are_few():
-    """Equal systems whose runs are better or worse as a whole: three runs say little about how much runs vary."""
+    """With three runs that vary as a whole, the strict test of equal systems keeps its level."""
     rng = np.random.default_rng(3)
     found = []
     for _ in range(400):
@@ -161,7 +161,7 @@ def test_three_runs_that_differ_much_are_few():
 
 @pytest.mark.parametrize(("runs", "quantile"), [(3, 2.776), (5, 2.306)])
 def test_noise_of_runs_alone_is_student_s(runs, quantile):
-    """Without noise of sentences the draws are Student's t with 2 (R - 1) degrees of freedom, as in a t-test."""
+    """Without sentence noise, draws have Student's t distribution with 2 (R - 1) degrees of freedom, as in a t-test."""
     rng = np.random.default_rng(8)
     sides = []
     for _ in range(2):  # every sentence of a run is the same: the runs differ as a whole
@@ -174,7 +174,7 @@ def test_noise_of_runs_alone_is_student_s(runs, quantile):
 
 
 def of_trainings(rng: np.random.Generator, difficulty: np.ndarray, runs: int, trainings: int) -> np.ndarray:
-    """Runs [R, S, 9] of a system: run r with training r % trainings, which makes it better or worse as a whole."""
+    """Return runs [R, S, 9] of a system; run r uses training run r % trainings, whose quality varies as a whole."""
     shifts = rng.normal(0, 0.3, trainings)[np.arange(runs) % trainings]
     outputs = np.repeat(statistics(rng, difficulty[None]), runs, 0)
     changed = rng.random(outputs.shape[:2]) < 0.3
@@ -183,7 +183,7 @@ def of_trainings(rng: np.random.Generator, difficulty: np.ndarray, runs: int, tr
 
 
 def test_runs_of_one_training_are_not_independent():
-    """Equal systems, one of them with three networks of six runs: taken for six runs it differs far too often."""
+    """The test keeps its level if six runs share three networks; ignoring this inflates the error rate."""
     rng = np.random.default_rng(4)
     found = []
     for _ in range(300):
@@ -198,7 +198,7 @@ def test_runs_of_one_training_are_not_independent():
 
 
 def test_one_training_each_is_one_run():
-    """As many trainings as runs: every run counts, as if nothing were said. One training: nothing is known of noise."""
+    """One training run per tuning run equals independent runs; with a single training run there is no p strict."""
     rng = np.random.default_rng(5)
     sides = [of_trainings(rng, rng.uniform(0.6, 0.9, 30), 4, 4) for _ in range(2)]
     assert compare(*sides, trainings=(4, 4)) == compare(*sides)
@@ -222,7 +222,7 @@ def test_refuses_what_cannot_be_paired(shapes):
 
 
 def sharing(rng: np.random.Generator, runs: int, shift: float, gain: float, sentences: int = 300) -> list[np.ndarray]:
-    """Two systems [R, S, 9] that share the network of every run, which moves both; the second is better by a gain."""
+    """Return two systems [R, S, 9] whose quality shifts with a shared network per run; the second has a gain."""
     difficulty = rng.uniform(0.65, 0.9, sentences)
     moved = rng.normal(0, shift, (runs, 1, 1))
     draws = rng.random((sentences, 12))
@@ -247,10 +247,9 @@ def test_noise_of_shared_networks_is_that_of_paired_differences():
 
 @pytest.mark.slow
 def test_gain_beside_a_shared_network_is_found():
-    """A gain of one word in fifty, beside a network that moves both systems by several BLEU from run to run.
+    """A gain of one word in fifty is detected although the shared networks vary by several BLEU between runs.
 
-    Taken for independent, the two systems seem too noisy to tell; paired, the gain shows, and equal systems still do
-    not differ too often.
+    An unpaired test rarely detects the gain. The paired test does, and keeps its level for equal systems.
     """
     rng = np.random.default_rng(12)
     gain, equal = [], []
@@ -276,7 +275,7 @@ def test_interval_excludes_zero_where_p_is_small():
 
 @pytest.mark.slow
 def test_detectable_difference_is_detected_in_four_of_five():
-    """Add the detectable difference as a gain: 80 % of the trials find it."""
+    """About 80 % of the trials detect a gain as large as the detectable difference."""
     rng = np.random.default_rng(14)
     detectable = np.mean([compare(*sharing(rng, 3, 0.0, 0.0), shuffles=400).detectable for _ in range(20)])
     steep = np.mean([compare(*sharing(rng, 3, 0.0, 0.02), shuffles=1).difference for _ in range(40)]) / 0.02
@@ -286,7 +285,7 @@ def test_detectable_difference_is_detected_in_four_of_five():
 
 @pytest.mark.parametrize("qualities", [(0.8, 0.82), (0.8, 0.81), (0.8, 0.85), (0.82, 0.8)])
 def test_bootstrap_is_that_of_sacrebleu(qualities):
-    """The p-value of one run is the one that sacreBLEU's paired bootstrap prints."""
+    """The bootstrap p-value of one run equals that of sacreBLEU's paired bootstrap."""
     from sacrebleu.metrics import BLEU
     from sacrebleu.significance import PairedTest
 

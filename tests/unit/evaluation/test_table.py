@@ -1,4 +1,4 @@
-"""Table 1: rows, joint test sets, differences, refusals, and its three forms."""
+"""Table 1: rows, joint test sets, differences, invalid input, and the three output formats."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ REFERENCES = {
 
 
 def output_of(system: str, test_set: str, run: int) -> list[str]:
-    """The references with some words changed."""
+    """Return the references with some words replaced."""
     strength = {"baseline": 3, "rnn": 2, "cslm_rnn_wp": 1}.get(system, 3)
     texts = []
     for text in REFERENCES[test_set]:
@@ -148,7 +148,7 @@ def test_significance_of_the_differences(tmp_path):
 
 
 def test_features_rather_than_names_say_what_a_system_lacks(tmp_path):
-    """Neither the name nor the order of the features in it matters."""
+    """A system is compared with systems by their features; names of systems and the order of features do not matter."""
     added = {"mine": "rnn+cslm", "rnn_big": "rnn", "plain": "", "all": "wp+rnn+cslm"}
     scores = [score(system, "test", run) for system in added for run in (1, 2)]
     options = ["--features", *(f"{system}={names}" for system, names in added.items())]
@@ -158,7 +158,7 @@ def test_features_rather_than_names_say_what_a_system_lacks(tmp_path):
 
 
 def test_features_that_the_paper_does_not_know(tmp_path):
-    """They come after the paper's: what is added last is the scorer, and it has a contrast of its own."""
+    """Features that are not in the paper follow those of the paper and have their own contrasts."""
     added = {"baseline": "", "rnn": "rnn", "mine": "bag+rnn"}
     scores = [score(system, "test", run) for system in added for run in (1, 2)]
     options = ["--features", *(f"{system}={names}" for system, names in added.items())]
@@ -197,7 +197,7 @@ def test_differences_to_the_system_without_the_last_feature(tmp_path):
 
 
 def test_every_feature_against_the_system_without_it(tmp_path):
-    """cslm_rnn against cslm and against rnn, and so on, where the system without the feature is in the table."""
+    """A feature is compared with every system of the table that lacks only it, e.g. cslm_rnn with cslm and rnn."""
     systems = ("baseline", "rnn", "cslm", "cslm_rnn", "cslm_rnn_wp", "rnn_wp", "mine")
     scores = [with_sentences(score(system, "test", run)) for system in systems for run in (1, 2)]
     added = [f"--output-contrasts={tmp_path / 'out' / 'contrasts.tsv'}", "--paper"]
@@ -227,7 +227,7 @@ def test_every_feature_against_the_system_without_it(tmp_path):
 
 
 def test_without_other_languages_figures(tmp_path):
-    """The paper's figures are of English to French; without --paper nothing of them is anywhere."""
+    """Without --paper, no output contains figures of the paper, which are for English to French."""
     output = tmp_path / "out"
     more = [f"--output-contrasts={output / 'contrasts.tsv'}", f"--output-json={output / 'table1.json'}"]
     assert main(command(tmp_path, write(tmp_path, *ALL), *more)) == 0
@@ -240,7 +240,7 @@ def test_without_other_languages_figures(tmp_path):
 
 
 def test_equal_runs_give_the_same_bytes(tmp_path):
-    """The time that decoding took is in no form of the table."""
+    """The output does not depend on the decoding time."""
     texts = []
     for seconds in (2.0, 3.0):
         report = tmp_path / "decode.json"
@@ -312,7 +312,7 @@ def test_labels(system, shown):
     assert label(system) == shown
 
 
-# Refusals
+# Invalid input
 
 
 def refused(directory: Path, arguments: list[str], capsys, *parts: str) -> None:
@@ -404,7 +404,7 @@ def test_refuses_files_that_are_no_score_file(tmp_path, capsys, content):
 
 
 def test_shared_networks_are_paired(tmp_path):
-    """CSLM + RNN beside CSLM: the runs of both have the same CSLM; beside the baseline nothing is shared."""
+    """Systems that share networks are compared in pairs: CSLM + RNN shares with CSLM, not with the baseline."""
     systems = ("baseline", "cslm", "cslm_rnn")
     scores = [with_sentences(score(system, "test", run)) for system in systems for run in (1, 2, 3)]
     options = ["--trainings", "3", f"--output-contrasts={tmp_path / 'out' / 'contrasts.tsv'}"]

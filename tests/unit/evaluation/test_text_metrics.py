@@ -1,4 +1,4 @@
-"""chrF, chrF++ and TER: against sacreBLEU, in the table with differences, intervals and p, in joint sets."""
+"""chrF, chrF++ and TER: against sacreBLEU, in the table with differences, intervals and p, in joint test sets."""
 
 import json
 import random
@@ -43,7 +43,7 @@ def test_sums_of_statistics_give_the_score_of_sacrebleu(name, seed, references):
 
 
 def test_a_text_scored_again():
-    """Its segments are cached; what a text with more references leaves behind does not matter."""
+    """Scores of cached segments do not change after a text with another number of references."""
     one, two = texts(1, 1), texts(3, 2)
     first = score_texts(*one)
     assert "nrefs:2" in score_texts(*two)["ter"].signature
@@ -60,7 +60,7 @@ def test_case_in_signatures():
 
 @pytest.mark.parametrize(("trainings", "shared"), [((1, 1), False), ((3, 3), True), ((1, 3), False)])
 def test_the_test_of_any_metric_is_that_of_bleu(trainings, shared):
-    """With BLEU as the metric: the same difference and, but for other draws, the same p and interval."""
+    """The test of a metric with BLEU as the metric gives the difference, p and interval of the BLEU test."""
     rng = np.random.default_rng(4)
     quality = rng.uniform(0.6, 0.9, 80)
     first, second = (statistics(rng, np.broadcast_to(quality + gain, (3, 80))) for gain in (0, 0.02))
@@ -76,7 +76,7 @@ def test_the_test_of_any_metric_is_that_of_bleu(trainings, shared):
 
 
 def test_the_table_has_them(tmp_path):
-    """Means of sacreBLEU's scores, differences with intervals and p, joint sets as one corpus; in every form."""
+    """The table has mean sacreBLEU scores, differences, intervals and p; joint sets are scored as one corpus."""
     outputs = [f"--output-contrasts={tmp_path / 'out/contrasts.tsv'}", f"--output-json={tmp_path / 'out/table.json'}"]
     assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more", *outputs)) == 0
     frame = table(tmp_path).set_index(["system", "test_set"])
@@ -111,7 +111,7 @@ def test_one_run_has_no_p(tmp_path):
 
 
 def test_score_files_of_the_format_before(tmp_path):
-    """They are read and have no metrics but BLEU; the table then lacks these columns' values."""
+    """Score files of the previous format are read; they have no metrics except BLEU."""
     (path,) = write(tmp_path, score())
     content = json.loads((tmp_path / "scores/0.json").read_text())
     del content["metrics"]

@@ -1,4 +1,4 @@
-"""Modified Kneser-Ney written down slowly and exactly, from the definitions: dictionaries and fractions."""
+"""Slow and exact reference implementation of modified Kneser-Ney smoothing, with dictionaries and fractions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ Ngram = tuple[str, ...]
 
 
 class Twin:
-    """The model of a text; ``probability`` and ``backoff`` are exact fractions by n-gram.
+    """Model of a text; ``probability`` and ``backoff`` are exact fractions by n-gram.
 
     ``adjusted`` has all n-grams of the text, ``kept`` those that occur more often than the threshold of their order.
     """
@@ -65,7 +65,7 @@ class Twin:
         return values if all(0 <= v <= c for c, v in enumerate(values, 1)) else FALLBACK
 
     def _discount(self, ngram: Ngram) -> Fraction:
-        """What the n-gram gives to shorter contexts: all, if it is pruned."""
+        """Return the count that the n-gram gives to shorter contexts: all of it if the n-gram is pruned."""
         adjusted = self.adjusted[ngram]
         if ngram not in self.kept:
             return Fraction(adjusted)
@@ -75,13 +75,13 @@ class Twin:
         return sum(self.adjusted[g] for g in self.followers.get(context, []))
 
     def _backoff(self, context: Ngram) -> Fraction:
-        """gamma of a context; 1 where nothing follows."""
+        """Return gamma of a context; 1 if no word follows it."""
         followers = self.followers.get(context, [])
         total = self.total(context)
         return sum((self._discount(g) for g in followers), Fraction(0)) / total if total else Fraction(1)
 
     def probability(self, ngram: Ngram) -> Fraction:
-        """p(last word | the words before it), for any n-gram of known words."""
+        """Return p(last word | preceding words) for any n-gram of known words."""
         context = ngram[:-1]
         lower = self.probability(ngram[1:]) if context else self.uniform
         total = self.total(context)

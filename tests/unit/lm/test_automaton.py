@@ -51,7 +51,7 @@ def test_scores_by_hand(tmp_path: Path) -> None:
     path.write_text(GOOD)
     lm = load_automaton(path)
     assert lm.score_words("le chat") / LN10 == pytest.approx(-0.3 - 0.2 - 1)
-    # chat is no context; le backs off with -0.25, the unknown word is scored as <unk>
+    # chat is not a context; le backs off with -0.25, the unknown word is scored as <unk>
     assert lm.score_words("le chien chat") / LN10 == pytest.approx(-0.3 - 0.25 - 1.5 - 0.9 - 1)
     assert lm.score_words("chat", end=False) / LN10 == pytest.approx(-0.5 - 0.9)
     assert lm.score_words("", begin=False) / LN10 == pytest.approx(-1)
@@ -85,7 +85,7 @@ def test_pruned_models_where_suffixes_are_missing(tmp_path: Path, seed: int) -> 
     sections = arpa_text(rng, TARGET, order=4).split("\n\n")
     for order in (2, 3):
         title, *lines = sections[order].split("\n")
-        # a line with a back-off weight is the context of longer n-grams: KenLM insists on those, and so do we
+        # a line with a back-off weight is the context of longer n-grams, which KenLM and rnnsmt require
         kept = [line for line in lines if line.count("\t") == 2 or rng.random() < 0.9]
         sections[order] = "\n".join([title, *kept])
     counts = [f"ngram {n}={len(section.splitlines()) - 1}" for n, section in enumerate(sections[1:5], 1)]

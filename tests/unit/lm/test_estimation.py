@@ -1,4 +1,4 @@
-"""Modified Kneser-Ney against an exact twin, against lmplz's own output and against KenLM as reader."""
+"""Modified Kneser-Ney against an exact implementation, against the output of lmplz, and read by KenLM."""
 
 import math
 import shutil
@@ -33,7 +33,7 @@ the cat sat on a dog and the dog sat on the mat and the cat"""
 
 
 def read_arpa(path: Path) -> Arpa:
-    """A plain and slow reader of ARPA files."""
+    """Read an ARPA file slowly, without the code of ``rnnsmt.lm``."""
     model: Arpa = {}
     announced, found, order = {}, {}, 0
     lines = read_lines(path)
@@ -141,7 +141,10 @@ sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c", "é", "d"]), max_s
 def test_any_corpus_equals_the_twin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: list[list[str]], order: int, steps: list[int], disk: bool
 ) -> None:
-    """steps: from each order's threshold of pruning to the next; empty: nothing is pruned."""
+    """Models of random texts equal the exact implementation.
+
+    steps: differences between the pruning thresholds of successive orders; empty: no pruning.
+    """
     source = tmp_path / "text"
     source.write_text("".join(" ".join(s) + "\n" for s in text), "utf-8")
     monkeypatch.setattr("rnnsmt.lm.counts.LEAST", 3 if disk else 1 << 16)
@@ -256,7 +259,7 @@ def test_threads_memory_and_reruns_give_the_same_bytes(tmp_path: Path, monkeypat
 
 
 def flat_arpa(path: Path) -> dict[str, tuple[float, float]]:
-    """An ARPA file by n-gram, quickly."""
+    """Return the values of an ARPA file by n-gram; faster than ``read_arpa``, without checks."""
     rows = (line.split("\t") for line in read_lines(path) if "\t" in line)
     return {row[1]: (float(row[0]), float(row[2]) if len(row) > 2 else 0.0) for row in rows}
 

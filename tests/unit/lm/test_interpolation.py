@@ -1,4 +1,4 @@
-"""Linear interpolation: against a slow version over dictionaries, KenLM, and a search over all weights."""
+"""Linear interpolation: against a slow implementation with dictionaries, KenLM, and a search over all weights."""
 
 import gzip
 import itertools
@@ -17,7 +17,7 @@ from rnnsmt.lm.queries import load_queries, measure
 
 
 class Slow:
-    """An ARPA file as dictionaries, asked by recursion."""
+    """ARPA file in dictionaries, queried recursively."""
 
     def __init__(self, path: Path) -> None:
         self.probs: dict[tuple[str, ...], float] = {}
@@ -88,7 +88,7 @@ def test_equals_the_slow_version(tmp_path: Path, orders: tuple[int, int], prune:
 
 
 def test_contexts_sum_to_one_before_decimals_are_cut(tmp_path: Path) -> None:
-    """The six decimals of the files are what the sums above are off by."""
+    """Probabilities of unrounded models sum to 1 within 1e-6; files are rounded to six decimals."""
     arpas = []
     for words, order, seed in (("aabcdef", 2, 1), ("adefghh", 4, 2)):
         path = tmp_path / f"{seed}.arpa.gz"

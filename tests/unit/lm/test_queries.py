@@ -1,4 +1,4 @@
-"""Queries of texts: KenLM and the automaton give the same bits."""
+"""Queries of texts: KenLM and the automaton give identical results."""
 
 import lzma
 import random
@@ -22,7 +22,7 @@ BLANKS = [" ", "  ", "\t", "\v", "\f", "\r", " \t "]
 
 @pytest.fixture
 def both(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], tuple[Queries, Queries]]:
-    """Load a model with KenLM, and as where KenLM is not installed."""
+    """Load a model with KenLM, and as if KenLM were not installed."""
 
     def load(path: Path) -> tuple[Queries, Queries]:
         reference = load_queries(path)
@@ -37,7 +37,7 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], tuple[Queries, Que
 
 
 def assert_same_bits(reference: Queries, own: Queries, lines: list[bytes]) -> None:
-    """Lines, words and perplexity; no tolerance."""
+    """Check that line scores, word scores and perplexity are identical."""
     assert own.order == reference.order
     assert own.line_scores(lines) == reference.line_scores(lines)
     assert list(own.word_scores(lines)) == list(reference.word_scores(lines))
@@ -47,7 +47,7 @@ def assert_same_bits(reference: Queries, own: Queries, lines: list[bytes]) -> No
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_models(tmp_path: Path, both: Callable, seed: int) -> None:
-    """With unknown words, several blanks, empty lines, and the reserved words as words."""
+    """Results are identical with unknown words, repeated blanks, empty lines and reserved words in the text."""
     rng = random.Random(seed)
     path = tmp_path / "lm.arpa"
     path.write_text(arpa_text(rng, TARGET, order=2 + seed % 5))
@@ -59,7 +59,7 @@ def test_random_models(tmp_path: Path, both: Callable, seed: int) -> None:
 
 
 def test_a_model_of_order_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """lmplz writes such models, and KenLM refuses to load them; the automaton answers."""
+    """Models of order 1, which KenLM refuses to load, are queried with the automaton."""
     text, path = tmp_path / "text", tmp_path / "lm.arpa.gz"
     text.write_text("a b a\nb a c\n")
     assert main(["lm", "estimate", "--input", str(text), "--output", str(path), "--order", "1"]) == 0
@@ -76,7 +76,7 @@ def test_a_model_of_order_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_model_of_order_5(moses_fixture: Path, tmp_path: Path, both: Callable) -> None:
-    """A model that lmplz estimated, on real text."""
+    """Results are identical for a model of order 5 by lmplz on real text."""
     path = tmp_path / "lm.arpa"
     path.write_bytes(lzma.decompress((moses_fixture / "lm.arpa.xz").read_bytes()))
     lines = (moses_fixture / "search" / "moses.cube.1best").read_bytes().splitlines()
@@ -85,7 +85,7 @@ def test_a_model_of_order_5(moses_fixture: Path, tmp_path: Path, both: Callable)
 
 
 def test_the_sum_is_that_of_single_precision(tmp_path: Path, both: Callable) -> None:
-    """As KenLM's: a long line shows the order and the width of the additions."""
+    """The score of a long line is a sum in single precision in KenLM's order."""
     path = tmp_path / "lm.arpa"
     path.write_text(arpa_text(random.Random(1), TARGET, order=3))
     line = " ".join(random.Random(2).choices(TARGET, k=5000)).encode()
@@ -108,7 +108,7 @@ def test_no_lines(tmp_path: Path, both: Callable) -> None:
 def test_the_command_without_kenlm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its output file is the same; a binary model is refused with a remedy."""
+    """Without KenLM, `lm perplexity` writes the same file; binary models are refused."""
     (tmp_path / "lm.arpa").write_text(arpa_text(random.Random(3), TARGET, order=3))
     (tmp_path / "text").write_text(" ".join(TARGET) + "\n")
     command = ["lm", "perplexity", "--lm", str(tmp_path / "lm.arpa"), "--input", str(tmp_path / "text"), "--output"]

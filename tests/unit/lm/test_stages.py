@@ -1,4 +1,4 @@
-"""The stages ``lm estimate`` and ``lm perplexity`` as a user runs them, good input and bad."""
+"""The stages ``lm estimate`` and ``lm perplexity`` on the command line, with valid and invalid input."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ def estimate(source: Path, *options: str) -> int:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
-    """Exactly one line of error, with these parts."""
+    """Check that exactly one error line was printed, with these parts."""
     lines = [line for line in capsys.readouterr().err.splitlines() if "error:" in line]
     assert len(lines) == 1
     for part in parts:
@@ -55,7 +55,7 @@ def test_several_inputs_are_one_text(text: Path) -> None:
     assert estimate(text) == 0
     whole = (text.parent / "out" / "lm.arpa").read_bytes()
     first, second = text.with_name("first"), text.with_name("second")
-    first.write_text("the cat sat on the mat", "utf-8")  # no newline at the end: still a line
+    first.write_text("the cat sat on the mat", "utf-8")  # the last line has no newline and is read all the same
     second.write_text("the dog sat\r\n\na\tcat \n", "utf-8")
     assert estimate(first, "--input", str(first), str(second)) == 0
     assert (text.parent / "out" / "lm.arpa").read_bytes() == whole

@@ -1,4 +1,4 @@
-"""What the plan of a run says of its time, memory and disk."""
+"""The estimate of time, memory and disk of a planned run."""
 
 import copy
 import re
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def config() -> dict[str, Any]:
-    """The experiment of the paper."""
+    """Return the configuration of the paper's experiment."""
     found = yaml.safe_load((ROOT / "config.yaml").read_text())
     for key, value in yaml.safe_load((ROOT / "workflow/configs/wmt14.yaml").read_text()).items():
         found[key] = found[key] | value if isinstance(value, dict) else value
@@ -34,7 +34,7 @@ def test_words_of_the_paper(config):
 
 
 def test_what_is_kept(config):
-    """A corpus that is kept whole counts whole; what selection chooses itself may be everything."""
+    """A corpus with `keep: all` counts completely, one with a fraction in part; selection with `auto` may keep all."""
     config["corpora"] = [
         {"name": "a", "role": "bitext", "source": "a", "target": "a", "words": 10, "keep": "all"},
         {"name": "b", "role": "bitext", "source": "b", "target": "b", "words": 20, "keep": 0.1},
@@ -54,7 +54,7 @@ def test_no_estimate_without_words(config):
 
 
 def test_growth(config, monkeypatch):
-    """CPU seconds become hours, megabytes gigabytes; memory follows from what other rules write."""
+    """CPU seconds are converted to hours and megabytes to gigabytes; memory depends on the output of other rules."""
     growth = Growth("pool", Line(36.0, 36.0), Power(2.0, 0.5))
     reads = Growth("bitext", Line(36.0), Power(1.0, 1.0), {"align_words": 0.5})
     table = needs_of_rules(config) | {
@@ -74,7 +74,7 @@ def test_growth(config, monkeypatch):
 
 
 def test_memory_is_what_the_rules_request(config):
-    """Of networks by their preset; of a search by the size of its tables and language model, and by its text."""
+    """Estimated memory equals the rules' requests: of networks by preset, of the search by tables and text."""
     memory = {row.rule: row.memory for row in estimates(config)}
     assert (memory["rnn_train"], memory["rnn_score"], memory["cslm_train"], memory["augment"]) == (8, 4, 8, 0.35)
     assert memory["nnjm_train"] == 8
@@ -94,7 +94,7 @@ def test_memory_is_what_the_rules_request(config):
 
 
 def test_devices_and_networks(config):
-    """With a GPU the networks take its hours, without one those of cores; another training takes them again."""
+    """Networks take GPU hours on a GPU and core hours on a CPU; each further training run takes the same time again."""
     on_gpu = {row.rule: row for row in estimates(config)}
     other = copy.deepcopy(config)
     other["rnn"]["device"] = "cpu"
@@ -117,7 +117,7 @@ def test_devices_and_networks(config):
 
 
 def test_scores_of_filtered_tables(config):
-    """Fewer pairs are scored, and no fewer seen in training."""
+    """With filtered tables fewer pairs are scored; training takes the same time."""
     whole = {row.rule: row for row in estimates(config)}
     config["rnn"]["scored_pairs"] = "filtered"
     few = {row.rule: row for row in estimates(config)}
@@ -126,7 +126,7 @@ def test_scores_of_filtered_tables(config):
 
 
 def test_lines(config):
-    """One for every rule that takes long or much, and their sum."""
+    """The estimate has a line for every rule with large needs, and the sum."""
     first, head, *rows = lines(config)
     assert "348 of 1,358 million target words of bitext and 418 of 2,069 million" in first
     assert head.split() == ["rule", "core", "hours", "GPU", "hours", "GB", "memory", "GB", "disk"]

@@ -1,4 +1,4 @@
-"""Settings of networks that do not go together are found before a run."""
+"""Incompatible settings of networks are reported before a run."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def test_all_mistakes_are_named(config):
 
 
 def test_phrases_that_a_network_does_not_take(config):
-    """Where a system has it."""
+    """A maximum phrase length above that of a network is an error if a system has the network."""
     config["phrases"]["max_length"] = 8
     config["systems"]["ff"] = {"features": ["feedforward"]}
     assert list(setting_mistakes(Systems(config))) == []
@@ -48,7 +48,7 @@ def test_phrases_that_a_network_does_not_take(config):
 
 
 def test_first_layers(config):
-    """14 positions, each with the words of one side and </s>, 512 units of the preset paper, float32."""
+    """First-layer size: 14 positions, the words of one side and </s>, 512 units of preset paper, float32."""
     config["nnjm"], config["rnn"]["vocab_size"] = {"preset": "paper", "settings": {}}, 15000
     assert first_layers_mb(config) == {"nnjm": 14 * 15001 * 512 * 4 / 1e6}
     config["nnjm"]["settings"] = {"window": 3, "order": 3, "hidden_1": 10}

@@ -1,4 +1,4 @@
-"""Which lock of Snakemake is stale."""
+"""Detection of stale Snakemake locks."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ HERE = socket.gethostname()
 
 @pytest.fixture
 def directory(tmp_path) -> Path:
-    """Snakemake's directory with a lock."""
+    """Create a ``.snakemake`` directory with a lock."""
     (tmp_path / "locks").mkdir()
     (tmp_path / "locks/0.input.lock").write_text("text\n")
     (tmp_path / runs.RUNS).mkdir()
@@ -24,7 +24,7 @@ def directory(tmp_path) -> Path:
 
 
 def end_own_runs() -> None:
-    """As the end of this process would."""
+    """Release the lock files of this process, as at its end."""
     while runs._kept:
         runs._kept.popitem()[1].close()
 
@@ -36,7 +36,7 @@ def _forget():
 
 
 def dead(directory: Path, host: str = HERE, cluster: bool = False) -> Path:
-    """What a killed run leaves."""
+    """Write the file of a killed run."""
     path = directory / runs.RUNS / f"{host}.1.json"
     path.write_text(json.dumps({"host": host, "cluster": cluster}))
     return path
@@ -63,7 +63,7 @@ def test_a_run_that_says_nothing_of_itself_is_left_alone(directory, content):
 
 @pytest.mark.parametrize(("host", "cluster"), [("other", False), (HERE, True)])
 def test_jobs_that_may_go_on_elsewhere(directory, host, cluster):
-    """Neither their lock nor what is known of them goes, until somebody who knows better unlocks."""
+    """The lock stays if jobs may still be running on another host or a cluster."""
     dead(directory)
     left = directory / runs.RUNS / "other.2.json"
     left.write_text(json.dumps({"host": host, "cluster": cluster}))
@@ -73,7 +73,7 @@ def test_jobs_that_may_go_on_elsewhere(directory, host, cluster):
 
 
 def squeue(bin_directory: Path, monkeypatch, answer: str) -> None:
-    """A squeue that gives this answer, as shell code."""
+    """Write a shell script as ``squeue`` that executes ``answer``, and set PATH to it."""
     bin_directory.mkdir()
     (bin_directory / "squeue").write_text(f"#!/bin/sh\n{answer}\n")
     (bin_directory / "squeue").chmod(0o755)
@@ -81,7 +81,7 @@ def squeue(bin_directory: Path, monkeypatch, answer: str) -> None:
 
 
 def test_jobs_that_slurm_still_has(directory, tmp_path_factory, monkeypatch):
-    """A run whose submitter died is over when its jobs are; those of other directories do not count."""
+    """A run on a cluster is over when Slurm has none of its jobs; jobs of other directories do not count."""
     left = dead(directory, cluster=True)
     (directory / "slurm_logs").mkdir()
     other, own = (
@@ -100,7 +100,7 @@ def test_jobs_that_slurm_still_has(directory, tmp_path_factory, monkeypatch):
 
 @pytest.mark.parametrize("answer", ["exit 1", None])
 def test_slurm_that_does_not_answer(directory, tmp_path_factory, monkeypatch, answer):
-    """Nor does it where another executor submitted the jobs."""
+    """The lock stays if squeue fails, or if another executor submitted the jobs."""
     left = dead(directory, cluster=True)
     squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, answer or "exit 0")
     if answer:
@@ -132,7 +132,7 @@ def test_names_of_rules_make_no_plan(directory, option):
 
 
 def test_a_run_that_is_alive(directory):
-    """Its lock stays while it runs; killed, it leaves it to the next. An end as usual leaves nothing."""
+    """The lock stays while a run is alive; a killed run leaves a stale file, a normal end leaves none."""
     code = (
         "import sys, time; from pathlib import Path; from rnnsmt.monitoring.runs import enter; "
         "enter(Path(sys.argv[1]), False); print('in', flush=True); sys.stdin.read()"

@@ -1,4 +1,4 @@
-"""`rnnsmt status`: a run that goes on, has finished, has failed, was killed; and directories without one."""
+"""`rnnsmt status` for runs that are running, finished, failed or killed, and for directories without a run."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ from rnnsmt.monitoring.runs import FILE, clock
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A directory with a run that began 100 seconds ago: 3 of 7 jobs are done, one runs, whose log has two lines."""
+    """Create a run that began 100 seconds ago, with 3 of 7 jobs done and one running job with a log of two lines."""
     (tmp_path / ".snakemake/rnnsmt-runs").mkdir(parents=True)
     (tmp_path / "results/logs").mkdir(parents=True)
     (tmp_path / "results/logs/train.log").write_text(
@@ -24,7 +24,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def change(directory: Path, **changes: object) -> None:
-    """Write the note of the run, some of it otherwise."""
+    """Write the status file of the run with some values changed."""
     now = time.time()
     job = {"name": "rnn_train network=1", "logs": ["results/logs/train.log"], "started": now - 60}
     note = {
@@ -54,7 +54,7 @@ def test_a_run_that_goes_on(directory, capsys):
 
 
 def test_a_run_that_was_killed(directory, capsys):
-    (directory / ".snakemake/rnnsmt-runs/host.1.json").write_text("{}")  # nobody holds its lock
+    (directory / ".snakemake/rnnsmt-runs/host.1.json").write_text("{}")  # the lock of this run is free
     lines = said(directory, capsys)
     assert lines[0].startswith("ended early: 3 of 7 jobs done, 1 min 10 s since ")
     assert "left" not in lines[0]

@@ -1,4 +1,4 @@
-"""What the jobs of a run took, from its logs."""
+"""Resources that the jobs of a run used, from its logs."""
 
 from rnnsmt.cli import main
 

@@ -1,4 +1,4 @@
-"""A neural column in a Moses table by one command: files in, moses.ini out; what is refused."""
+"""`moses add-column`: a neural column for a Moses phrase table; input, moses.ini, and invalid input."""
 
 import gzip
 import random
@@ -18,7 +18,7 @@ TARGET = [f"t{n}" for n in range(12)]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Training and dev text of a toy language, and a phrase table with its words and word pairs."""
+    """Create training and dev text of a toy language, and a phrase table of its words and word pairs."""
     directory = tmp_path_factory.mktemp("toy")
     drawn = random.Random(1)
     for name, lines in (("train", 200), ("dev", 12)):
@@ -49,7 +49,7 @@ def table(path: Path) -> list[list[str]]:
 
 
 def test_a_table_and_a_corpus_in_an_ini_out(files, tmp_path, capsys):
-    """The fifth score is the network's probability, all else stays; the ini translates; the end names it."""
+    """The network's probability is the fifth score and other fields do not change; the new ini can be decoded."""
     out = tmp_path / "out"
     assert main(command(files, out, "--phrase-table", str(files / "phrase-table.gz"), "--lm-order", "2")) == 0
     before, after = table(files / "phrase-table.gz"), table(out / "phrase-table.gz")
@@ -66,7 +66,7 @@ def test_a_table_and_a_corpus_in_an_ini_out(files, tmp_path, capsys):
 
 
 def test_an_ini_and_dev_text(files, tmp_path, capsys):
-    """Weights and limits of the ini are kept before tuning; the same call does nothing twice, a changed one does."""
+    """Weights and limits of an ini are kept before tuning; a second call repeats nothing unless options changed."""
     model = tmp_path / "model"
     assert main(command(files, model, "--phrase-table", str(files / "phrase-table.gz"), "--lm-order", "2")) == 0
     ini = MosesIni.read(model / "moses.ini")
@@ -103,7 +103,7 @@ def test_an_error_of_a_stage_is_the_error_of_the_command(files, tmp_path, capsys
 
 
 def test_a_text_that_the_table_was_not_trained_on_is_refused(files, tmp_path, capsys):
-    """Swapped sides, other numbers of lines, and a warning for single words; before anything is written."""
+    """Swapped sides and different line counts are refused before any output; a few unknown words cause a warning."""
     call = command(files, tmp_path / "out", "--phrase-table", str(files / "phrase-table.gz"))
     source, target = (call.index(side) + 1 for side in ("--source", "--target"))
     swapped = list(call)

@@ -1,4 +1,4 @@
-"""Programs of Moses in place of ours: found, checked, run and read. What the fake ones compute is ours."""
+"""Moses' programs instead of rnnsmt's stages: search, checks, calls, output; fake programs call rnnsmt."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A model directory, a text, references."""
+    """Create a model directory, a text and references."""
     directory = tiny_model(tmp_path / "model", seed=3).directory
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in TEXT))
     (tmp_path / "reference").write_text("u v w\nw u\n\nd v\nw v u\n")
@@ -41,7 +41,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def script(path: Path, content: str) -> Path:
-    """A program of the shell."""
+    """Write a shell script."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{content}\n")
     path.chmod(0o755)
@@ -60,7 +60,7 @@ def test_programs_are_found_below_the_installation_and_on_the_path(home, tmp_pat
     assert empty.missing(EVERYTHING) == []
     (tmp_path / "linked/bin").mkdir(parents=True)
     (tmp_path / "linked/scripts").symlink_to(home / "scripts")
-    assert Installation(tmp_path / "linked").program("score") == home / "bin/score"  # where the script calls it
+    assert Installation(tmp_path / "linked").program("score") == home / "bin/score"  # the path that a script would use
     (tmp_path / "with blank").mkdir()
     with pytest.raises(InputError, match="do not support paths with spaces"):
         Installation(tmp_path / "with blank")
@@ -155,7 +155,7 @@ def test_a_program_ends_with_all_that_it_called(tmp_path):
 
 
 def until_gone(process: int) -> None:
-    """Wait until a process has ended; a zombie has."""
+    """Wait until a process has ended or is a zombie."""
     for _ in range(200):
         try:
             if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
@@ -186,7 +186,7 @@ def test_alignment(home, tmp_path):
 
 @pytest.mark.parametrize(("smoothing", "alignments"), [("none", ["one", "two"]), ("kneser-ney", ["one"])])
 def test_training(home, tmp_path, smoothing, alignments):
-    """The tables of several alignments of one text."""
+    """Tables from one or two alignments of a text equal those of rnnsmt."""
     (tmp_path / "en").write_text("a b c\nb a\n" * 5)
     (tmp_path / "fr").write_text("x y z\ny x\n" * 5)
     (tmp_path / "one").write_text("0-0 1-1 2-2\n0-0 1-1\n" * 5)
@@ -282,7 +282,7 @@ def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monk
 
 
 def run_again(command: list[str], directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A tuning that has ended: the same again takes nothing but its files; with another setting it starts over."""
+    """Check that a finished tuning run writes only its files again, and starts again with changed settings."""
     before = (directory / "history.json").read_bytes()
     (directory / "history.json").unlink()
     assert main(command) == 0

@@ -1,4 +1,4 @@
-"""n-best lists in Moses' format: reading them, and with the features of an ini."""
+"""n-best lists in Moses' format, with and without the features of an ini."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_one_more_feature(tmp_path):
 
 
 def test_lists_that_lack_a_sentence(tmp_path):
-    """An empty sentence has no line in a list; one with words and without a line is missing."""
+    """A non-empty sentence without a line in the n-best list is an error; an empty sentence has no line."""
     nbest = "".join(line for line in NBEST.splitlines(keepends=True) if not line.startswith("2"))
     with pytest.raises(
         InputError,
