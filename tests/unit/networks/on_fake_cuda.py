@@ -1,6 +1,6 @@
-"""What runs on a GPU, on a device that is none: ``test_fake_cuda.py`` runs these tests in a process that has it.
+"""Tests of GPU code on a simulated device; ``test_fake_cuda.py`` runs them in a process that has it.
 
-Values are those of the processor; the bounds of launches, copies and waits are what ``docs/cluster.md`` says of GPUs.
+Values are computed on the CPU; the limits of launches, copies and waits are those in ``docs/cluster.md``.
 """
 
 import numpy as np
@@ -122,14 +122,14 @@ def test_rnn_update_without_a_graph(tmp_path, setup, length):
 
 
 def of_two_lengths(directory):
-    """Pairs of two lengths, two minibatches of each and a smaller one."""
+    """Return pairs of two lengths: two full minibatches and a smaller one of each."""
     rng = np.random.default_rng(2)
     phrases = {" ".join(rng.choice(WORDS, length)) for length in (2, 4) for _ in range(150)}
     return pairs_of(directory, sorted(phrases))
 
 
 def test_replays_have_the_values_of_launches(tmp_path, setup):
-    """Over three epochs of phrases of two lengths, with a smaller minibatch of each."""
+    """Replayed CUDA graphs give the values of launched kernels, for two lengths and smaller minibatches."""
     pairs = of_two_lengths(tmp_path)
     here, there = (take_steps(lambda at: rnn_trainer(pairs, at, dropout=0.0), at, 18) for at in (CPU, setup))
     assert len(there.graphed._captured) == 4
@@ -147,7 +147,7 @@ def test_what_is_no_graph_is_launched(pairs, setup, capsys, problem):
         calls.append(None)
         if problem == "waits":
             return loss + 0.0 * loss.item()
-        if len(calls) == 3:  # what is captured
+        if len(calls) == 3:  # the captured update
             trainers[0].flat.grad.mul_(1.01)
         return loss
 
@@ -182,7 +182,7 @@ def test_a_checkpoint_goes_on(tmp_path, text, pairs, setup, make):
 
 
 def test_dropout_of_a_minibatch_is_drawn_at_once():
-    """From the number of its first example: a training that resumes leaves out what it would have."""
+    """The dropout mask of a minibatch is drawn in one call and depends only on its first example's number."""
     dropout, found = Dropout(0.25, 1), []
     for first in (0, 0, 64):
         Device.current.reset()
@@ -229,7 +229,7 @@ def ngram_requests(engine_classes):
 
 @pytest.mark.parametrize(("normalize", "launches"), [(True, 21), (False, 15)])
 def test_ngrams_of_the_search(normalize, launches):
-    """A batch of up to 4,096 contexts: one copy there, one back."""
+    """A batch of up to 4,096 contexts takes one copy to the GPU and one back."""
     model = FeedForwardLM(CslmSizes(60, 7, 8, 16, 12), 1, 0.3).requires_grad_(False)
     asked = ngram_requests(60)
     here = ngram_scorer.CpuEngine(model, normalize, 1).score(*asked)
@@ -254,7 +254,7 @@ def test_scores_of_an_lstm(setup):
     assert np.concatenate(found[0]) == pytest.approx(np.concatenate(found[1]), abs=1e-4)
 
 
-# a tensor that is left on the processor, and what is counted
+# a tensor left on the CPU, and counted operations
 
 
 @pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])

@@ -1,4 +1,4 @@
-"""Random orders that are never held as a whole."""
+"""Random permutations that are never held in memory as a whole."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which device a process takes."""
+"""The choice of the device of a process."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def taken(tmp_path, monkeypatch):
-    """Three GPUs, of which another process has taken the first; what this one takes."""
+    """Simulate three GPUs, the first locked by another process; yield the list of this process's locks."""
     monkeypatch.setattr(devices.tempfile, "gettempdir", lambda: str(tmp_path))
     taken = []
     monkeypatch.setattr(devices, "_taken", taken)
@@ -68,7 +68,7 @@ def test_only_trainings_join_processes(monkeypatch):
 
 
 def test_full_precision_holds_for_every_kind_of_product():
-    """cuDNN, whose LSTMs take TF32 of their own accord, among them."""
+    """Full precision disables TF32 also for cuDNN, which uses it for LSTMs by default."""
 
     def allowed():
         return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
@@ -85,7 +85,7 @@ def test_full_precision_holds_for_every_kind_of_product():
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_bfloat16_is_for_any_processor_and_reduced_for_those_that_multiply_it(monkeypatch, fast):
-    """Where oneDNN has no LSTM of bfloat16, torch's own is taken."""
+    """Precision bfloat16 applies on any CPU, reduced only with fast bfloat16; without it, oneDNN is disabled."""
     monkeypatch.setattr(devices, "multiplies_bfloat16", lambda: fast)
     try:
         for precision, rounded in (("float32", False), ("reduced", fast), ("bfloat16", True)):

@@ -1,4 +1,4 @@
-"""Mixed devices fail here and not on somebody's GPU: tests on a device that is none, in a process of their own."""
+"""Tests on a simulated CUDA device, in another process; tensors on different devices are errors there."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ OF_GPUS = [f"tests/unit/{name}" for name in ("rnn", "cslm", "search/test_neural.
 
 
 def run_on_fake_device(*arguments: str) -> str:
-    """Output of the tests, which must pass, none skipped."""
+    """Run tests on the simulated device; they must pass without skips. Return the last line of the output."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.unit.fake_cuda", "-p", "no:cacheprovider"]
     done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -37,5 +37,5 @@ def test_updates_scores_and_what_is_left_on_the_processor():
 
 
 def test_tests_of_gpus_pass_there():
-    """Both networks learn, score pairs and n-grams like on the processor, and the search asks one."""
+    """The tests that require a GPU pass on the simulated device."""
     run_on_fake_device(*OF_GPUS, "-k", "cuda or gpu_equals")

@@ -1,4 +1,4 @@
-"""Directories of ids: what is written is read, what does not fit together is refused."""
+"""Directories of ids: written data is read back, inconsistent files are refused."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ EOS = 9
 
 
 def write(path: Path, kind: IdFormat) -> dict[str, object]:
-    """Write three sequences for each side, the second one after the others."""
+    """Write three sequences for each side, the second side after the first."""
     with write_id_directory(path, kind) as writer:
         for side in range(len(kind.sides)):
             writer.append(side, np.array([2, UNK, EOS, 3, EOS], np.int32), np.array([3, 2]))
@@ -79,7 +79,7 @@ def test_other_numbers_are_refused(tmp_path: Path, change: dict[str, object], me
 
 
 def test_a_damaged_number_is_refused(tmp_path: Path) -> None:
-    """A flipped digit of a number that nothing else depends on, such as that of distinct unknown words."""
+    """A changed digit of a statistic that nothing else depends on is detected by the checksum."""
     write_about(tmp_path, PAIRS, write(tmp_path, PAIRS) | {"distinct unknown words": 17})
     assert open_id_directory(tmp_path, PAIRS).stats["distinct unknown words"] == 17
     path = tmp_path / "pairs.json"
@@ -90,7 +90,7 @@ def test_a_damaged_number_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [None, {}, "3", 1.5])
 def test_what_is_no_number_is_refused(tmp_path: Path, value: object) -> None:
-    """Forged with the right checksum."""
+    """A value that is not a number is refused even if the checksum is right."""
     write_about(tmp_path, PAIRS, write(tmp_path, PAIRS) | {"distinct": value})
     directory = open_id_directory(tmp_path, PAIRS)
     assert directory.number("pairs", PAIRS) == 3

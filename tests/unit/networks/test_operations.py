@@ -1,4 +1,4 @@
-"""Dropout: what it leaves out, and that this follows from the numbers of the examples."""
+"""Dropout: the mask, and its dependence on the numbers of the examples alone."""
 
 import pytest
 

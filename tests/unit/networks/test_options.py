@@ -1,4 +1,4 @@
-"""The options of the networks' commands: every training setting has a help text, which names the presets' values."""
+"""Options of the networks' commands: every training setting has a help text with the values of the presets."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ PRESETS = pytest.mark.parametrize(("package", "presets"), PACKAGES.items(), ids=
 
 
 def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Return the help text of every option of a command, from ``--help`` on a terminal so wide that nothing wraps."""
+    """Return the help text of every option of a command, from ``--help`` on a terminal without line breaks."""
     monkeypatch.setenv("COLUMNS", "2000")
     with pytest.raises(SystemExit):
         main([*command.split(), "--help"])

@@ -1,4 +1,4 @@
-"""Several processes of one training: they train as one, stop, go on and end together."""
+"""Training in several processes: same results, stop, resume, and common end on errors."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def data(tmp_path_factory):
 
 
 def command_line(data, out, network, length, *options):
-    """A training with the preset paper, whose gradient and optimiser are those of the full size."""
+    """Return the command of a training run with preset paper and small layers."""
     out.mkdir(exist_ok=True)
     files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--checkpoint-dir", out / "checkpoint"]
     of = {"rnn": ["--pairs", data / "pairs"], "cslm": ["--text", data / "ids"]}[network]
@@ -43,7 +43,7 @@ def command_line(data, out, network, length, *options):
 
 
 def start(words):
-    """In a process of its own, as it starts others with its own command line."""
+    """Start a command of rnnsmt in another process."""
     return subprocess.Popen(
         [sys.executable, "-m", "rnnsmt", *words],
         env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE, text=True,
@@ -55,7 +55,7 @@ def children(process):
 
 
 def wait_for(process, text):
-    """What the process says until it says this."""
+    """Read standard error of a process until a line contains a text."""
     for line in process.stderr:
         if text in line:
             return
@@ -80,7 +80,7 @@ def test_two_processes_train_as_one_with_twice_their_part_of_the_batch(data, tmp
 
 @pytest.mark.slow
 def test_they_stop_with_75_and_go_on(data, tmp_path):
-    """As one process: bit for bit, where the sums of two numbers do not depend on their order."""
+    """Training in two processes that is stopped (exit code 75) and resumed has the result of an uninterrupted one."""
     words = [command_line(data, tmp_path / name, "rnn", 1500, "--processes", "2") for name in ("at-once", "stopped")]
     at_once = start(words[0])
     stopped = start(words[1])
@@ -109,7 +109,7 @@ def test_none_is_left_alone(data, tmp_path, killed):
     _, said = first.communicate(timeout=60)
     if killed == "other":
         assert first.returncode == 1
-        # what is said first: the sum that fails (gloo), or the process that has ended (a GPU would wait)
+        # the first message is of the failed sum (gloo) or of the ended process (a GPU would wait)
         assert "Traceback" in said or "exited with status -9; stopping" in said
     deadline = time.monotonic() + 30
     while Path(f"/proc/{other}").exists() and time.monotonic() < deadline:

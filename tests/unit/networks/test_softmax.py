@@ -1,4 +1,4 @@
-"""Single probabilities of a softmax whose units are computed some classes at a time."""
+"""Probabilities of single classes of a softmax that is computed in blocks of classes."""
 
 import math
 
@@ -61,7 +61,7 @@ def test_a_sample_of_all_classes_is_the_whole_softmax() -> None:
 
 
 def test_gradient_over_sampled_classes() -> None:
-    """The loss is -ln of exp(own unit) / (that + the others' exponentials / pi), the gradient autograd's of it."""
+    """The loss over sampled classes follows its definition, and its gradient equals autograd's."""
     weights, biases, g = layer_with_gradients(40)
     words = torch.tensor([3, 39, 0, 3, 7])
     sampler = ClassSampler(np.arange(1, 41), 12, 1)
@@ -83,7 +83,7 @@ def test_gradient_over_sampled_classes() -> None:
 
 
 def test_the_sum_over_sampled_classes_has_the_right_expectation() -> None:
-    """Words of the minibatch drawn by their frequency; the sum over the classes but the own one, over many draws."""
+    """The expectation of the sum over sampled classes is the sum over all classes; samples are reproducible."""
     counts = np.array([1000, 500, 200, 100, 50, 20, 10, 5, 2, 1] * 3)
     rng = np.random.default_rng(1)
     units = rng.normal(0, 1, 30)
@@ -103,7 +103,7 @@ def test_the_sum_over_sampled_classes_has_the_right_expectation() -> None:
 
 @pytest.mark.parametrize("top", [-3e4, -200.0, 0.0, 200.0, 3e4])
 def test_sums_of_any_size(top: float) -> None:
-    """exp of the units alone would be 0 or infinite."""
+    """Log-sums are accurate for large and small units, whose exponentials would be infinite or 0."""
     units = top - np.linspace(0.0, 300.0, 1001, dtype=np.float32)[None, :]
     for order in (slice(None), slice(None, None, -1)):
         tops, totals = np.full(1, -np.inf, np.float32), np.zeros(1)
@@ -132,7 +132,7 @@ def test_units_that_are_no_numbers_give_no_number() -> None:
 
 @pytest.mark.parametrize("scale", [30.0, 100.0, 300.0, 3000.0])
 def test_reduced_sums_of_large_units(scale: float) -> None:
-    """The largest unit may be far above what bfloat16 says it is."""
+    """Reduced sums are accurate if bfloat16 rounds the largest unit by a large amount."""
     rng = np.random.default_rng(1)
     hidden, weights = np.ones((1, 1), np.float32), (scale * rng.normal(0, 1, (400, 1))).astype(np.float32)
     for _ in range(50):
@@ -159,7 +159,7 @@ def test_no_number_of_either_sign(sign: float) -> None:
 
 @pytest.mark.parametrize("classes", [1, 64, 65, 400])
 def test_reduced_sums(classes: int) -> None:
-    """Units that count come from float32: only the others are off, by 2^-9 each."""
+    """Reduced sums are within 3e-3: large units are computed in float32, the others have an error of 2^-9."""
     rng = np.random.default_rng(classes)
     hidden, weights = rng.normal(0, 1, (6, 5)).astype(np.float32), rng.normal(0, 1, (classes, 5)).astype(np.float32)
     bias = rng.normal(0, 1, classes).astype(np.float32)
@@ -173,7 +173,7 @@ def test_reduced_sums(classes: int) -> None:
 @pytest.mark.parametrize("top", [-3e4, -700.0, -1.5, 0.0, 900.0])
 @pytest.mark.parametrize("classes", [1, 65, 400])
 def test_reduced_sums_of_any_size(top: float, classes: int) -> None:
-    """All below 0, all above; units that bfloat16 has exactly."""
+    """Reduced sums are exact for units that bfloat16 represents exactly, large or small."""
     units = torch.from_numpy(top + np.random.default_rng(1).normal(0, 3, classes)).bfloat16()
     bias = units.float().numpy()
     out = np.empty(1, np.float32)

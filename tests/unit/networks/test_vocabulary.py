@@ -1,4 +1,4 @@
-"""Vocabularies: which words get which ids, and their file."""
+"""Vocabularies: ids of words, and the file format."""
 
 from collections import Counter
 

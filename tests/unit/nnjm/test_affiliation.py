@@ -1,4 +1,4 @@
-"""Which source word a target word hangs on."""
+"""The affiliation of target words with source words."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from rnnsmt.nnjm.examples import NO_LINK, affiliations
 
 
 def by_definition(links: set[tuple[int, int]], words: int) -> list[int]:
-    """The definition, word by word."""
+    """Return affiliations by the definition, word by word."""
     own = [sorted(i for i, j in links if j == word) for word in range(words)]
     if not links:
         return [NO_LINK] * words
@@ -24,7 +24,7 @@ def by_definition(links: set[tuple[int, int]], words: int) -> list[int]:
 
 
 def computed(pairs: list[tuple[set[tuple[int, int]], int]]) -> list[list[int]]:
-    """What ``affiliations`` says of several pairs."""
+    """Return the affiliations of several pairs by ``affiliations``."""
     ordered = [sorted(links, key=lambda link: (link[1], link[0])) for links, _ in pairs]
     flat = np.array([link for links in ordered for link in links], np.int32).reshape(-1, 2)
     offsets = np.concatenate([[0], np.cumsum([len(links) for links in ordered])]).astype(np.int64)
@@ -39,7 +39,7 @@ def computed(pairs: list[tuple[set[tuple[int, int]], int]]) -> list[list[int]]:
         ({(0, 0), (1, 1)}, 2, [0, 1]),
         ({(0, 0), (2, 0), (5, 0), (7, 0)}, 1, [2]),  # the middle, rounded down
         ({(0, 0), (2, 0), (5, 0)}, 1, [2]),
-        ({(3, 0), (4, 2)}, 3, [3, 4, 4]),  # the right neighbour where both are as near
+        ({(3, 0), (4, 2)}, 3, [3, 4, 4]),  # the right neighbour if both are equally near
         ({(3, 0), (4, 4)}, 5, [3, 3, 4, 4, 4]),
         ({(6, 2)}, 4, [6, 6, 6, 6]),
         (set(), 2, [NO_LINK, NO_LINK]),

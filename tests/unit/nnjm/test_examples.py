@@ -1,4 +1,4 @@
-"""The examples of the joint model, against sentences written out by hand and a plain definition."""
+"""Training examples of the joint model, against sentences written out by hand and a plain definition."""
 
 import itertools
 
@@ -34,8 +34,8 @@ def test_windows_and_histories(directory):
     assert figures["target words with several links"] == 1
     examples = Examples.open(directory / "examples")
     source, target = examples.source_vocabulary, examples.target_vocabulary
-    # y of the first sentence hangs on b, the middle of b and c rounded down; the fourth sentence: y and the y after it
-    # hang on b, z and x on a
+    # y of the first sentence is affiliated with b, the middle of b and c rounded down; in the fourth sentence, y and
+    # the following y are affiliated with b, z and x with a
     assert examples.affiliations.tolist() == [0, 1, 3, 2, 2, 0, 0, 3]
     assert [target.words[i] for i in examples.target.words] == ["x", "y", "</s>", "y", "y", "z", "x", "</s>"]
     rows = examples.inputs(np.arange(len(examples)), order=3, window=1)

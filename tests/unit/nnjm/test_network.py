@@ -1,4 +1,4 @@
-"""The joint model: equations and gradient against independent ones, training, scores, and what it learns."""
+"""The joint model: equations and gradient against independent implementations, training, scores, disambiguation."""
 
 import json
 import os
@@ -33,7 +33,7 @@ TINY = ["--projection", "8", "--hidden-1", "16", "--hidden-2", "12", "--batch", 
 
 
 def equations(model, row):
-    """ln p of every class after the inputs ``row``, written out unit by unit in float64."""
+    """Return ln p of every class after the inputs ``row``, unit by unit in float64."""
     value = {name: parameter.detach().double().numpy() for name, parameter in model.named_parameters()}
     f = np.tanh if model.sizes.activation == "tanh" else lambda a: np.maximum(a, 0)
     x = np.concatenate([value["R"][i] for i in row])
@@ -84,9 +84,9 @@ def test_gradient_is_that_of_finite_differences(activation, rate):
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
-    """A toy language whose ``bank`` is `rive` or `banque`, as the word three before it says; it is told by no other.
+    """Create a toy language in which the word three before ``bank`` decides between `rive` and `banque`.
 
-    The target word before it is always `la`, so that a language model of the target cannot know.
+    The preceding target word is always `la`, so that a language model of the target side cannot decide.
     """
     directory = tmp_path_factory.mktemp("toy")
     rng = np.random.default_rng(1)
@@ -107,7 +107,7 @@ def toy(tmp_path_factory):
 
 
 def training(toy, out, *options):
-    """The command line of a training."""
+    """Return the command of a training run."""
     files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--checkpoint-dir", out / "checkpoint"]
     line = ["nnjm", "train", "--examples", toy / "examples", "--preset", "demo", *TINY, *files, *options]
     return [str(part) for part in line]
@@ -118,7 +118,7 @@ def test_a_word_outside_the_phrase_decides(toy):
     places = np.flatnonzero(np.isin(examples.target.words, scorer.ids(["rive", "banque"])))
     contexts, words = examples.inputs(places, scorer.order, scorer.window), examples.target.words[places]
     assert np.exp(word_scores(scorer, contexts, words)).min() > 0.8
-    # with the deciding word out of sight it is a guess
+    # without the deciding word in the window, both translations are equally likely
     contexts[:, 0] = scorer.first_source
     assert 0.3 < np.exp(word_scores(scorer, contexts, words)).mean() < 0.7
 
@@ -210,7 +210,7 @@ ngram 1=8
 
 @pytest.fixture(scope="module")
 def system(toy, tmp_path_factory):
-    """A phrase-based system for the toy language in which both translations of ``bank`` have the same scores."""
+    """Create a system for the toy language in which both translations of ``bank`` have the same scores."""
     directory = tmp_path_factory.mktemp("system")
     (directory / "lm.arpa").write_text(ARPA)
     pairs = [
@@ -245,7 +245,7 @@ def test_the_search_translates_by_a_word_outside_the_phrase(system, tmp_path):
     scorer = JointScorer(system / "nnjm.pt", "cpu", unknown_score="word")
     for line in (tmp_path / "with.nbest").read_text().splitlines():
         number, text, values, _, segments = line.split(" ||| ")
-        # every target word of this table hangs on the last word of its phrase
+        # every target word of this table is affiliated with the last word of its phrase
         sources = (system / "in").read_text().splitlines()[int(number)].split()
         places = [int(segment.split("=")[0].split("-")[-1]) for segment in segments.split()]
         row = [0, 0, 0, *scorer.ids(text.split()).tolist(), scorer.end]
@@ -372,7 +372,7 @@ def test_words_that_no_training_sentence_has_are_unknown_in_validation(tmp_path)
     trainer = NnjmTrainer(Examples.open(tmp_path / "examples"), replace(DEMO, held_out_least=10, held_out=0.1), 1, CPU)
     first_source = trainer.model.sizes.vocabulary
     seen = torch.cat(trainer.validation.contexts)
-    # every word w of a held-out sentence occurs once in the text: it is UNK on its side
+    # every word w of a held-out sentence occurs only once in the text and is UNK on its side
     assert (seen == first_source + 1).any() and (seen == 1).any()
     rare = {id for id in range(trainer.model.sizes.inputs) if trainer.rare[id] or trainer.unseen[id]}
     assert not rare & set(seen.flatten().tolist())

@@ -1,4 +1,4 @@
-"""Joint models in the files of Moses' BilingualNPLM: against a reader of their own, and as features of the search."""
+"""Joint models in the files of Moses' BilingualNPLM: against an independent reader, and as features of the search."""
 
 import random
 import string
@@ -34,7 +34,7 @@ FILES = ("model.nplm", "vocab.source", "vocab.target", "info")
 
 
 def trained(activation="relu", seed=1, **changes):
-    """A random network, spread wide enough for scores between about -6 and 4."""
+    """Return a random network with scores between about -6 and 4."""
     sizes = JointSizes(**{**SIZES.__dict__, "activation": activation})
     model = FeedForwardLM(sizes, seed=seed, spread=0.9)
     generator = torch.Generator().manual_seed(seed)
@@ -46,7 +46,7 @@ def trained(activation="relu", seed=1, **changes):
 
 
 class Moses:
-    """What Moses computes, read from the files line by line: ids by spelling, and every unit written out."""
+    """Computation of Moses from its files: words by spelling, units one by one."""
 
     def __init__(self, directory, order, window):
         self.order, self.window = order, window
@@ -63,7 +63,7 @@ class Moses:
                 self.matrix[name] = np.array([[float(number) for number in row.split()] for row in rows])
 
     def score(self, source, center, history, word):
-        """The output unit of a word, in float64."""
+        """Return the output unit of a word in float64."""
         words = ["<s>"] * 9 + source + ["</s>"] * 9
         around = words[9 + center - self.window : 9 + center + self.window + 1]
         before = (["<s>"] * 9 + history)[-(self.order - 1) :]
@@ -80,7 +80,7 @@ class Moses:
 
 
 def scores(scorer, source, places, target):
-    """The scores of the words of a translation."""
+    """Return the scores of the words of a translation."""
     row = [0] * (scorer.order - 1) + scorer.ids(target).tolist()
     histories = np.lib.stride_tricks.sliding_window_view(np.array(row[:-1], np.int32), scorer.order - 1)
     contexts = np.concatenate([scorer.windows(source)[places], histories], 1)
@@ -119,7 +119,7 @@ def test_scores_are_those_of_a_reader_of_its_own(tmp_path, activation):
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_a_network_that_is_written_and_read_is_the_same(tmp_path, activation):
     network = trained(activation)
-    with torch.no_grad():  # numbers that need all digits
+    with torch.no_grad():  # weights whose float32 values need all digits
         network.model.W_1[0, :3] = torch.tensor([1 / 3, -1e-30, 1.0000001])
     directory = exported(tmp_path, network)
     command = ["nnjm", "import-nplm", "--nplm", f"{directory}/model.nplm", "--output-model", f"{tmp_path}/back.pt"]
@@ -139,7 +139,7 @@ def test_a_network_that_is_written_and_read_is_the_same(tmp_path, activation):
 
 
 def test_vocabularies_of_other_programs(tmp_path):
-    """Special entries at other places or missing, which Moses replaces with <unk>; vocabularies in the network file."""
+    """Vocabularies may lack special entries (Moses uses <unk>), have another order, or be in the network file."""
     directory = exported(tmp_path, trained())
     lines = (directory / "vocab.target").read_text().split()
     (directory / "vocab.target").write_text("\n".join(["<unk>", "</s>", *lines[2:-2], "<s>", "q"]) + "\n")
@@ -251,7 +251,7 @@ def test_random_damage_ends_in_a_sentence_or_a_network(tmp_path):
 
 @pytest.fixture
 def system(tmp_path):
-    """A tiny model with a joint model for Moses, which its ini names."""
+    """Create a tiny model with a joint model for Moses."""
     directory = tiny_model(tmp_path / "model", seed=3).directory
     write_nplm(trained(), directory / "nplm", "a network")
     table = (directory / "phrase-table").read_text().splitlines()
@@ -303,7 +303,7 @@ def test_the_ini_in_both_directions(system, tmp_path, capsys):
 
 
 def test_the_feature_is_that_of_moses(system, tmp_path):
-    """The sum over the words of a translation, each hanging on the first word of its phrase; </s> is not scored."""
+    """The feature is Moses' sum over target words, affiliated with the first word of their phrase, without </s>."""
     outputs = ["--output", tmp_path / "out", "--nbest", "30", "--nbest-file", tmp_path / "nbest"]
     line = ["search", "decode", "--ini", system / "nplm.ini", "--input", tmp_path / "input", *outputs]
     assert main([str(part) for part in line]) == 0

@@ -1,4 +1,4 @@
-"""A slow plain-Python twin of the package phrases, written from the definitions, to compare with."""
+"""Slow reference implementation of the package ``phrases`` in plain Python, written from the definitions."""
 
 from collections import Counter, defaultdict
 from itertools import product
@@ -12,7 +12,7 @@ Links = frozenset[tuple[int, int]]
 
 
 def links_of(text: str) -> set[tuple[int, int]]:
-    """The links of an alignment line."""
+    """Return the links of an alignment line."""
     return {(int(a), int(b)) for a, b in (token.split("-") for token in text.split())}
 
 
@@ -33,7 +33,7 @@ def extract(pair: Pair, max_length: int):
 
 
 def orientation(monotone: bool, swapped: bool) -> str:
-    """The word-based orientation towards a neighbour."""
+    """Return the word-based orientation relative to a neighbour."""
     if monotone and not swapped:
         return "mono"
     if swapped and not monotone:
@@ -42,7 +42,7 @@ def orientation(monotone: bool, swapped: bool) -> str:
 
 
 def lexicons(pairs: list[Pair]) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
-    """p(f|e) by (f, e) and p(e|f) by (e, f), rounded as in the files."""
+    """Return p(f|e) by (f, e) and p(e|f) by (e, f), rounded as in the files."""
     joint, sources, targets = Counter(), Counter(), Counter()
     for text, text2, alignment in pairs:
         source, target, links = text.split(), text2.split(), links_of(alignment)
@@ -59,7 +59,7 @@ def lexicons(pairs: list[Pair]) -> tuple[dict[tuple[str, str], float], dict[tupl
 
 
 def lexical_weight(words: list[str], given: list[str], links: set[tuple[int, int]], lexicon) -> float:
-    """lex(words | given, links), links as (position in words, position in given)."""
+    """Return lex(words | given, links); links are pairs (position in words, position in given)."""
     weight = 1.0
     for j, word in enumerate(words):
         partners = sorted(i for jj, i in links if jj == j)
@@ -71,7 +71,7 @@ def lexical_weight(words: list[str], given: list[str], links: set[tuple[int, int
 
 
 def best_links(counts: Counter, swapped: bool) -> Links:
-    """The most frequent alignment; of equally frequent ones the greatest as a list of lists of partners."""
+    """Return the most frequent alignment; ties are broken by the greatest list of lists of partners."""
 
     def key(links: Links):
         turned = {(b, a) if swapped else (a, b) for a, b in links}
@@ -81,7 +81,7 @@ def best_links(counts: Counter, swapped: bool) -> Links:
 
 
 def tables(pairs: list[Pair], max_length: int, smoothing: float = 0.5) -> tuple[list[str], list[str]]:
-    """The lines of the phrase table and of the reordering table."""
+    """Return the lines of the phrase table and of the reordering table."""
     occurrences = [found for pair in pairs for found in extract(pair, max_length)]
     sources, targets = Counter(o[0] for o in occurrences), Counter(o[1] for o in occurrences)
     alignments: defaultdict[tuple[str, str], Counter] = defaultdict(Counter)
@@ -116,7 +116,7 @@ def tables(pairs: list[Pair], max_length: int, smoothing: float = 0.5) -> tuple[
 
 
 def kneser_ney(joint: dict[tuple[str, str], int], alignments: int) -> dict[tuple[str, str], tuple[float, float]]:
-    """Smoothed (p(f|e), p(e|f)) of every pair, after Foster et al. 2006, from how often each was extracted."""
+    """Return smoothed (p(f|e), p(e|f)) of every pair from its extraction counts, after Foster et al. (2006)."""
     seen = Counter(-(-n // alignments) for n in joint.values())
     share = seen[1] / (seen[1] + 2 * seen[2]) if seen[1] else 0.0
     discounts = {

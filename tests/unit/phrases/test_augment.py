@@ -1,4 +1,4 @@
-"""Further columns of a phrase table: what stands in the lines, and what is refused."""
+"""Further columns of a phrase table: the output, and invalid input."""
 
 import gzip
 import math
@@ -50,7 +50,7 @@ def test_a_column_by_hand(table, tmp_path):
 
 
 def test_columns_in_parts(table, tmp_path):
-    """Two columns, the first in two files, as cluster jobs leave it; a count as score, as of a word penalty."""
+    """A column may consist of several files, as cluster jobs write it; a count column is written as exp(n)."""
     parts = [column(tmp_path, [0.0], "1.npy"), column(tmp_path, np.float32([-1, -2]), "2.npy")]
     code, output = augment(table, "--column", *parts, "--column", column(tmp_path, [0.0, 1.0, 2.0], "wp.npy"))
     assert code == 0
@@ -94,7 +94,7 @@ def test_many_blocks_and_a_rerun(tmp_path):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30), st.sampled_from(["a", "b c", "d"]), st.data())
 def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, data):
-    """Columns that are added to filtered lines are those of the whole table, filtered; also where no line is left."""
+    """Adding columns to a filtered table equals filtering a table with the columns, even if no line is left."""
     for name, rest in (("pt.gz", "1 0.5 ||| 0-0 ||| 1 1 1"), ("rt.gz", "0.5")):
         lines_ = [f"{source} ||| {n} ||| {rest}\n" for n, source in enumerate(sources)]
         (tmp_path / name).write_bytes(gzip.compress("".join(lines_).encode()))
@@ -220,7 +220,7 @@ def test_refused_own_table_as_output(table, tmp_path, capsys):
 
 
 def test_the_ini_of_an_augmented_table(tmp_path):
-    """Check that moses.ini refers to the new table and the baseline's other files, with the default weights."""
+    """The file moses.ini refers to the new table and to the other files of the baseline, and has default weights."""
     model, augmented = tmp_path / "model", tmp_path / "augmented" / "rnn"
     augmented.mkdir(parents=True)
     model.mkdir()

@@ -1,4 +1,4 @@
-"""Pairs of another table added to a phrase table and its reordering table: lines by hand, and what is refused."""
+"""Pairs of another table added to a phrase table and its reordering table: lines by hand, and invalid input."""
 
 import gzip
 import math

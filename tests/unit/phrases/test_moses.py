@@ -1,4 +1,4 @@
-"""The tables of Multi30k from MGIZA's alignment are those that real Moses made of it."""
+"""Tables of Multi30k from MGIZA's alignment equal those of Moses."""
 
 import gzip
 import zlib
@@ -13,7 +13,7 @@ from rnnsmt.cli import main
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, moses_fixture, multi30k_tok) -> Path:
-    """A directory with both lexical tables, the extract file (made with little memory), and both tables."""
+    """Build both lexical tables, the extract file (with 100 MB of memory) and both tables in a directory."""
     directory = tmp_path_factory.mktemp("phrases")
     text = ["--source", str(multi30k_tok / "train.en.xz"), "--target", str(multi30k_tok / "train.fr.xz")]
     text += ["--alignment", str(moses_fixture / "align" / "giza.grow-diag-final-and.xz")]
@@ -38,7 +38,7 @@ def test_lexical_tables(built, moses_fixture, name):
 
 
 def sample_and_size(path: Path) -> tuple[list[bytes], int, int]:
-    """The lines whose source phrase the fixture's sample holds, the number of lines and of distinct sources."""
+    """Return the lines whose source phrase is in the fixture's sample, the number of lines and of distinct sources."""
     lines, sources, sample, last = 0, 0, [], b""
     with gzip.open(path) as table:
         for line in table:

@@ -1,4 +1,4 @@
-"""Extraction, scoring and reordering: by hand, against the plain-Python twin, under limits, with bad input."""
+"""Extraction, scoring and reordering: by hand, against the plain-Python twin, with limits, with invalid input."""
 
 import gzip
 import platform
@@ -54,7 +54,7 @@ def build(
 
 
 def test_folds_say_which_sentences_contain_a_pair(tmp_path):
-    """Against a twin that extracts every sentence by itself; one given by two aligners counts as one."""
+    """Folds of a pair equal those of sentence-by-sentence extraction; two alignments of a sentence count once."""
     words = [("a b", "A B"), ("a c", "A C"), ("b", "B"), ("c a", "C A"), ("a b", "A B"), *_numbered(60)]
     pairs = [(f, e, " ".join(f"{i}-{i}" for i in range(len(f.split())))) for f, e in words]
     one = write_corpus(tmp_path, pairs)
@@ -89,7 +89,7 @@ def _numbered(number: int) -> list[tuple[str, str]]:
 
 
 def _flat(words: list[tuple[str, str]]) -> list[np.ndarray]:
-    """Numbers of words in byte order, and offsets, as in an ``AlignedBlock``; no links."""
+    """Return ids of words in byte order, and offsets, as in an ``AlignedBlock`` without links."""
     sides, offsets = [], []
     for side in (0, 1):
         texts = [pair[side].split() for pair in words]
@@ -131,7 +131,7 @@ def test_koehns_example(tmp_path):
 
 
 def test_orientations_by_hand(tmp_path):
-    # a b c -> x z y: b and c change places
+    # b and c change their order
     _, lines = build(tmp_path, [write_corpus(tmp_path, [("a b c", "x z y", "0-0 1-2 2-1")])])
     table = {tuple(line.split(" ||| ")[:2]): line.split(" ||| ")[2] for line in lines}
     mono, swap, other = "0.6 0.2 0.2", "0.2 0.6 0.2", "0.2 0.2 0.6"
@@ -150,20 +150,20 @@ def test_the_same_alignment_twice_is_once(tmp_path):
 
 
 def test_reordering_of_two_alignments_by_hand(tmp_path):
-    # both align b with y; in one the word before is linked in order, in the other it is not linked at all
+    # both link b to y; in one, the preceding word is linked monotonically, in the other it has no link
     first = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1")], "one")
     second = write_corpus(tmp_path, [("a b", "x y", "1-1")], "two")
     second[:2] = first[:2]
     _, lines = build(tmp_path, [first, second])
     table = {tuple(line.split(" ||| ")[:2]): line.split(" ||| ")[2] for line in lines}
-    # monotone towards a-x in one of two: (1/2 + 1/2) / (1 + 3/2); at the end of the sentence in both: (1 + 1/2) / 2.5
+    # monotone relative to a-x in one of two: (1/2 + 1/2) / (1 + 3/2); both end a sentence: (1 + 1/2) / 2.5
     assert table["b", "y"] == "0.4 0.2 0.4 0.6 0.2 0.2"
 
 
 def test_scores_by_hand(tmp_path):
     pairs = [("a", "x", "0-0"), ("a", "y", "0-0"), ("a", "x", "0-0"), ("b", "x", "0-0")]
     lines, _ = build(tmp_path, [write_corpus(tmp_path, pairs)])
-    # p(a|x) = 2/3, p(x|a) = 2/3; the lexical tables hold seven decimals
+    # p(a|x) = 2/3, p(x|a) = 2/3; the lexical tables have seven decimals
     assert lines == [
         "a ||| x ||| 0.666667 0.666667 0.666667 0.666667 ||| 0-0 ||| 3 3 2 ||| |||",
         "a ||| y ||| 1 1 0.333333 0.333333 ||| 0-0 ||| 1 3 1 ||| |||",
@@ -226,7 +226,7 @@ def test_kneser_ney_equals_the_plain_twin(tmp_path, monkeypatch, alignments):
     monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 97)
     corpora = [random_pairs(120, 5 + n, 12, 6) for n in range(alignments)]
     paths = []
-    for n, pairs in enumerate(corpora):  # the same text, other links
+    for n, pairs in enumerate(corpora):  # the same text with other links
         text = [(a, b, links) for (a, b, _), (_, _, links) in zip(corpora[0], pairs, strict=True)]
         fitting = [(a, b, " ".join(k for k in c.split() if fits(k, a, b))) for a, b, c in text]
         paths.append(write_corpus(tmp_path, fitting, f"c{n}"))
@@ -243,7 +243,7 @@ def test_kneser_ney_equals_the_plain_twin(tmp_path, monkeypatch, alignments):
 
 
 def fits(link: str, source: str, target: str) -> bool:
-    """Do both ends of a link lie in the sentences?"""
+    """Return whether both ends of a link lie within the sentences."""
     i, j = map(int, link.split("-"))
     return i < len(source.split()) and j < len(target.split())
 
@@ -349,7 +349,7 @@ links_bits = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1
 
 @pytest.fixture(scope="module")
 def compiled_links():
-    """Compiled before the examples, whose time is limited; else the test fails where no other one ran before it."""
+    """Compile the kernels before the hypothesis test, whose examples have a time limit."""
     greater_links(1, 1)
     transpose_links(1)
 
@@ -394,7 +394,7 @@ def test_bad_lines_are_named(tmp_path, capsys, case, stage):
 
 
 def run_bad(directory: Path, capsys, stage: str, paths: list[str], message: str) -> None:
-    """Run a stage that must fail with one sentence and leave nothing."""
+    """Run a stage that must fail with an error of one line and write nothing."""
     before = set(directory.rglob("*"))
     arguments = ["--source", paths[0], "--target", paths[1], "--alignment", *paths[2:]]
     out = str(directory / "out" / "o")
@@ -482,7 +482,7 @@ def test_missing_lexicon_entries_are_counted(tmp_path, capsys):
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_stage_leaves_nothing(tmp_path, sent):
-    """Stopped while it reads, and inside the longest query."""
+    """A stage that is stopped while it reads, or during its longest query, leaves no files."""
     paths = write_corpus(tmp_path, random_pairs(20_000, 4, 3000))
     arguments = ["--source", paths[0], "--target", paths[1], "--alignment", paths[2]]
     out = tmp_path / "out"

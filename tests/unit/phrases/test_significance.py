@@ -1,4 +1,4 @@
-"""Significance pruning against scipy's Fisher test and counts by sets of sentences."""
+"""Significance pruning against scipy's Fisher test and counts from sets of sentences."""
 
 import gzip
 import math
@@ -87,7 +87,7 @@ def line(pair: Pair) -> str:
 
 
 def write(directory: Path, pairs: list[Pair], text: tuple[list[str], list[str]]) -> tuple[str, list[str], list[str]]:
-    """A table with these pairs and the text beside it."""
+    """Write a table with these pairs and the text; return the paths."""
     with gzip.open(directory / "table.gz", "wt") as out:
         out.writelines(line(pair) + "\n" for pair in pairs)
     for name, lines in zip(("source", "target"), text, strict=True):
@@ -117,7 +117,7 @@ def expected_significance(pair: Pair, text: tuple[list[str], list[str]]) -> floa
 
 
 def test_what_the_thresholds_keep(tmp_path: Path) -> None:
-    """c-C, d-D, d d-D D and e-F have 1, 1, 1 of 5 sentence pairs; a and b are in three of each side, and together."""
+    """Thresholds a-e and a+e differ in the pairs that occur once: c-C, d-D, d d-D D, e-F."""
     table, source, target = write(tmp_path, TABLE, TEXT)
     output = tmp_path / "out.gz"
     figures = prune_table(table, source, target, "a-e", str(output))
@@ -180,7 +180,7 @@ def test_any_table(
     least: float,
     small: bool,
 ) -> None:
-    """Sorted or not, the sentences in one part or many."""
+    """Pruning equals the definition for any order of the table and any block size."""
     monkeypatch.setattr(significance, "LINES", 3 if small else 1000)
     monkeypatch.setattr(significance, "LEAST_TOKENS", 10 if small else 1 << 16)
     sides = [s for s, _ in text], [t for _, t in text]

@@ -1,4 +1,4 @@
-"""Lines of phrase and reordering tables: round trips and refusals; filtering."""
+"""Lines of phrase and reordering tables: reading and writing, invalid lines, filtering."""
 
 import gzip
 import math
@@ -30,7 +30,7 @@ from rnnsmt.search.phrase_pairs import load_phrase_tables
 
 
 def column(directory: Path, values: object, name: str = "scores.npy") -> str:
-    """Write the scores of a table's lines; the path."""
+    """Write the scores of a table's lines; return the path."""
     np.save(directory / name, np.asarray(values))
     return str(directory / name)
 
@@ -100,7 +100,7 @@ odd_line = st.lists(odd_field, min_size=2, max_size=7).flatmap(
 @example("a ||| b ||| \u0663")
 @example("a |||| b ||| 1")
 def test_all_readers_agree_on_a_line(tmp_path, line):
-    """The strict parser decides; the search, the filter, the stage augment and rnn prepare read the line as it does."""
+    """The search, the filter, augment and rnn prepare accept a line exactly if the strict parser does."""
     path = tmp_path / "table"
     path.write_bytes(line.encode() + b"\n")
     scores = column(tmp_path, [-1.0])
@@ -247,7 +247,7 @@ def test_filter_keeps_what_occurs(tmp_path, sources, texts):
 
 
 def run_bad_filter(directory: Path, capsys, options: list[str], message: str, text: str = "a b\n") -> None:
-    """Filter with options that must fail with one sentence; nothing may appear."""
+    """Run the filter with options that must cause an error of one line and no output."""
     (directory / "in").write_text(text)
     arguments = ["--input", str(directory / "in"), *options]
     if "--output-dir" not in options:
