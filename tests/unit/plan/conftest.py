@@ -1,4 +1,4 @@
-"""The configuration of the demo corpus, as the rules see it."""
+"""The configuration of the demo corpus as the rules see it."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from rnnsmt.plan.config import settle
 
 @pytest.fixture
 def settled() -> dict[str, Any]:
-    """config.yaml with values for ``auto``; two tuning runs."""
+    """Return config.yaml with values for ``auto`` and two tuning runs."""
     config: dict[str, Any] = yaml.safe_load((Path(__file__).resolve().parents[3] / "config.yaml").read_text())
     config["tuning"]["runs"] = 2
     settle(config)

@@ -1,4 +1,4 @@
-"""Every mistake of a configuration is reported, in words that help."""
+"""Errors of the configuration are reported with a remedy."""
 
 import copy
 import math
@@ -38,7 +38,7 @@ def test_the_configs_are_right(config, name, tmp_path):
 
 
 def test_the_experiment_of_the_paper_has_the_paper_s_conditions():
-    """What paper.yaml says for any text stands in wmt14.yaml too."""
+    """The settings of paper.yaml are also in wmt14.yaml."""
     wmt14, paper = (yaml.safe_load((ROOT / f"workflow/configs/{name}.yaml").read_text()) for name in ("wmt14", "paper"))
     for section, values in paper.items():
         assert wmt14[section].items() >= values.items()
@@ -60,7 +60,7 @@ def test_selection_by_words(config, words):
 
 
 def test_a_scorer_has_the_settings_of_rnn(config):
-    """Numbers that came as text are numbers there too; an unknown setting is told."""
+    """Settings of a scorer given as text are converted to numbers; an unknown setting is reported."""
     config["scorers"]["mine"] = {"hidden": "64", "dropout": "0.5"}
     assert check(config, SCHEMA) == []
     assert config["scorers"]["mine"] == {"hidden": 64, "dropout": 0.5}
@@ -479,7 +479,7 @@ def test_paths_lie_under_data_dir(config, tmp_path):
 
 
 def test_text_that_is_no_yaml_and_whole_numbers(config):
-    """As --config gives them."""
+    """Values of --config that are not valid YAML remain text; whole numbers become integers."""
     config["corpora"][0].update(source="*.en", target="[x.fr")
     config["data_dir"] = "@data"
     config["tuning"].update(runs="3.0", nbest=100.0)
@@ -520,7 +520,7 @@ def test_files_of_a_fetched_archive(config):
 
 
 def test_files_of_one_name_from_two_places(config):
-    """Neither downloads nor files of an archive replace each other."""
+    """Downloads and archive members with the same file name are stored in different files."""
     one, two = ({"url": f"https://example.org/{directory}/train.gz", "sha256": None} for directory in ("d1", "d2"))
     config["corpora"][0]["download"] = {"source": one, "target": two}
     archive = {"url": "https://example.org/b.tgz", "sha256": None}
@@ -576,7 +576,7 @@ def test_the_same_text_under_two_names(config, directory):
 
 
 def test_test_sets_may_share_a_side(config, directory):
-    """One source text with two references."""
+    """Two test sets may have the same source text with different references."""
     config["corpora"].append(config["corpora"][4] | {"name": "other", "target": "results/demo/other.fr"})
     (directory / "other.fr").write_text("another reference\n")
     assert check(config, SCHEMA) == []
@@ -593,7 +593,7 @@ def test_settings_for_the_demo_corpus(config):
 
 
 def test_settings_for_other_corpora(config):
-    """What is set stays."""
+    """Settings that are not ``auto`` keep their values."""
     config["corpora"][0].update(source="mine.en", target="mine.fr")
     config["cslm"]["preset"] = "paper"
     config["search"]["stack"] = 7
@@ -622,7 +622,7 @@ def test_settings_for_other_corpora(config):
     ],
 )
 def test_settings_of_networks_that_no_system_has_are_not_listed(config, compare, sections):
-    """Those of a system whose lists are rescored count; rnn has the words that the CSLM and the NNJM share."""
+    """Only settings of networks in the compared systems are listed, including those that rescore n-best lists."""
     config["compare"] = compare
     said = settle(config)
     assert {name for name in ("rnn", "cslm", "nnjm", "seq2seq") if f" {name}." in said} == sections

@@ -1,4 +1,4 @@
-"""What is told about the files of corpora before anything runs."""
+"""Messages on the files of corpora before a run."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def corpora(data_dir: Path | None, source: str, target: str, name: str = "mine")
     ],
 )
 def test_similar_names(tmp_path, asked, meant):
-    """Case and compression come before letters that differ; directories are not meant."""
+    """The suggested file differs in case or compression, otherwise in a few letters; directories are not suggested."""
     for name in ("val.en", "val.de", "train.en.gz", "train.fr.xz"):
         (tmp_path / name).touch()
     (tmp_path / "other").mkdir()
@@ -105,7 +105,7 @@ def one_file(tmp_path: Path | None, **entry):
 
 
 def test_both_sides_in_one_file(tmp_path):
-    """The sides are written to files of the run; the suffix of the file says nothing about languages."""
+    """The sides of one file are written to separate files; the suffix of the file is not taken for a language."""
     corpus = one_file(tmp_path, file="all.de.tsv", columns=[3, 1])
     assert (corpus.source, corpus.target) == tuple(f"results/corpus/separated/mine.{lang}.gz" for lang in ("en", "fr"))
     assert files_of(corpus) == [("file", f"{tmp_path}/all.de.tsv")]
@@ -118,7 +118,7 @@ def test_both_sides_in_one_file(tmp_path):
 
 
 def test_a_reference_of_its_own(tmp_path):
-    """The raw text of a tokenised target side is no side of the corpus, but has to exist."""
+    """A separate reference must exist, but is not a side of the corpus."""
     corpus = one_file(tmp_path, source="a.en", target="a.fr", reference="raw.fr", role="test")
     assert [side for side, _ in files_of(corpus)] == ["source", "target"]
     assert dict(input_files(corpus))["reference"] == str(tmp_path / "raw.fr")
@@ -130,7 +130,7 @@ def test_a_reference_of_its_own(tmp_path):
 
 
 def test_a_prefix_as_moses_has_it(tmp_path):
-    """Of two files; a file of that name comes first, and one side alone is none."""
+    """A prefix stands for two files with language suffixes; a file with the name of the prefix has precedence."""
     (tmp_path / "train.clean.en").touch()
     assert one_file(tmp_path, file="train.clean").file is not None
     (tmp_path / "train.clean.fr.xz").touch()

@@ -1,4 +1,4 @@
-"""The registry of features, and that a line of it is all that a further feature needs."""
+"""The registry of features: consistency, and further features added by an entry."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ SCHEMA = Path(__file__).resolve().parents[3] / "workflow/schemas/config.schema.j
 
 
 def test_the_registry():
-    """What every line has to be; a new line changes nothing here."""
+    """Every entry of the registry is consistent."""
     names = [feature.name for feature in REGISTRY]
     assert len(set(names)) == len(names) == len({feature.label for feature in REGISTRY})
     assert all(re.fullmatch("[a-z]+", name) for name in names), "they are joined by _ in directories"
@@ -45,7 +45,7 @@ def test_the_registry():
 
 @pytest.mark.parametrize("kind", [kind for kind in NEURAL_MODELS if kind != BILINGUAL])
 def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
-    """Weight and settings."""
+    """The entry of a network used by the search has the weight and settings of the ini."""
     feature = BY_NAME[kind.lower()]
     assert feature.in_search and feature.label == kind
     ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.pt"}})
@@ -79,7 +79,7 @@ def test_features_of_systems(settled):
 
 
 def test_the_joint_model(settled):
-    """A network in the search as the CSLM is, which may be beside it."""
+    """The joint model is used by the search, alone or together with the CSLM."""
     model = Systems(settled)
     assert model.features("cslm_rnn_nnjm") == ["cslm", "nnjm", "rnn"], "the order of directories"
     assert model.untuned_inis("cslm_rnn_nnjm") == ["results/augmented/cslm_nnjm_rnn/network1/moses.ini"]
@@ -103,7 +103,7 @@ def test_the_joint_model(settled):
 
 
 def test_networks():
-    """Of a feature that the registry does not know, such as a scorer, nothing but that it has a network."""
+    """A feature that is not in the registry, such as a scorer, has a network."""
     assert networks_of(["rnn", "proposals", "wp", "cslm", "nnjm", "bag"]) == {"rnn", "cslm", "nnjm", "bag"}
     assert not has_network([]) and not has_network(["wp"])
     assert has_network(["rnn", "wp"]) and has_network(["bag"]) and has_network(None)
@@ -113,7 +113,7 @@ def test_networks():
 
 @pytest.fixture
 def two_more(monkeypatch) -> None:
-    """A registry with a further column without a network, and a third network in the search."""
+    """Add two features to the registry: a column without a network, and a third network in the search."""
     topic = SystemFeature(
         "topic", "Topic", 0.25, network="topic", package="topic", title="Topic model", in_search=True,
         ini_settings=("unknown",), search_settings=("topic_cells",),

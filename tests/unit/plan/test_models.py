@@ -1,4 +1,4 @@
-"""What systems are made of: tables, networks, inis, nested systems, LSTMs."""
+"""Components of systems: tables, networks, inis, nested systems, LSTMs."""
 
 import pytest
 
@@ -10,7 +10,7 @@ REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
 @pytest.fixture
 def trained_twice(settled):
-    """Four tuning runs of two trainings."""
+    """Set four tuning runs with two training runs."""
     settled["networks"]["seeds"] = 2
     settled["tuning"]["runs"] = 4
     return settled
@@ -63,7 +63,7 @@ def test_runs_cycle_through_the_trainings(trained_twice):
 
 
 def test_filtered_tables(trained_twice):
-    """Of every training; of a system whose trainings have one table, once."""
+    """Filtered tables are listed for every training run, or once if all share one table."""
     systems = Systems(trained_twice)
     tables = systems.filtered_tables("rnn_wp", "dev")
     directories = [f"results/augmented/rnn_wp/network{n}/filtered/dev" for n in (1, 2)]
@@ -75,7 +75,7 @@ def test_filtered_tables(trained_twice):
 
 
 def test_files_of_every_training(trained_twice):
-    """With leave_out a scorer has several networks of each training, CSLM and NNJM have one."""
+    """With leave_out, a scorer has several networks for each training run; CSLM and NNJM have one."""
     trained_twice["compare"] = ["cslm_rnn_nnjm"]
     pattern = "{name}{n}{left_out}"
     in_search = ["cslm1", "cslm2", "nnjm1", "nnjm2"]
@@ -112,7 +112,7 @@ def test_options_of_the_search(settled):
 
 
 def test_nested_systems(settled):
-    """The largest ones, with their columns by number in the table of the system."""
+    """Nested systems are the largest subsets of a system, with the indices of their columns in its table."""
     settled["compare"] = ["cslm_rnn_wp", "baseline", "rnn", "cslm_wp"]
     systems = Systems(settled)
     assert systems.nested("baseline") == []
@@ -138,7 +138,7 @@ def test_settings_go_over_those_of_all_scorers(settled):
 
 
 def test_ensembles_of_lstms(trained_twice):
-    """The second training of an ensemble of three has networks 4 to 6."""
+    """The second training run of an ensemble of three has networks 4 to 6."""
     trained_twice["systems"]["baseline+lstm_ensemble"]["ensemble"] = 3
     trained_twice["compare"] = ["baseline+lstm_ensemble", "lstm_forward"]
     systems = Systems(trained_twice)
@@ -160,7 +160,7 @@ def test_ensembles_of_lstms(trained_twice):
 
 
 def test_networks_that_rescore_lists(trained_twice):
-    """The lists of a system get the networks that its search does not have; every training has its own."""
+    """Lists are rescored by networks that the search does not use; a tuning run uses those of its training run."""
     trained_twice["systems"]["cslm_nnjm+nnjm"] = {"rescores": "cslm_nnjm", "network": "nnjm", "weight": "tuned"}
     trained_twice["compare"] = ["baseline+nnjm", "baseline+cslm", "cslm_nnjm+nnjm"]
     systems = Systems(trained_twice)
@@ -182,6 +182,6 @@ def test_networks_that_rescore_lists(trained_twice):
 
 
 def test_features_for_the_table(settled):
-    """LSTMs add to the system that they rescore; alone they add nothing to the baseline."""
+    """An LSTM is a feature of the system that it rescores, and not one of the baseline if used alone."""
     names = ["baseline", "lstm", "cslm_rnn+lstm_tuned", "rnn_wp"]
     assert Systems(settled).table_features(names) == "baseline= cslm_rnn+lstm_tuned=cslm+rnn+lstm_tuned rnn_wp=rnn+wp"

@@ -1,4 +1,4 @@
-"""Which file contains which text."""
+"""The paths of texts."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from rnnsmt.plan.paths import Texts
 
 @pytest.fixture
 def several(settled):
-    """Two bitexts, of which selection scores one, and a monolingual corpus, which is in-domain."""
+    """Return a configuration with two bitexts, of which selection scores one, and an in-domain monolingual corpus."""
     settled["corpora"] = [
         {"name": "near", "role": "bitext", "source": "near.en", "target": "near.fr", "keep": "all"},
         {"name": "far", "role": "bitext", "source": "far.en", "target": "far.fr", "keep": 0.25},
@@ -40,7 +40,7 @@ def test_texts_of_a_kind(several):
 
 
 def test_references(several):
-    """The detokenised text if the corpus comes tokenised."""
+    """References are detokenised if the corpora are tokenised and have no raw reference."""
     assert Texts(several).plain_reference("dev") == "results/corpus/joined/raw/dev.fr.gz"
     several["text"]["tokenize"] = False
     assert Texts(several).plain_reference("new") == "results/corpus/detokenized/new.fr.gz"
@@ -73,7 +73,7 @@ def test_selection(several):
 
 
 def test_without_selection(several):
-    """If every corpus of a pool is kept whole. Alignment reads the only corpus as it is."""
+    """Without selection, all corpora of a pool are used; alignment reads a single corpus directly."""
     several["selection"] |= {"bitext": 1, "mono": 1}
     del several["corpora"][1]
     texts = Texts(several)
@@ -83,7 +83,7 @@ def test_without_selection(several):
 
 
 def test_downloads(several):
-    """A file in an archive has the archive's address; both have directories of their own."""
+    """A member of an archive has the URL of the archive; both are stored in different directories."""
     address = {"url": "https://example.org/all.tgz", "sha256": None, "member": "all/near.en"}
     several["corpora"][0]["download"] = {"source": address}
     texts = Texts(several)
@@ -114,7 +114,7 @@ def test_files_of_the_model(settled):
 
 
 def test_the_sets_of_the_paper(several):
-    """By their names, both dev sets and one test set, in English and French."""
+    """The paper's test sets are recognised by the names of two dev sets and one test set, and by the languages."""
     roles = {corpus["name"]: corpus["role"] for corpus in several["corpora"]}
     assert not Texts(several).are_of_the_paper
     names = iter(["newstest2012", "newstest2013"])

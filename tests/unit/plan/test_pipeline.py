@@ -1,4 +1,4 @@
-"""Where the workflow is, and which rules may call this package."""
+"""The location of the workflow, and the check of versions."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def test_an_editable_installation_uses_its_checkout() -> None:
 
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The package as if it was installed from a wheel; its workflow."""
+    """Simulate an installation from a wheel; return its workflow directory."""
     directory = tmp_path / "site-packages/rnnsmt/pipeline"
     directory.mkdir(parents=True)
     monkeypatch.setattr(pipeline, "PACKAGE", directory.parent)
@@ -37,7 +37,7 @@ def test_a_package_without_workflow(wheel: Path) -> None:
 
 
 def test_rules_of_an_equal_version(wheel: Path) -> None:
-    """Those of the wheel, of a checkout beside it, and of a hosted module."""
+    """Rules of a wheel, a checkout or a hosted module are accepted if their version is that of the package."""
     for rules in (wheel, ROOT, None):
         pipeline.check_package(rules, __version__)
         with pytest.raises(InputError, match=rf"has rnnsmt {__version__}, but this workflow needs 9.9: pip install"):

@@ -1,4 +1,4 @@
-"""What jobs request, by the size of their input, the attempt and the machine; rules and table agree."""
+"""Resources of jobs by input size, attempt and machine; consistency of the rules with the table."""
 
 import re
 from pathlib import Path
@@ -15,13 +15,13 @@ NONE = SimpleNamespace()
 
 
 def sized(megabytes: float, **files: object) -> SimpleNamespace:
-    """Input of a size."""
+    """Return an input of a size in MB."""
     return SimpleNamespace(size_mb=megabytes, **files)
 
 
 @pytest.fixture
 def machine(settled):
-    """A machine of eight cores and ten gigabytes, with a GPU."""
+    """Return a machine with eight cores, 10 GB of memory and a GPU."""
     return Machine(settled, cores=8, memory_mb=10_000, has_gpu=True, neural_mb=2000, layer_mb={"nnjm": 50})
 
 
@@ -48,7 +48,7 @@ def test_requests_grow_with_the_input_and_every_attempt(machine, cluster):
 
 
 def test_a_request_that_does_not_grow_needs_no_input(machine):
-    """It is known before there is any: the plan shows it."""
+    """A constant request does not read the input size and so is part of the plan."""
     assert machine.memory("symmetrize", NONE, 1) == 450
     assert machine.minutes("score", NONE, 1) == 30
     with pytest.raises(AttributeError):
@@ -56,7 +56,7 @@ def test_a_request_that_does_not_grow_needs_no_input(machine):
 
 
 def test_limits(machine, cluster):
-    """A stage that writes to disk requests 16 GB at most; two jobs fit into the memory of a machine."""
+    """A stage that writes to disk requests 16 GB at most; a job requests less than half the memory of a machine."""
     assert machine.memory("align_words", sized(10_000), 1) == 4000
     assert cluster.memory("align_words", sized(10_000), 1) == 400 + 400_000 + 300
     assert cluster.memory("extract", sized(10_000), 1) == 16_000 + 300
@@ -73,7 +73,7 @@ def test_memory_by_preset(settled, machine):
 
 
 def test_memory_of_a_search(machine):
-    """With networks by the size of the text, which the n-grams that they score depend on."""
+    """The memory of a search grows with the size of the tables, and with networks also with the text."""
     files = ["dev.en", "table", "lm"]
     sizes = {"size_files_mb": [0.01, 20.0, 29.99]}
 
@@ -117,14 +117,14 @@ def test_threads(settled, machine, cluster):
     ],
 )
 def test_devices(settled, device, is_cluster, has_gpu, expected):
-    """The machine that submits to a cluster does not know its GPUs."""
+    """On a cluster, the GPUs of the submitting machine are ignored."""
     settled["rnn"]["device"], settled["cluster"] = device, is_cluster
     machine = Machine(settled, 8, 10_000, has_gpu, 1, {})
     assert (machine.gpu, machine.device) == expected
 
 
 def test_time_of_jobs_that_are_resumed(machine, cluster):
-    """A day on a cluster; no other job requests more, however many runs and sets there are."""
+    """Resumable jobs request one day on a cluster; other jobs request at most as much."""
     assert (machine.long, cluster.long) == (3650 * 1440, 1440)
     assert machine.minutes("mert", NONE, 2) == machine.long
     assert machine.needs["decode"].minutes == (240 * 2 * 2, 0), "two sets, two runs"
@@ -134,7 +134,7 @@ def test_time_of_jobs_that_are_resumed(machine, cluster):
 
 
 def test_every_rule_asks_for_what_the_table_says_of_it(settled):
-    """By its own name; and a job that is resumed for as much time as there is."""
+    """Every rule requests memory and time by its own name; resumable jobs request the time limit."""
     table = needs_of_rules(settled)
     asked = {}
     for path in (ROOT / "workflow/rules").glob("*.smk"):
@@ -160,7 +160,7 @@ MEASURED = {
 
 
 def test_requests_cover_what_was_measured(settled):
-    """At the size of the input that follows from the words."""
+    """Requests cover the measured memory and are at most ten times as large."""
     table = needs_of_rules(settled)
     assert {rule for rule, needs in table.items() if needs.growth} == set(MEASURED)
     for rule, used in MEASURED.items():

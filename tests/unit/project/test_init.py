@@ -1,4 +1,4 @@
-"""`rnnsmt init`: the configuration that it writes is one that the workflow takes."""
+"""`rnnsmt init`: the configurations that it writes are valid and have the expected entries."""
 
 import os
 import re
@@ -27,7 +27,7 @@ DEV_AND_TEST = ["--dev", "dev.en", "dev.de", "--test", "t.en", "t.de"]
 
 
 def write(directory: Path, *names: str) -> list[str]:
-    """Write files of one line; their paths."""
+    """Write files of one line; return their paths."""
     for name in names:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(f"a line of {name}\n")
@@ -35,7 +35,7 @@ def write(directory: Path, *names: str) -> list[str]:
 
 
 def write_both_sides(directory: Path) -> None:
-    """Write a zip archive and a table of English and German, and a file of English only."""
+    """Write a zip archive and a TSV file of English and German, and a file of English only."""
     with zipfile.ZipFile(directory / "en-de.txt.zip", "w") as archive:
         for lang in ("en", "de"):
             archive.writestr(f"Books.{lang}", "a line\n")
@@ -44,14 +44,14 @@ def write_both_sides(directory: Path) -> None:
 
 
 def settings(directory: Path) -> dict[str, Any]:
-    """The configuration of a directory over the defaults; it has no mistake."""
+    """Return the configuration of a directory merged with the defaults, after checking that it is valid."""
     merged = DEFAULTS | yaml.safe_load((directory / "config.yaml").read_text())
     assert check(dict(merged), pipeline_directory() / "workflow/schemas/config.schema.json", []) == []
     return merged
 
 
 def uncommented(text: str) -> str:
-    """A configuration with its settings switched on: `#key: value` and the lines below it."""
+    """Return a configuration with its commented-out settings (`#key: value` and the indented lines below) enabled."""
     lines, inside = [], False
     for line in text.splitlines():
         inside = (line.startswith("#") and line[1:2].isalpha()) or (inside and line.startswith("#  "))
@@ -60,7 +60,7 @@ def uncommented(text: str) -> str:
 
 
 def test_the_demo_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing differs from the defaults, and all that is commented out has their values."""
+    """The demo configuration equals the defaults, and so do the settings in its comments."""
     assert main(["init", str(tmp_path / "demo"), "--demo"]) == 0
     assert settings(tmp_path / "demo") == DEFAULTS
     shown = yaml.safe_load(uncommented((tmp_path / "demo/config.yaml").read_text()))
@@ -82,7 +82,7 @@ def test_comments_do_not_name_files_of_a_checkout(tmp_path: Path, profile: str) 
 
 
 def test_own_files(tmp_path: Path) -> None:
-    """Languages come from the suffixes; names are unique, and those of the roles where they must be."""
+    """Languages come from the file suffixes, and corpus names are unique."""
     train = write(tmp_path, "data/train.en.gz", "data/train.de.gz")
     more = write(tmp_path, "data/opus/train.en", "data/opus/train.de")
     dev, test = write(tmp_path, "data/dev.en", "data/dev.de"), write(tmp_path, "data/it's é.en", "data/it's é.de")
@@ -102,7 +102,7 @@ def test_own_files(tmp_path: Path) -> None:
 
 
 def test_files_with_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A zip archive, the prefix of two files and a table; the languages are given."""
+    """A zip archive, a prefix of two files and a TSV file are accepted with --languages."""
     write(tmp_path, "dev.en", "dev.de")
     write_both_sides(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -128,7 +128,7 @@ def test_files_with_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_columns_and_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are in the entries of tables and archives, in those alone, and the segments that are checked are theirs."""
+    """--columns applies to TSV files and --members to zip archives; the check at the end reads these segments."""
     monkeypatch.chdir(tmp_path)
     for name in ("train.tsv", "test.tsv"):
         Path(name).write_text(f"7\ta line of {name}\teine Zeile\n" * 12)
@@ -164,7 +164,7 @@ def test_languages_of_files_with_both_sides(
     bitext: str,
     languages: tuple[str, str],
 ) -> None:
-    """They are those that an archive, a TMX file or the suffixes of a prefix name; the direction is printed."""
+    """Languages come from the archive, the TMX file or the suffixes of a prefix; the direction is printed."""
     monkeypatch.chdir(tmp_path)
     write_both_sides(tmp_path)
     with zipfile.ZipFile("Books.de-en.zip", "w") as archive:
@@ -191,7 +191,7 @@ def test_placeholders(tmp_path: Path) -> None:
 
 
 def test_norwegian(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """YAML parses `no` without quotes as false."""
+    """The language code `no` is written in quotes; unquoted, YAML parses it as false, which is accepted in a map."""
     for name in ("train", "dev", "test"):
         lines = {"no": [f"et ord {name} {n}" for n in range(40)], "en": [f"one word {name} {n}" for n in range(40)]}
         for lang, side in lines.items():
@@ -218,7 +218,7 @@ def test_a_code_that_no_language_has(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_suffix_that_contradicts_the_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If the languages are given, it is a warning."""
+    """A suffix that contradicts --languages causes a warning."""
     files = write(tmp_path, "train.en", "train.de")
     options = ["--bitext", *files, "--dev", *files, "--test", *files]
     assert main(["init", str(tmp_path / "run"), *options, "--languages", "en", "fr"]) == 0
@@ -328,7 +328,7 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def called(script: Path, *words: str) -> dict[str, Any]:
-    """The options of `rnnsmt moses add-column` as a script gives them, by its parser."""
+    """Run a script with a replacement of `rnnsmt`; return the parsed options of `rnnsmt moses add-column`."""
     stand_in = script.parent / "bin/rnnsmt"
     stand_in.parent.mkdir(exist_ok=True)
     stand_in.write_text("#!/bin/sh\npwd\nprintf '%s\\n' \"$@\"\n")
@@ -347,7 +347,7 @@ def phrase_table(path: Path) -> Path:
 
 
 def test_a_moses_table(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The script calls `moses add-column` in its directory, whatever the names are; options of the user prevail."""
+    """The script calls `moses add-column` in its directory, for any file names; options of the user override."""
     table = phrase_table(tmp_path / "it's a model/phrase-table")
     write(tmp_path, "train $1.en", "train $1.fr", "dev.en", "dev.fr")
     monkeypatch.chdir(tmp_path)
@@ -375,7 +375,7 @@ def test_a_moses_table(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
 
 
 def test_a_moses_ini(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With dev text, but without the training text, for which there are placeholders."""
+    """An ini with a development set but no training text is accepted; the script has placeholders for the text."""
     phrase_table(tmp_path / "model/phrase-table")
     ini = tmp_path / "model/moses.ini"
     features = (

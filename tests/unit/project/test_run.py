@@ -1,4 +1,4 @@
-"""`rnnsmt run`: what it adds to the command line of Snakemake, and the table it prints."""
+"""`rnnsmt run`: the command line of Snakemake, and the table at the end."""
 
 import logging
 import signal
@@ -20,7 +20,7 @@ SNAKEFILE = ["--snakefile", str(pipeline_directory() / "Snakefile")]
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory, set up."""
+    """Create a demo project in the current directory."""
     monkeypatch.chdir(tmp_path)
     assert main(["init", ".", "--demo"]) == 0
     return tmp_path
@@ -101,7 +101,7 @@ def test_the_table_of_a_run_that_succeeds(
 def test_the_exit_status_of_invalid_input_is_2(
     directory: Path, snakemake: Callable, records: list[dict], status: int
 ) -> None:
-    """It is that of Snakemake for a job that fails, and for a bug."""
+    """The exit status is 2 if a job failed on invalid input, else that of Snakemake."""
 
     def run() -> int:
         for about in records:
@@ -152,7 +152,7 @@ def test_a_missing_extra_is_a_sentence(
     module: str,
     sentence: str,
 ) -> None:
-    """It names what to install, before Snakemake starts; nothing is said where the package is installed."""
+    """A missing package is reported with the extra to install before Snakemake starts."""
     monkeypatch.chdir(tmp_path)
     assert main(["init", ".", "--demo", *([] if options else ["--profile", "slurm"])]) == 0
     snakemake(lambda: 7)

@@ -1,4 +1,4 @@
-"""The order in which phrase pairs are trained on."""
+"""The order of phrase pairs in training."""
 
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -19,7 +19,7 @@ def held_out(n, at_most=5000, seed=1):
 
 
 class MadePairs:
-    """Pairs of random lengths without files."""
+    """Pairs of random lengths in memory."""
 
     def __init__(self, n, seed=0, longest=5):
         rng = np.random.default_rng(seed)
@@ -34,7 +34,7 @@ class MadePairs:
 
 
 def epoch_of(stream):
-    """The minibatches of the current epoch, up to its last."""
+    """Return the remaining minibatches of the current epoch."""
     epoch, found = stream.epoch, []
     while True:
         before = stream.state()

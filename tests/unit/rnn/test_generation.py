@@ -29,7 +29,7 @@ def network(scale=1.0, source=6, target=EOS + 1, variant="paper", max_length=LON
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.requires_grad_(False).add_(scale * torch.randn(parameter.shape, generator=generator))
-        model.output.b_G[0] = -20.0  # "no word" is never a target
+        model.output.b_G[0] = -20.0  # "no word" is never generated
     return model
 
 
@@ -39,7 +39,7 @@ def model(request):
 
 
 def everything(model, source):
-    """All targets of up to LONGEST words, without id 0: log p(target | source)."""
+    """Return log p(target | source) of all targets of up to LONGEST words, without id 0."""
     targets = [t for length in range(LONGEST + 1) for t in itertools.product(range(1, EOS), repeat=length)]
     lengths = torch.tensor([len(target) + 1 for target in targets])
     padded = torch.tensor([[*target, EOS, *[1] * (LONGEST - len(target))] for target in targets])
@@ -88,7 +88,7 @@ def test_draws_follow_the_distribution(model):
 
 
 def test_draws_depend_on_seed_and_place_only(model):
-    """The scores of other numbers of sources may differ in their last digits."""
+    """Samples depend only on the seed and on the index of the source phrase; scores may differ in the last digits."""
 
     def drawn(sources, seed):
         found = sample_targets(model, sources, 30, seed, LONGEST)
@@ -107,7 +107,7 @@ def test_a_no_break_space_is_part_of_a_word(tmp_path):
     assert read_phrases(tmp_path / "in.txt", vocabulary, 2)[0].tolist() == [3, 2, 4]
 
 
-# the stages
+# stages
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_translate_stage(directory):
 
 @pytest.mark.parametrize("stage", ["sample", "translate"])
 def test_the_longest_phrase_of_a_feed_forward_network(directory, capsys, stage):
-    """Neither longer sources nor longer targets, whatever --max-length is."""
+    """A feed-forward network neither accepts sources nor generates targets above its maximum length."""
     short = network(0.3, source=7, target=7, variant="feed-forward", max_length=2)
     save_model(directory / "short.pt", short, vocabularies_of(Pairs.open(directory / "pairs")))
     several = ["--nbest", "4"] if stage == "translate" else []

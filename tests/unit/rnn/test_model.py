@@ -1,4 +1,4 @@
-"""The network: its size, its equations, its gradient."""
+"""The RNN Encoder-Decoder: number of parameters, equations, gradient."""
 
 import copy
 import itertools
@@ -27,7 +27,7 @@ EVERY = [SMALL, SUPPLEMENTARY, TANH, BAG_OF_WORDS, FEED_FORWARD]
 
 
 def network(sizes=SMALL, seed=3, scale=0.7):
-    """A network in float64 whose parameters, biases too, are far from 0."""
+    """Return a network in float64 with random parameters far from 0, biases included."""
     model = RNNEncoderDecoder(sizes, seed).double()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -37,7 +37,7 @@ def network(sizes=SMALL, seed=3, scale=0.7):
 
 
 def batch(pairs):
-    """Padded tensors of (source, target) id lists with EOS; the padding is a word, not zero."""
+    """Return padded tensors of (source, target) id lists with EOS; the padding is a word, not 0."""
     tensors = []
     for side in zip(*pairs, strict=True):
         width = max(map(len, side))
@@ -63,7 +63,7 @@ def test_the_paper_s_network_has_17_269_501_parameters():
 
 
 def test_the_feed_forward_network_of_the_paper_s_sizes():
-    """Counted by hand: 8 places on each side, 7 words and EOS; no embeddings of the target, no matrix of theirs."""
+    """The feed-forward variant's parameters are counted by hand: 8 positions a side, no target embeddings."""
     encoder = 15_001 * 100 + 100 + 8 * 100 * 1000 + 1000
     decoder = 8 * 1000 * 1000 + 8 * 1000
     readout = 2 * 1000 * 1000 + 1000
@@ -73,7 +73,7 @@ def test_the_feed_forward_network_of_the_paper_s_sizes():
 
 
 def test_the_network_without_gates_has_a_third_of_the_recurrent_parameters():
-    """Counted by hand: one W, U and C on each side instead of three."""
+    """The parameters of the variant without gates are counted by hand: one W, U and C on each side instead of three."""
     encoder = 15_001 * 100 + 100 + 100 * 1000 + 1000 + 1000 * 1000
     decoder = encoder + 2 * 1000 * 1000 + 1000
     assert RnnSizes(variant="tanh").count() == encoder + decoder + 2_101_000 + 1_565_101
@@ -141,7 +141,7 @@ def test_the_variants_differ():
 
 @pytest.mark.parametrize("sizes", EVERY)
 def test_step_by_step_is_the_whole(sizes):
-    """What search and sampling use (context, softmax_input, logits, step) gives the score of the pair."""
+    """The functions for single steps (context, softmax_input, logits, step) give the score of the whole pair."""
     model = network(sizes)
     source, target = PAIRS[2]
     contexts = model.decoder_context(model.encode(torch.tensor([[3, 8], source]), torch.tensor([2, 2])))
@@ -161,7 +161,7 @@ def test_step_by_step_is_the_whole(sizes):
 
 @pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, FEED_FORWARD])
 def test_probabilities_of_all_targets_sum_to_one(sizes):
-    """Over all targets of up to L words and EOS: below 1, and rising to 1."""
+    """The probabilities of all targets of up to L words and EOS increase to 1."""
     model = network(RnnSizes(5, 5, 3, 4, 2, sizes.variant))
     with torch.no_grad():
         model.output.b_G[4] += 2.0  # EOS is likely, so that short targets have most of the mass
@@ -197,7 +197,7 @@ def test_word_order_matters(sizes):
 
 @pytest.mark.parametrize("sizes", EVERY)
 def test_target_words_of_the_feed_forward_network_are_independent(sizes):
-    """p(a b) p(c d) = p(a d) p(c b): of no other variant."""
+    """p(a b) p(c d) = p(a d) p(c b) holds for the feed-forward variant only."""
     targets = [[2, 3, 7], [4, 5, 7], [2, 5, 7], [4, 3, 7]]
     ab, cd, ad, cb = network(sizes).log_probability(*batch([([2, 3, 8], target) for target in targets])).tolist()
     assert (abs(ab + cd - ad - cb) < 1e-12) == (sizes == FEED_FORWARD)
@@ -217,7 +217,7 @@ def test_the_unit_without_gates_is_that_of_torch():
 
 
 def test_the_reset_gate_is_before_the_matrix():
-    """torch.nn.GRU with the same weights is another function; they agree only where U (r * h) = r * (U h)."""
+    """The reset gate is applied before U, unlike in torch.nn.GRU; both agree only where U (r * h) = r * (U h)."""
     model = network()
     unit, H = model.encoder, SMALL.hidden
     gru = torch.nn.GRU(SMALL.embedding, H, batch_first=True).double()
@@ -259,7 +259,7 @@ def rectangles():
 
 def gradients_of(model, source, target, mm=None):
     for parameter in model.parameters():
-        parameter.grad = torch.full_like(parameter, 7.0)  # must be replaced
+        parameter.grad = torch.full_like(parameter, 7.0)  # must be overwritten
     loss = loss_and_gradient(model, source, target, mm)
     return loss, {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
 
@@ -286,7 +286,7 @@ def test_gradient_by_hand_is_autograd_s(sizes, source, target):
 
 
 def assert_slopes(model, loss, found, seed):
-    """Gradients by name against finite differences of the loss, in four places of every parameter."""
+    """Check gradients against finite differences of the loss, in four elements of every parameter."""
     rng = np.random.default_rng(seed)
     for name, parameter in model.named_parameters():
         flat = parameter.data.view(-1)
@@ -317,7 +317,7 @@ def test_gradient_against_finite_differences(sizes):
 
 @pytest.mark.parametrize("sizes", [SMALL, TANH, BAG_OF_WORDS, FEED_FORWARD])
 def test_gradient_with_dropout(sizes):
-    """With what was left out held fixed, against finite differences."""
+    """The gradient with a fixed dropout mask equals finite differences."""
     model = network(sizes)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -335,7 +335,7 @@ def test_gradient_with_dropout(sizes):
 
 @torch.no_grad()
 def test_small_states_keep_their_digits():
-    """At the paper's initial weights all states are near 0; float32 against float64."""
+    """Small states, as with the paper's initial weights, are accurate in float32 (compared with float64)."""
     model = RNNEncoderDecoder(RnnSizes(9, 8, 40, 60, 30), 1, 0.01)
     source = torch.tensor([[3], [5], [8]])
     states = []
@@ -349,7 +349,7 @@ def test_small_states_keep_their_digits():
 
 
 def test_gradient_with_rounded_factors_is_near():
-    """bfloat16 factors: at most 0.4 % of rounding each, some percent in a gradient, where maxout units flip."""
+    """Gradients with products in bfloat16 are within 8 % of the exact ones; maxout units may switch."""
     model = network(RnnSizes(50, 60, 16, 32, 16), scale=0.1).float()
     generator = torch.Generator().manual_seed(1)
     source, target = (

@@ -1,4 +1,4 @@
-"""Phrase pairs on disk."""
+"""Directories of phrase pairs."""
 
 import gzip
 import json
@@ -59,7 +59,7 @@ def test_the_same_input_gives_the_same_files(tmp_path):
 
 
 def test_blocks_do_not_matter(tmp_path, monkeypatch):
-    """Many small blocks give what one large block gives."""
+    """The block size does not change the prepared pairs."""
     lines = [f"a {'b ' * (i % 4)}w{i} ||| x {'y ' * (i % 3)}{i} ||| 1 1 1 1\n" for i in range(300)]
     found = []
     for size in (1 << 21, 64):

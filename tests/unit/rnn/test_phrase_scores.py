@@ -1,4 +1,4 @@
-"""Scores of whole tables: equal to those of single pairs, however the table is cut; what is refused."""
+"""Scores of whole tables: equal to those of single pairs for any split of the table; invalid input."""
 
 import time
 from pathlib import Path
@@ -24,7 +24,7 @@ WORDS = "abcdefgh"
 
 
 def make_table(path: Path, seed: int, lines: int = 120) -> None:
-    """A table whose phrases share beginnings; two sources that differ in unknown words only."""
+    """Write a table whose phrases share prefixes; two sources differ only in unknown words."""
     rng = np.random.default_rng(seed)
     pairs = {("Q a", "b"), ("R a", "b"), ("a b c", "Q"), ("a", "R"), ("a", "S")}
     while len(pairs) < lines:
@@ -62,7 +62,7 @@ def score(directory: Path, output: Path, *options: str) -> int:
 
 
 def test_prefix_levels_by_hand():
-    """Phrases 1 2, 1 2, 1 3 4, (nothing) of root 0 and 1 of root 1."""
+    """Prefix levels of phrases 1 2, 1 2, 1 3 4 and () of root 0, and 1 of root 1, are computed by hand."""
     words = np.array([1, 2, 1, 2, 1, 3, 4, 1])
     levels = prefix_levels(words, np.array([2, 2, 3, 0, 1]), np.array([0, 0, 0, 0, 1]))
     found = [tuple(part.tolist() for part in level) for level in levels]
@@ -89,7 +89,7 @@ def test_equal_to_single_pairs(directory, monkeypatch, variant, sizing):
 
 @pytest.mark.parametrize("variant", ["paper", "feed-forward"])
 def test_rows_of_the_softmax(directory, monkeypatch, variant):
-    """One for each source and what of the target its distribution depends on: the words before, or their number."""
+    """The softmax has one row for each source and preceding target words (or their number, if feed-forward)."""
     pairs, rows = Pairs.open(directory / "pairs"), []
     log_p = ExactSoftmax.log_p
     monkeypatch.setattr(ExactSoftmax, "log_p", lambda self, g, *asked: rows.append(len(g)) or log_p(self, g, *asked))
@@ -169,13 +169,13 @@ def test_more_shards_than_pairs(directory, tmp_path):
 
 
 def kept_lines(path: Path, lines: list[int], total: int) -> str:
-    """A file as ``phrases filter --output-lines`` writes it."""
+    """Write a file in the format of ``phrases filter --output-lines``; return the path."""
     np.save(path, np.array([*lines, total], np.int64))
     return str(path)
 
 
 def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
-    """Copy the scores of --known instead of computing them: the lines of dev are among those of all sets."""
+    """With --kept-lines only these lines are scored, and scores of --known are copied."""
     total = len(Pairs.open(directory / "pairs"))
     assert score(directory, tmp_path / "whole.npy") == 0
     whole = np.load(tmp_path / "whole.npy")
@@ -203,7 +203,7 @@ def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
 
 @pytest.mark.parametrize("left_out", [(1, 2), (2, 2)])
 def test_left_out_pairs_of_a_filtered_table(tmp_path, left_out):
-    """Which network has not seen a pair is looked up at its line."""
+    """Origins and lengths of selected lines equal those of the whole table."""
     make_table(tmp_path / "table.txt", 3, 40)
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("a b c d e f g h a b c d\n")
@@ -238,7 +238,7 @@ def test_refuses_lines_of_another_table(directory, tmp_path, capsys):
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("cpu", 3, 8), ("cuda", 1, 2)])
 def test_batches_at_the_same_time(directory, monkeypatch, kind, least, most):
-    """As many as threads on a processor; on a GPU at most two, whose memory many would fill."""
+    """Batches run in as many threads as given on a CPU, but at most two at the same time on a GPU."""
     pairs = Pairs.open(directory / "pairs")
     busy, found = [], []
 
@@ -274,7 +274,7 @@ def test_gpu_equals_cpu(directory):
     assert there == pytest.approx(here, abs=1e-4)
 
 
-# refusals
+# invalid input
 
 
 def refused(code: int, capsys, output: Path, *parts: str) -> None:

@@ -1,4 +1,4 @@
-"""Proposed targets: for which source phrases, which targets, their scores, and what is refused."""
+"""Proposed targets: selection of source phrases and targets, scores, and invalid input."""
 
 import gzip
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_proposals_are_the_best_of_the_beam(directory):
     for phrase, known in (("a b", {"b"}), ("b c", set())):
         (ranked,) = beam_search(model, [source.ids(phrase.split(), eos=True)], 8, 3, 8)
         texts = [target.text(one.words) for one in ranked]
-        assert any("<unk>" in text or not text or text in known for text in texts)  # something is left out
+        assert any("<unk>" in text or not text or text in known for text in texts)  # some are discarded
         best = [text for text in texts if text and "<unk>" not in text and text not in known][:2]
         own = {entry.target: entry.scores for entry in found if entry.source == phrase}
         assert set(own) == set(best)
@@ -76,7 +76,7 @@ def test_proposals_are_the_best_of_the_beam(directory):
 def test_scores_by_hand(directory):
     proposals = [PhraseEntry("a b", "x y", [0.125]), PhraseEntry("a c", "y", [0.5]), PhraseEntry("d", "x", [0.25])]
     score_proposals(proposals, str(directory / "e2f"), str(directory / "f2e"))
-    # lex(f|e) = p(a|x) p(b|x), lex(e|f) = p(x|b) p(y|NULL); c was linked to NULL alone; d to nothing, x to NULL
+    # lex(f|e) = p(a|x) p(b|x), lex(e|f) = p(x|b) p(y|NULL); c is linked to NULL alone; d has no link, x one to NULL
     expected = [[0.0625, 0.0625, 0.125, 0.5, 0.125], [0.0025, 0.0025, 0.5, 0.5, 0.5], [1e-7, 1e-7, 0.25, 0.1, 0.25]]
     assert [entry.scores for entry in proposals] == expected
 

@@ -1,4 +1,4 @@
-"""The paper's word penalty: target words outside the shortlist, from the pairs to what the search adds up."""
+"""The paper's word penalty: number of target words outside the shortlist, from the pairs to the search."""
 
 import gzip
 from itertools import chain
@@ -20,7 +20,7 @@ PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>",
 
 @pytest.fixture
 def directory(tmp_path) -> Path:
-    """A table and its pairs; the shortlist holds x and y."""
+    """Create a table and its pairs; the shortlist contains x and y."""
     with gzip.open(tmp_path / "table.gz", "wt") as out:
         out.writelines(f"{s} ||| {t} ||| 0.5 0.5 0.5 0.5 ||| 0-0 ||| 1 1 1\n" for s, t, _ in PAIRS)
     (tmp_path / "text.en").write_text("a b c\n" * 9)
@@ -44,7 +44,7 @@ def test_counts_by_hand(directory, capsys):
 
 
 def test_the_search_reads_the_numbers(directory):
-    """e^n in the table, n among the scores of a phrase pair: more than a probability, and not cut off."""
+    """The search reads e^n from the table as score n, although it is greater than 1."""
     assert shortlist(directory) == 0
     command = [
         "phrases",

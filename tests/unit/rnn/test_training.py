@@ -1,4 +1,4 @@
-"""Training: updates, learning curve, stopping and going on, what goes wrong."""
+"""Training: updates, learning curve, checkpoints and resuming, invalid input."""
 
 import json
 import math
@@ -41,7 +41,7 @@ OPTIONS = ["--preset", "demo", "--dropout", "0", "--hidden", "16", "--embedding"
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    """Pairs of a toy language: every word has one translation, the word order is kept."""
+    """Create pairs of a toy language: every word has one translation, the word order is the same."""
     directory = tmp_path_factory.mktemp("toy")
     rng = np.random.default_rng(1)
     words = [chr(ord("a") + i) for i in range(12)]
@@ -140,7 +140,7 @@ def test_loss_sum_clips_nearly_always(pairs):
 
 
 def test_update_by_hand(pairs):
-    """The first Adadelta update (rho 0.95, eps 1e-6) of the clipped mean gradient."""
+    """The first update equals Adadelta's (rho 0.95, eps 1e-6) with the clipped mean gradient."""
     settings = replace(TINY, optimiser="adadelta", learning_rate=1.0, schedule="constant", clip=0.01)
     trainer = RnnTrainer(pairs, settings, 1, CPU)
     before = trainer.flat.detach().clone()
@@ -186,7 +186,7 @@ def test_parameters_are_views_of_one_tensor():
 
 @pytest.fixture
 def with_origins(directory, tmp_path):
-    """The same pairs, 40 of which only held-out sentences contain; 30 others come from the first fold and others."""
+    """Create the same pairs, 40 of them only in held-out sentences, and 30 in held-out and other sentences."""
     numbers = np.random.default_rng(2).permutation(len(Pairs.open(directory / "pairs")))
     origins = np.full((len(numbers), 3), 5, np.int32)
     origins[numbers[:40], :2] = 0
@@ -232,7 +232,7 @@ def test_pairs_as_often_as_they_were_extracted(with_origins):
 
 
 def test_something_is_left_to_train_on(with_origins):
-    """Where the held-out sentences are most of the text, pairs are drawn from the table instead."""
+    """If the held-out sentences contain most pairs, held-out pairs are drawn from the table instead."""
     held, _ = with_origins
     held.held_out = np.arange(len(held))
     trainer = RnnTrainer(held, TINY, 1, CPU)
@@ -260,7 +260,7 @@ def test_counts_must_be_known(pairs):
 
 
 def test_inverse_direction(with_origins, tmp_path):
-    """Trained on exchanged sides; the scores are those of the exchanged pairs, an ensemble's their mean in p."""
+    """Direction inverse exchanges the sides; the score of an ensemble is the mean probability."""
     held, _ = with_origins
     files = []
     for seed in (1, 2):
@@ -280,7 +280,7 @@ def test_inverse_direction(with_origins, tmp_path):
 
 
 def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
-    """All source phrases are empty: pairs of the same target have the same score, that of the equations."""
+    """With direction target, all source phrases are empty, and scores follow the equations."""
     held, _ = with_origins
     trainer = RnnTrainer(held, replace(TINY, direction="target"), 1, CPU)
     trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
@@ -303,7 +303,7 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
 
 
 def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
-    """A minibatch of any lengths: the sum over its pairs one by one, by autograd of the equations."""
+    """The gradient of a random minibatch equals autograd's for the sum over its pairs."""
     trainer = RnnTrainer(pairs, replace(TINY, batch=16, batching="random", dropout=0.0, sampled_classes=0), 1, CPU)
     index = next(trainer.batches)
     assert len(index) == 16
@@ -321,7 +321,7 @@ def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_random_minibatches_resume(pairs, tmp_path, threads):
-    """A training that is saved, read again and continued ends as one that was not, bit for bit."""
+    """With random minibatches, a resumed training run equals an uninterrupted one, bit for bit."""
     settings = replace(TINY, batch=16, batching="random", dropout=0.2)
     whole, first, second = (RnnTrainer(pairs, settings, 1, CPU, threads) for _ in range(3))
     for _ in range(12):
@@ -350,7 +350,7 @@ def test_random_minibatches_are_all_pairs_once_an_epoch(pairs, tmp_path):
 
 @pytest.fixture
 def in_halves(directory, tmp_path):
-    """The same pairs; the first 60 come from sentences of the first half alone, the next 50 from the second."""
+    """Create the same pairs, 60 of them from sentences of the first half only, and 50 from the second half only."""
     origins = np.tile(np.array([[20, 80, 2]], np.int32), (len(Pairs.open(directory / "pairs")), 1))
     origins[:60, :2] = 10, 49
     origins[60:110, :2] = 50, 99
@@ -375,7 +375,7 @@ def test_pairs_of_sentences_that_are_left_out_are_not_trained_on(in_halves):
 
 
 def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys):
-    """Through the command line: each the other's, and both together what both have seen."""
+    """A pair left out by one network is scored by that network alone, other pairs by the mean probability."""
     base = ["rnn", "train", "--pairs", in_halves.directory, "--preset", "demo", "--updates", "4", "--hidden", "6"]
     files = [tmp_path / f"{k}.pt" for k in (1, 2)]
     for k, file in enumerate(files, 1):
@@ -437,7 +437,7 @@ def test_origins_of_another_table_are_refused(directory, tmp_path, capsys):
 
 
 def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
-    """Two threads leave out the same units as one; the sum of their gradients differs by rounding."""
+    """The dropout mask does not depend on the number of threads; results differ by rounding only."""
     results = []
     for threads in (1, 2):
         trainer = RnnTrainer(pairs, replace(TINY, batch=64, dropout=0.3), 1, CPU, threads)
@@ -452,7 +452,7 @@ def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
 
 
 def test_weight_decay_takes_its_share(pairs):
-    """An update with a gradient of 0 takes rate times share of every parameter."""
+    """An update with gradient 0 multiplies every parameter by 1 - rate * weight decay."""
     trainer = RnnTrainer(pairs, replace(TINY, weight_decay=0.5, schedule="constant"), 1, CPU)
     before = trainer.flat.detach().clone()
     trainer.flat.grad.zero_()
@@ -487,7 +487,7 @@ def test_unigram_likelihood(pairs):
 
 
 def test_reduced_precision_changes_little(pairs):
-    """bfloat16 factors against float32: the learning curve within 0.05 per word."""
+    """Training with products in bfloat16 changes log p per word by at most 0.05."""
     curves = []
     for factors in (None, torch.bfloat16):
         trainer = RnnTrainer(pairs, replace(TINY, updates=200), 1, replace(CPU, matmul_dtype=factors))
@@ -512,7 +512,7 @@ def test_reduced_precision_changes_little(pairs):
     ],
 )
 def test_interrupted_is_uninterrupted(pairs, tmp_path, settings):
-    """Through a checkpoint file, at every third update, bit for bit."""
+    """A training run that is saved and resumed every three updates equals an uninterrupted one, bit for bit."""
 
     def advance(trainer, updates):
         for _ in range(updates):
@@ -543,7 +543,7 @@ def start(directory, out, *options):
 
 
 def wait_for(process, words):
-    """Read what the process says until the words come; all that it said."""
+    """Read standard error of a process until a line contains the words; return what was read."""
     said = ""
     while words not in said:
         line = process.stderr.readline()
@@ -613,7 +613,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sig
 
 
 def test_equal_trainings_have_equal_checkpoints(pairs, tmp_path):
-    """Whatever has been drawn from the generators that all modules share."""
+    """Checkpoints do not depend on the state of the global random generators."""
     for seed in (1, 2):
         torch.manual_seed(seed)
         np.random.seed(seed)
@@ -757,7 +757,7 @@ def test_threads_share_a_minibatch(pairs, variant):
     found = []
     for threads in (1, 3, 3):
         trainer = RnnTrainer(pairs, replace(TINY, batch=20, variant=variant), 1, CPU, threads)
-        for _ in range(25):  # the end of an epoch, with its small minibatches, is among them
+        for _ in range(25):  # the end of an epoch, with its small minibatches, is included
             trainer.step()
         found.append((trainer.flat.detach(), trainer.evaluate()))
     assert torch.allclose(found[0][0], found[1][0], atol=1e-4)

@@ -1,7 +1,7 @@
-"""The training of preset ``paper`` against a twin in float64 that is written from the paper's equations alone.
+"""The training of preset ``paper`` against a float64 implementation written from the paper's equations alone.
 
-The twin shares the initial parameters and the order of the minibatches with ``rnnsmt``, and nothing else: one pair
-after the other, autograd instead of the gradient by hand, its own clipping and its own Adadelta (Zeiler 2012).
+It shares only the initial parameters and the order of the minibatches with ``rnnsmt``. It processes one pair at a time
+and has autograd gradients, its own clipping and its own Adadelta (Zeiler 2012).
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ UPDATES = 200
 
 
 def log_probability(p, source, target):
-    """log p(y | x) of one pair of id lists with EOS: section 2.2 and equations 5 to 8 of the paper."""
+    """Return log p(y | x) of one pair of id lists with EOS: section 2.2 and equations 5 to 8 of the paper."""
 
     def unit(side, e, h, context):
         of = {name: p[f"{side}.{name}"] for name in ("W", "W_r", "W_z", "U", "U_r", "U_z", "b")}
@@ -48,7 +48,7 @@ def log_probability(p, source, target):
 
 
 class TwinTraining:
-    """Parameters in float64 and their updates: the sum of the loss, clipping of the norm at 1, Adadelta."""
+    """Parameters in float64 and their updates: sum of the loss, norm clipped at 1, Adadelta."""
 
     def __init__(self, parameters):
         self.p = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True) for name, value in parameters}
@@ -56,7 +56,7 @@ class TwinTraining:
         self.steps = {name: np.zeros(tuple(value.shape)) for name, value in self.p.items()}
 
     def update(self, minibatch):
-        """One update; the loss before it."""
+        """Update the parameters; return the loss before the update, and whether the gradient was clipped."""
         loss = -sum(log_probability(self.p, *pair) for pair in minibatch)
         gradients = dict(zip(self.p, torch.autograd.grad(loss, list(self.p.values())), strict=True))
         norm = np.sqrt(sum(float((g**2).sum()) for g in gradients.values()))

@@ -1,6 +1,6 @@
-"""The RNN Encoder-Decoder in float64 NumPy, one phrase pair at a time, written from the paper's equations.
+"""RNN Encoder-Decoder in float64 NumPy, for one phrase pair at a time, written from the paper's equations.
 
-Takes parameters by the names of the network's file, and shares nothing else with ``rnnsmt.rnn``.
+It takes parameters by the names of the network's file and shares nothing else with ``rnnsmt.rnn``.
 """
 
 import numpy as np
@@ -55,7 +55,7 @@ class Twin:
         return z * s + (1 - z) * proposed
 
     def distribution(self, s, e, c):
-        """p_k over all target classes; e: the embedding of the word before, or None."""
+        """Return p_k of all target classes; e: embedding of the preceding word, or None."""
         p = {name[7:]: value for name, value in self.p.items() if name.startswith("output.")}
         a = p["O_h"] @ s + p["b_o"] + p["O_c"] @ c
         if e is not None:
@@ -66,7 +66,7 @@ class Twin:
         return exponentials / exponentials.sum()
 
     def log_probability(self, source, target):
-        """Both with EOS."""
+        """Return log p of the target given the source; both include EOS."""
         c = self.encode(source)
         if self.variant == "feed-forward":
             V, b = (
