@@ -1,4 +1,4 @@
-"""``model.binary``: the same translations as from text, shared pages, never one that does not fit the text files."""
+"""``model.binary``: same translations as from text files, shared memory pages, and refusal of outdated files."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ LINES = ["a b c", "", "b x a d", "c c a b", "d e"]
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A tiny model directory with an input text; its files are not of whole seconds."""
+    """Create a tiny model with an input text; modification times have fractions of seconds."""
     tiny_model(tmp_path / "model", 1)
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in LINES))
     for number, path in enumerate(sorted((tmp_path / "model").iterdir())):
@@ -39,7 +39,7 @@ def binarise(directory: Path, *more: str) -> Path:
 
 
 def outputs(directory: Path, *more: str) -> list[bytes]:
-    """Translations, n-best lists and details of the input."""
+    """Decode the input; return the translations, n-best list and details."""
     files = [directory / name for name in ("out.txt", "out.nbest", "out.details")]
     assert main([
         "search", "decode", "--ini", str(directory / "model/moses.ini"), "--input", str(directory / "in.txt"),
@@ -60,7 +60,7 @@ def refused(directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def is_mapped(path: Path) -> bool:
-    """Whether this process has a file in its memory."""
+    """Return whether this process has mapped a file into memory."""
     return str(path) in Path("/proc/self/maps").read_text()
 
 
@@ -131,7 +131,7 @@ def test_a_model_without_a_reordering_table(directory: Path) -> None:
 
 
 def test_directories(directory: Path) -> None:
-    """A directory that replaces files has its own, made of those; that beside the tables is not that of others."""
+    """A binary file is used only for the directory of tables that it was built from."""
     tables = directory / "tables"
     tables.mkdir()
     lines = (directory / "model/phrase-table").read_text().splitlines(keepends=True)
@@ -167,7 +167,7 @@ def test_moved_and_touched_text_files_still_fit(directory: Path, capsys: pytest.
 def test_a_changed_text_file_is_read(
     directory: Path, capsys: pytest.CaptureFixture[str], name: str, same_size: bool, seconds: bool
 ) -> None:
-    """Also where size and time are the same, if the time is one of whole seconds, as of files from an archive."""
+    """A text file changed after binarisation is used, even if its size and time in whole seconds are the same."""
     file = directory / "model" / name
     if seconds:
         os.utime(file, (1_700_000_000, 1_700_000_000))
@@ -209,7 +209,7 @@ def test_other_files_than_the_ini_names(directory: Path, capsys: pytest.CaptureF
 
 
 def _changed_header(data: bytes, **changes: object) -> bytes:
-    """A binary file with other entries of its header, which is whole."""
+    """Return a binary file with changed entries in its header and the right checksum."""
     first, _, rest = data.partition(b"\n")
     length = int(first.split()[4])
     header = json.dumps(json.loads(rest[:length]) | changes).encode()
@@ -286,7 +286,7 @@ def test_a_text_file_that_changes_meanwhile(directory: Path) -> None:
 
 
 def test_a_file_just_written_gets_another_time_when_it_is_written_again(directory: Path) -> None:
-    """What is written after the binary file differs in time from what was read."""
+    """Binarisation waits so that a later change of a text file has another modification time."""
     lm = directory / "model/lm.arpa"
     os.utime(lm)
     path = binarise(directory)
@@ -326,7 +326,7 @@ def test_processes_share_its_pages(directory: Path) -> None:
 
 
 def test_the_format_is_what_its_number_says(directory: Path) -> None:
-    """Other hashes, other slots: a file of another version would be misread. Then FORMAT needs another number."""
+    """FORMAT must be increased if the hashes or slots of a binary file change."""
     (directory / "model/lm.arpa").write_text(
         "\\data\\\nngram 1=5\nngram 2=3\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-.3\n-1\t</s>\n-2\tu\t-.1\n-3\tv\t-.2\n"
         "\n\\2-grams:\n-1\t<s> u\n-1\tu v\n-1\tv </s>\n\n\\end\\\n"

@@ -1,4 +1,4 @@
-"""``rnnsmt search decode`` as a stranger uses it: whole files, empty lines, long lines, wrong input of many kinds."""
+"""``rnnsmt search decode`` on the command line: files, empty and long lines, and many kinds of invalid input."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ from .twin import parse_segmentation, tiny_model
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A tiny model directory with an input text."""
+    """Create a tiny model with an input text."""
     tiny_model(tmp_path / "model", 1)
     (tmp_path / "in.txt").write_text("a b c\n\n  c   d a \n")
     return tmp_path
@@ -38,7 +38,7 @@ def _command(directory: Path, *more: str, ini: str = "model/moses.ini") -> list[
 
 
 def _refused(directory: Path, capsys: pytest.CaptureFixture[str], *more: str, ini: str = "model/moses.ini") -> str:
-    """Run the stage; it must end with code 2 and one sentence, behind what it said before, and leave nothing."""
+    """Run the stage, which must exit with code 2, an error of one line at the end, and no output; return the error."""
     before = sorted(directory.rglob("*"))
     capsys.readouterr()
     assert main(_command(directory, *more, ini=ini)) == 2
@@ -76,7 +76,7 @@ def test_translations_nbest_and_report(directory: Path) -> None:
 def test_chunks_of_a_text_are_translated_as_the_whole(
     directory: Path, binary: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check that translations do not depend on the chunks, between which pages of a binary model are unmapped."""
+    """Translations do not depend on the chunk size; pages of a binary model are unmapped between chunks."""
     (directory / "in.txt").write_text("a b c\n\nc d a\nb x a e\n\n")
     if binary:
         assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini")]) == 0
@@ -153,7 +153,7 @@ def test_inis_of_different_models(directory: Path, old: str, new: str) -> None:
 
 
 def test_inis_of_other_models_translate_as_each_alone(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three inis of two models, two of them the same in directories with other tables."""
+    """Several inis of several models, with or without --model-dir, translate as in separate calls."""
     model, tables = directory / "model", directory / "tables"
     text = (model / "moses.ini").read_text()
     (model / "other.ini").write_text(text + "\n[drop-unknown]\n1\n")
@@ -185,7 +185,7 @@ def test_as_many_outputs_as_inputs(directory: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_word_passed_through_is_the_same_as_in_a_phrase(directory: Path) -> None:
-    """Two ways to one text are one entry of the list."""
+    """Derivations with the same text are one entry of the n-best list, also if an unknown word is copied."""
     table = directory / "model" / "phrase-table"
     table.write_text(table.read_text() + "a d ||| u d ||| 1 1 1 1 |||\na ||| u ||| 1 1 1 1 |||\n")
     (directory / "in.txt").write_text("a d\n")
@@ -205,7 +205,7 @@ def test_a_word_that_only_a_longer_phrase_translates_is_not_unknown(directory: P
 
 
 def test_an_empty_phrase_table_is_told(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It may be what filtering left for a text; in general, something has gone wrong."""
+    """An empty phrase table causes a warning."""
     assert main(_command(directory)) == 0
     assert "no phrase pairs" not in capsys.readouterr().err
     (directory / "model" / "phrase-table").write_text("")
@@ -222,7 +222,7 @@ def _change_ini(directory: Path, more: str) -> None:
 
 
 def test_unknown_words_are_dropped_where_the_ini_says_so(directory: Path) -> None:
-    """As in Moses: a word with a digit stays, the unknown-word penalty is charged, an empty phrase is no word."""
+    """With drop-unknown, unknown words without digits are removed and still penalised, as in Moses."""
     (directory / "in.txt").write_text("d a d2 d\nd\nd d d\n")
     more = ["--nbest", "9", "--nbest-file", str(directory / "nbest"), "--report", str(directory / "r.json")]
     assert main(_command(directory, *more)) == 0
@@ -428,7 +428,7 @@ def test_a_cut_table(directory: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_lists_of_several_texts(directory: Path) -> None:
-    """Each is what the text alone has."""
+    """The n-best list of a text does not depend on other texts of the call."""
     (directory / "more.txt").write_text("b a\nd\n")
     texts = [str(directory / name) for name in ("in.txt", "more.txt")]
     together = [str(directory / f"{number}.nbest") for number in range(2)]
@@ -483,7 +483,7 @@ def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> Non
 
 
 def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As in Moses they get 0; a table that has none of many pairs belongs to another model."""
+    """Pairs without reordering scores get 0 and are counted; a table that has none of the pairs is refused."""
     (tmp_path / "pt").write_text("".join(f"a ||| {i} ||| 1\n" for i in range(12)))
     table = load_phrase_tables([(tmp_path / "pt", 1)], None)
     (tmp_path / "rt").write_text("a ||| 3 ||| .5 .5 .5 .5 .5 .5\nb ||| 3 ||| .5 .5 .5 .5 .5 .5\n")

@@ -164,7 +164,7 @@ def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
         found.append(work)
     assert (np.diff(found[0].stacks["hypothesis"][:8]) <= size).all()
     totals = []
-    for work in found:  # scores plus future cost of the first stack, which both searches fill with the same cells
+    for work in found:  # scores plus future cost of the first stack, which has the same cells in both searches
         last: list[float] = []
         for number in range(work.stacks["coverage"][1], work.stacks["coverage"][2]):
             coverage = work.coverages[number]
@@ -180,7 +180,7 @@ def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
 
 
 def coverage_cost(work: Work, gap: int, mask: int) -> float:
-    """Future cost of a coverage, in plain Python."""
+    """Return the future cost of a coverage, computed in plain Python."""
     total, position, mask = 0.0, int(gap), int(mask)
     while mask:
         run = (mask & -mask).bit_length() - 1

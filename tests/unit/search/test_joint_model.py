@@ -1,4 +1,4 @@
-"""The joint model in the search: against exhaustive enumeration, and the affiliations that the tables give it."""
+"""The joint model in the search: against exhaustive enumeration; affiliations from the phrase table."""
 
 import random
 import re
@@ -25,7 +25,7 @@ Pairs = dict[tuple[str, str], list[int]]
 
 
 def affiliations(links: Links, sources: int, targets: int) -> list[int]:
-    """The source position that every target word hangs on, by the definition."""
+    """Return the source position that every target word is affiliated with, by the definition."""
     linked = {j: sorted(i for i, k in links if k == j) for j in range(targets)}
     middle = {j: places[(len(places) - 1) // 2] for j, places in linked.items() if places}
     if not middle:
@@ -42,14 +42,14 @@ def with_links(path: Path, seed: int) -> Pairs:
         links = {(i, j) for i in range(sources) for j in range(targets) if rng.random() < 0.4}
         found[source, target] = affiliations(links, sources, targets)
         shuffled = [f"{i}-{j}" for i, j in rng.sample(sorted(links), len(links))]
-        text = " ".join([*shuffled, *shuffled[:1]])  # a link may be there twice
+        text = " ".join([*shuffled, *shuffled[:1]])  # a link may occur twice
         lines.append(f"{source} ||| {target} ||| {scores}" + (f" ||| {text} ||| 1 1 1 |||" if links else ""))
     path.write_text("".join(f"{line}\n" for line in lines))
     return found
 
 
 class HashedJoint:
-    """Arbitrary but fixed probabilities of a window of three source words, two words before, and a word."""
+    """Model with pseudo-random probabilities of (three source words, two preceding words, word)."""
 
     order, width = 3, 3
     padding, unknown = 0, 1
@@ -80,7 +80,7 @@ class HashedJoint:
         return np.array([self.one(tuple(window), tuple(history), word) for window, history, word in grams], np.float32)
 
     def derivation(self, words: list[str], path: Path3, pairs: Pairs, scores_end: bool = True) -> float:
-        """The value of the feature for a derivation, by the definition."""
+        """Return the value of the feature for a derivation, by the definition."""
         windows = [tuple(window) for window in self.windows(words).tolist()]
         history, total = (0, 0), 0.0
         for start, end, target in path:
@@ -92,7 +92,7 @@ class HashedJoint:
 
 
 class Loaded:
-    """A tiny model with a joint model and, if it has a weight, a CSLM."""
+    """Tiny model with a joint model and, if it has a weight, a CSLM."""
 
     def __init__(
         self, directory: Path, seed: int, weights: dict[str, float], limit: int = 6, two: bool = False
@@ -115,7 +115,7 @@ class Loaded:
         return load_model(self.ini)
 
     def values(self, words: list[str], path: Path3) -> dict[str, float]:
-        """All features of a derivation by name."""
+        """Return all features of a derivation by name."""
         found = {f"{name}:{k}": v for name, vs in features(self.tiny, words, path).items() for k, v in enumerate(vs)}
         text = [word for *_, target in path for word in target]
         joint, without_end = (HashedJoint().derivation(words, path, self.pairs, end) for end in (True, False))
@@ -178,7 +178,7 @@ def test_the_combined_models_best_is_found(tmp_path, seed, limit, weights, two):
 
 @pytest.mark.parametrize("weights", [{"NNJM": 0.6}, {"CSLM": 0.4, "NNJM": 0.6}, {"NNJM": 0.0}, {"BilingualNPLM": 0.6}])
 def test_features_are_those_of_the_derivations(tmp_path, monkeypatch, weights):
-    """Whatever was under way together, on several threads, with a warm store and one that is emptied."""
+    """Features of n-best lists equal those of their derivations for any number of sentences, threads and cache size."""
     loaded = Loaded(tmp_path, 5, weights)
     sentences = ["", *_sentences(5, 12, 7), " ".join(_sentences(6, 12, 6))]
     expected = None
@@ -212,7 +212,7 @@ def test_a_feature_of_weight_0_changes_nothing(tmp_path):
 
 
 def test_an_ngram_is_scored_once(tmp_path):
-    """Equal windows of different sentences, texts and decodings share their answers."""
+    """An n-gram is scored once for all sentences, texts and calls with the same source window."""
     loaded = Loaded(tmp_path, 9, {"NNJM": 0.5})
     model, sentences = loaded.model(), _sentences(9, 30, 9)
     weights, options = model.weights(loaded.ini), SearchOptions(nbest=5)
@@ -260,7 +260,7 @@ def test_a_binary_model_gives_the_same(tmp_path, capsys, two):
     weights = loaded.model().weights(loaded.ini)
     expected = _figures(decode(loaded.model(), sentences, weights, options))
     path, plain = tmp_path / binary.NAME, MosesIni.read(tmp_path / "moses.ini")
-    # a file that was made without the alignments is not used, and one with them serves models without joint model, too
+    # a file built without alignments is not used; one with alignments also serves models without a joint model
     binary.make_binary(path, model_texts(plain, None), read_tables)
     size = path.stat().st_size
     capsys.readouterr()
@@ -276,7 +276,7 @@ def test_a_binary_model_gives_the_same(tmp_path, capsys, two):
 
 
 def test_affiliations_of_a_large_table(tmp_path):
-    """More pairs and words than the arrays have room for at first; lines without links, without the field."""
+    """Affiliations of a table larger than the initial arrays are right, including lines without links."""
     rng, lines, expected = random.Random(1), [], {}
     for number in range(9000):
         sources, targets = rng.randint(1, 6), rng.randint(1, 7)

@@ -1,4 +1,4 @@
-"""n-best extraction: the keys by which it tells strings apart, and the space that it takes."""
+"""n-best extraction: the keys of strings, and memory."""
 
 import numpy as np
 

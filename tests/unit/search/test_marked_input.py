@@ -1,4 +1,4 @@
-"""XML in the input: what is read, what is refused, and what the search does; Moses itself is in test_real_moses.py."""
+"""XML in the input: parsing, invalid markup, and the search; test_real_moses.py compares with Moses."""
 
 import math
 from dataclasses import replace
@@ -93,7 +93,7 @@ def test_given_translations_beside_those_of_the_table(tiny: TinyModel) -> None:
     instead = replace(tiny, phrases={**tiny.phrases, ("d",): [(("v",), [1.0] * 4)]})
     texts = ["c a b a", "c a b a", "d"]
     for result, one, text in zip(results, [beside, tiny, instead], texts, strict=True):
-        # the given pair has no reordering scores, as a pair that the reordering table lacks
+        # the given pair has no reordering scores, like a pair missing in the reordering table
         everything = exhaustive(one, text.split(), weights)
         assert result.score == pytest.approx(max(everything.values()), abs=1e-4)
         for found, score in zip(result.nbest.texts, result.nbest.scores, strict=True):

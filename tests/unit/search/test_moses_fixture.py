@@ -1,4 +1,4 @@
-"""The decoder against what real Moses made of the same model: features, best scores, n-best lists."""
+"""The decoder against output of Moses with the same model: features, best scores, n-best lists."""
 
 import lzma
 import shutil
@@ -43,9 +43,9 @@ def _scores(path: Path) -> np.ndarray:
 
 
 def _rescored(search: SentenceSearch, sentence: int, text: str, segments: list[tuple[int, int, int]]) -> np.ndarray:
-    """Feature values ``float64`` [F] of a translation of one of the search's sentences.
+    """Return feature values ``float64`` [F] of a translation of one of the search's sentences.
 
-    The kernel of the search that adds features up, on derivations that Moses has found.
+    They are computed by the search's own kernel, for derivations found by Moses.
     """
     words = text.split(" ") if text else []
     rows, position = [], 0
@@ -108,7 +108,7 @@ def _entries_of(directory: Path, cache: dict[Path, list] = {}) -> list:  # noqa:
 
 
 def test_features_are_those_of_the_definitions(loaded: tuple[SearchModel, list[str], Path]) -> None:
-    """Every feature of our own lists, computed again line by line in plain Python, the LM's by KenLM."""
+    """Features of n-best lists equal those computed line by line in plain Python, with KenLM for the LM."""
     model, sentences, directory = loaded
     twin = read_model(
         directory, "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz", "lm.arpa", model.distortion_limit

@@ -1,4 +1,4 @@
-"""A neural LM inside the search: against exhaustive enumeration, and nothing but the n-grams decides."""
+"""A neural LM in the search: against exhaustive enumeration, and independence of caches, threads and batches."""
 
 import json
 import random
@@ -28,7 +28,7 @@ ORDER = 4
 
 
 class HashedScorer:
-    """Arbitrary but fixed probabilities of n-grams; counts what it is asked."""
+    """Model with pseudo-random probabilities of n-grams; counts the requests."""
 
     order = ORDER
     padding, unknown = 0, 1
@@ -51,14 +51,14 @@ class HashedScorer:
         return np.array([self.one(g, int(w)) for g, w in zip(grams, words, strict=True)], np.float32)
 
     def text(self, words: list[str]) -> float:
-        """log p of a sentence, by the definition."""
+        """Return log p of a sentence, by the definition."""
         line = [0] * (ORDER - 1) + self.ids(words).tolist() + [self.end]
         return sum(self.one(tuple(line[i - ORDER + 1 : i]), line[i]) for i in range(ORDER - 1, len(line)))
 
 
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
-    """A function: a tiny model with a neural LM of some weight."""
+    """Return a function that creates a tiny model with a neural LM of a given weight."""
     monkeypatch.setitem(neural.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer()))
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
@@ -126,7 +126,7 @@ def test_with_weight_0_the_output_is_the_baselines(loaded, nbest):
 
 
 def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
-    """Sentences in flight, threads, a warm store and a store that is emptied: always the same translations."""
+    """Translations do not depend on the number of sentences in flight, on threads, or on the cache."""
     _, model, ini = loaded(8, 0.5)
     sentences = _sentences(8, 40, 9)
     sentences[3] = ""
@@ -146,7 +146,7 @@ def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
 
 
 def test_the_store_is_emptied_without_weight_too(loaded, monkeypatch):
-    """n-best lists have the feature, though the search does not ask for it."""
+    """The cache is emptied also if the weight is 0, since n-best lists contain the feature."""
     monkeypatch.setattr(neural, "MAX_ENTRIES", 20)
     _, model, _ = loaded(8, 0.0)
     sizes = []
@@ -157,7 +157,7 @@ def test_the_store_is_emptied_without_weight_too(loaded, monkeypatch):
 
 
 def test_long_sentences_count_as_several(loaded, monkeypatch):
-    """Workspaces have room for in_flight times 40 words, or there is one sentence; short ones go together again."""
+    """Workspaces hold in_flight times 40 words, or a single longer sentence."""
     _, model, _ = loaded(13, 0.5)
     together = []
     advance = LockstepSearch._advance
@@ -179,9 +179,9 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
 
 
 def test_the_best_cells_are_scored(loaded):
-    """The n-gram LM stands for the neural one; within the beam, equal ones as far as there is room.
+    """The cells with the best scores, using the n-gram LM instead of the neural one, are scored within the beam.
 
-    Half of them are each the best of those that the n-gram search would recombine.
+    Half of them are the best of those that the n-gram search would recombine.
     """
     _, model, _ = loaded(8, 0.5)
     search = SentenceSearch(model, look_up(model, ["a b c"]), model.weights(model.ini), SearchOptions())
@@ -240,7 +240,7 @@ def test_fewer_cells_are_scored_on_demand(loaded):
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
 def test_decoding_with_a_model_file(tmp_path, capsys, device):
-    """A network of random weights, through the command line; the n-best list has what it says of the texts."""
+    """Decoding with a network file works on the command line; n-best lists have the network's scores."""
     from rnnsmt.cslm.model import save_model
     from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.cslm.settings import CslmSizes

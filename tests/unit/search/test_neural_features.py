@@ -1,7 +1,7 @@
-"""Several neural features in one search, one of which depends on the source sentence: against exhaustive enumeration.
+"""Several neural features in one search, one of them with source words: against exhaustive enumeration.
 
-The second feature is a joint model in plain Python, arbitrary but fixed scores of (last two target words, three source
-words around the one that a target word is affiliated with, word), with the interface only.
+The second feature is a joint model in plain Python that implements only the interface. It has pseudo-random scores of
+(last two target words, three source words around the affiliated one, word).
 """
 
 import random
@@ -40,12 +40,12 @@ def window_at(words: list[str], place: int) -> tuple[str, ...]:
 
 
 def affiliated(start: int, length: int, word: int) -> int:
-    """Source position of a target word: the first of the phrase for even words, the last for odd ones."""
+    """Return the source position of a target word: the first of the phrase for even words, the last for odd ones."""
     return start + (length - 1 if word % 2 else 0)
 
 
 def joint_feature(words: list[str], path: Path3) -> float:
-    """The value of the joint model for a derivation, by the definition."""
+    """Return the value of the joint model for a derivation, by the definition."""
     history, total = ("", ""), 0.0
     for start, end, target in path:
         for number, word in enumerate(target):
@@ -55,7 +55,7 @@ def joint_feature(words: list[str], path: Path3) -> float:
 
 
 class JointModel(NeuralFeature):
-    """The same as a feature of the search: rows of its store are (window, last two words), numbers of strings."""
+    """The joint model as a feature of the search; rows of its cache are (window, last two words) as ids of strings."""
 
     by_source = True
 
@@ -151,7 +151,7 @@ class JointModel(NeuralFeature):
 
 
 class Bigrams(HashedScorer):
-    """Another neural LM, of a lower order and with other scores."""
+    """Another neural LM with a lower order and other scores."""
 
     order = 2
 
@@ -168,7 +168,7 @@ MORE: dict[str, Callable[[str], NeuralFeature]] = {
 def _loaded(
     directory: Path, monkeypatch: pytest.MonkeyPatch, seed: int, weights: dict[str, float], limit: int = 6
 ) -> tuple[TinyModel, SearchModel, np.ndarray]:
-    """A tiny model with further neural features, and its weights."""
+    """Return a tiny model, the same with further neural features, and its weights."""
     monkeypatch.setitem(neural.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer()))
     tiny = tiny_model(directory, seed, limit)
     ini = MosesIni.read(directory / "moses.ini")
@@ -188,7 +188,7 @@ def _loaded(
 
 
 def _values(tiny: TinyModel, words: list[str], path: Path3) -> dict[str, float]:
-    """All features of a derivation by name, neural ones included."""
+    """Return all features of a derivation by name, including neural ones."""
     found = {f"{name}:{k}": v for name, vs in features(tiny, words, path).items() for k, v in enumerate(vs)}
     text = [word for *_, target in path for word in target]
     bigrams = Bigrams()
@@ -228,7 +228,7 @@ def test_the_combined_models_best_is_found(tmp_path, monkeypatch, seed, limit, w
 
 
 def test_features_are_those_of_the_derivations(tmp_path, monkeypatch):
-    """Whatever was under way together, and whether the stores were emptied."""
+    """Features equal those of the derivations for any number of sentences in flight and cache size."""
     weights = {"CSLM": 0.4, "joint": 0.6}
     tiny, _, _ = _loaded(tmp_path, monkeypatch, 5, weights)
     sentences = ["", *_sentences(5, 12, 7)]

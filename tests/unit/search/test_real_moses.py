@@ -1,4 +1,4 @@
-"""Real Moses on augmented tables, where it is installed: on PATH, in MOSES_HOME, or named by the variable MOSES."""
+"""Moses on augmented tables, if it is installed: on PATH, in MOSES_HOME, or in the variable MOSES."""
 
 import os
 import random
@@ -62,7 +62,7 @@ def moses() -> str:
     ]
 )
 def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A model directory whose table has the columns of the RNN and of WP; some probabilities are at their limit."""
+    """Create a model whose table has the columns of the RNN and WP; some probabilities are at the lower limit."""
     reordering, *switches = request.param.split()
     two = "two" in switches
     directory = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering, two=two).directory
@@ -81,7 +81,7 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         for feature in ini.features
     ]
     ini.weights.update(WEIGHTS | {"LexicalReordering0": untuned.weights["LexicalReordering0"]})
-    if two:  # of the pairs of the second table one is in the first too
+    if two:  # one of the pairs of the second table is also in the first
         ini.features += [feature for feature in untuned.features if feature.name in ("TranslationModel1", "LM1")]
         ini.weights |= {name: untuned.weights[name] for name in ("TranslationModel1", "LM1")}
         ini.sections["mapping"] = untuned.sections["mapping"]
@@ -97,14 +97,14 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 class Entry(NamedTuple):
-    """An entry of an n-best list: the sum and the features by name."""
+    """Entry of an n-best list: total score, and features by name."""
 
     score: float
     features: dict[str, float]
 
 
 def entries(path: Path) -> dict[tuple[int, str, str], Entry]:
-    """The entries of an n-best list by sentence, text and segmentation."""
+    """Return the entries of an n-best list by sentence, text and segmentation."""
     names, candidates = read_nbest(path)
     return {
         (one.sentence, one.text, " ".join(line.split("|||")[4].split())): Entry(
@@ -138,7 +138,7 @@ def test_moses_gives_the_same_translations_features_and_scores(moses: str, augme
 
 
 def test_the_joint_model_of_moses(moses: str, tmp_path: Path) -> None:
-    """Random links, unknown words, phrases in every order: the feature is the same, with every activation function."""
+    """The joint-model feature equals Moses' with random links, unknown words, reordering and both activations."""
     torch = pytest.importorskip("torch")
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.networks.feed_forward import FeedForwardLM

@@ -1,4 +1,4 @@
-"""The search's twin, from the definitions and without its code: features, all derivations, tiny random models."""
+"""Reference implementation of the search, from the definitions: features, all derivations, tiny random models."""
 
 import gzip
 import itertools
@@ -20,7 +20,7 @@ SOURCE, TARGET = ["a", "b", "c", "d"], ["u", "v", "w", "x"]
 
 @dataclass
 class TinyModel:
-    """A model directory and the same model as Python objects; further: a second phrase table, its LM the second LM."""
+    """Model directory and the model as Python objects; further: second phrase table, further_lm: second LM."""
 
     directory: Path
     phrases: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]]
@@ -33,7 +33,7 @@ class TinyModel:
 
 
 def score_of_turn(kind: str, before: tuple[int, int] | None, start: int, end: int) -> int:
-    """Which score of a reordering model of this kind a phrase gets after the one before it, by Moses' definitions."""
+    """Return the index of the reordering score of a phrase after the preceding one, by Moses' definitions."""
     end_before = before[1] if before else -1
     monotone, swap = start == end_before + 1, before is not None and end + 1 == before[0]
     if kind == "monotonicity":
@@ -46,7 +46,7 @@ def score_of_turn(kind: str, before: tuple[int, int] | None, start: int, end: in
 
 
 def hierarchical_turns(kind: str, path: list[tuple[int, int, tuple[str, ...]]]) -> tuple[list[int], list[int]]:
-    """Backward and forward orientations of a hierarchical model, from sets of source words."""
+    """Return backward and forward orientations of a hierarchical model, from sets of source words."""
     names = {"msd": "MSDD", "mslr": "MSLR", "monotonicity": "MNNN", "leftright": "RLLR"}[kind]
     numbers = {"M": 0, "S": 1, "N": 1, "D": 2, "L": 2, "R": 3} if kind != "leftright" else {"R": 0, "L": 1}
     backward, forward = [], []
@@ -67,7 +67,7 @@ def hierarchical_turns(kind: str, path: list[tuple[int, int, tuple[str, ...]]]) 
 
 
 def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
-    """A random ARPA model: every n-gram's prefix and suffix is there too; probabilities need not sum to one."""
+    """Return a random ARPA model with all prefixes and suffixes of its n-grams; probabilities do not sum to 1."""
     grams: list[set[tuple[str, ...]]] = [{(w,) for w in ["<unk>", "<s>", "</s>", *words]}]
     for _ in range(2, order + 1):
         longer = set()
@@ -88,7 +88,7 @@ def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
 
 
 def read_model(directory: Path, phrase_table: str, reordering: str, lm: str, limit: int) -> TinyModel:
-    """The model of text files, read line by line."""
+    """Read a model from text files line by line."""
     model = TinyModel(directory, {}, {}, kenlm.Model(str(directory / lm)), limit)
     with gzip.open(directory / phrase_table, "rt") as lines:
         for line in lines:
@@ -103,7 +103,7 @@ def read_model(directory: Path, phrase_table: str, reordering: str, lm: str, lim
 
 
 def path_of(text: str, segments: list[tuple[int, int, int]]) -> list[tuple[int, int, tuple[str, ...]]]:
-    """The derivation of a translation whose segmentation is given."""
+    """Return the derivation of a translation with a given segmentation."""
     left, path = text.split(), []
     for first, last, size in segments:
         path.append((first, last, tuple(left[:size])))
@@ -120,9 +120,10 @@ def tiny_model(
     reordering_type: str = "wbe-msd-bidirectional-fe-allff",
     two: bool = False,
 ) -> TinyModel:
-    """Write a random model directory; some pairs have no reordering scores, source word ``d`` has no translation.
+    """Write a random model directory.
 
-    two: a second phrase table, of two scores, with other pairs for phrases of the first, and a second LM.
+    Some pairs have no reordering scores, and source word ``d`` has no translation. two: write a second phrase table of
+    two scores, with other pairs for phrases of the first, and a second LM.
     """
     kind, direction = reordering_type.split("-")[1:3]
     turns = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind] * (1 + (direction == "bidirectional"))
@@ -189,7 +190,7 @@ def tiny_model(
 
 
 def derivations(model: TinyModel, words: list[str]) -> Iterator[list[tuple[int, int, tuple[str, ...]]]]:
-    """All derivations of a sentence: (first, last source word, target phrase) in the order of the translation."""
+    """Yield all derivations of a sentence: (first, last source word, target phrase) in target order."""
 
     def options(start: int, end: int) -> list[tuple[str, ...]]:
         source = tuple(words[start : end + 1])
@@ -215,7 +216,7 @@ def derivations(model: TinyModel, words: list[str]) -> Iterator[list[tuple[int, 
 def features(
     model: TinyModel, words: list[str], path: list[tuple[int, int, tuple[str, ...]]]
 ) -> dict[str, list[float]]:
-    """The features of a derivation, from Moses' definitions."""
+    """Return the features of a derivation, from Moses' definitions."""
     columns = len(next(iter(model.phrases.values()))[0][1])
     unit, kind, direction = model.reordering_type.split("-")[:3]
     half = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind]
@@ -256,7 +257,7 @@ def features(
 
 
 def exhaustive(model: TinyModel, words: list[str], weights: dict[str, list[float]]) -> dict[str, float]:
-    """Every reachable translation with the score of its best derivation."""
+    """Return every reachable translation with the score of its best derivation."""
     best: dict[str, float] = {}
     for path in derivations(model, words):
         found = features(model, words, path)
@@ -271,7 +272,7 @@ Segment = tuple[int, int, int]
 
 
 def parse_segmentation(text: str) -> list[Segment]:
-    """Read ``0-1=0-1 2=2`` (the last field of an n-best entry); ``InputError`` where it is something else."""
+    """Parse ``0-1=0-1 2=2`` (last field of an n-best entry); raise ``InputError`` for anything else."""
     segments = []
     for part in text.split():
         match = re.fullmatch(r"(\d+)(?:-(\d+))?=(?:(\d+)(?:-(\d+))?)?", part)

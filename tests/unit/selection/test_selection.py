@@ -30,7 +30,7 @@ def sentences(words: list[str], number: int, seed: int) -> list[str]:
 
 
 def make_corpora(directory: Path) -> None:
-    """In-domain text, and a pool in two corpora: `mixed` (even lines in domain) and `code`; side 2 is upper case."""
+    """Write in-domain text and a pool: `mixed` (even lines in domain) and `code`; side 2 is upper case."""
     mixed = [line for pair in zip(sentences(NEWS, 400, 1), sentences(CODE, 400, 2), strict=True) for line in pair]
     texts = {"dev": sentences(NEWS, 300, 3), "mixed": mixed, "code": sentences(CODE, 200, 4)}
     for name, lines in texts.items():
@@ -41,7 +41,7 @@ def make_corpora(directory: Path) -> None:
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Path:
-    """The corpora alone."""
+    """Create the corpora."""
     make_corpora(tmp_path)
     return tmp_path
 
@@ -83,7 +83,7 @@ def scored_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def scored(scored_once: Path, tmp_path: Path) -> Path:
-    """The corpora with models `m1`, `m2` and the bitext's scores."""
+    """Create the corpora with models `m1`, `m2` and the scores of the bitext."""
     return Path(shutil.copytree(scored_once, tmp_path / "scored"))
 
 
@@ -98,7 +98,7 @@ def refused(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
         assert part in lines[0]
 
 
-# the pieces
+# functions
 
 
 def test_every_tenth_block_is_held_out() -> None:
@@ -126,7 +126,7 @@ def test_samples_have_the_wanted_size_and_depend_on_the_seed(tmp_path: Path) -> 
         assert 300 < sum(numbers) / len(numbers) < 700
     assert sample_lines([pool], 402, 1) == found
     assert sample_lines([pool], 402, 2).first != found.first
-    # of a small pool each takes half, and copies of the first's lines are left out of the second
+    # each takes half of a small pool; copies of lines in the first sample are excluded from the second
     found = sample_lines([pool, pool], 10**6, 1)
     assert len(found.first) == 1000
     assert set(found.first) | set(found.second) == set(read_lines(pool))
@@ -172,7 +172,7 @@ def test_perplexities_of_different_fractions_are_over_the_same_events(tmp_path: 
     points = curve([(pool, shells)], [pool], [1 / 6, 1.0], ["a d x"], order=2, work=tmp_path)
     assert [(p.lines, p.words) for p in points] == [(1, 5), (6, 27)]
     assert [p.oov_rate for p in points] == pytest.approx([2 / 3, 1 / 3])
-    # `d` is a word of the first model too, though not of its text: it has a share of the uniform mass
+    # `d` is in the vocabulary of the first model, though not in its text: it has a share of the uniform mass
     from rnnsmt.lm.estimation import estimate
 
     first = tmp_path / "first"
@@ -182,7 +182,7 @@ def test_perplexities_of_different_fractions_are_over_the_same_events(tmp_path: 
     assert (found.oov, found.perplexity) == (1, pytest.approx(points[0].perplexity, rel=1e-6))
 
 
-# the stages
+# stages
 
 
 def test_models_are_what_they_say(corpora: Path) -> None:
@@ -207,7 +207,7 @@ def test_models_are_what_they_say(corpora: Path) -> None:
 
 @pytest.mark.parametrize("leftover", [".work", ".tmp-other-1-models.scratch"])
 def test_the_scratch_of_others_is_left_alone(corpora: Path, leftover: str) -> None:
-    """A stage may outlive its Snakemake, and the next one begins meanwhile."""
+    """Scratch files of another process are not removed; a stage may outlive its Snakemake."""
     (corpora / "m1" / leftover).mkdir(parents=True)
     (corpora / "m1" / leftover / "in-domain").write_text("half")
     assert models(corpora, "1", "--order", "3") == 0
@@ -244,7 +244,7 @@ def test_axelrod_adds_both_sides(scored: Path) -> None:
 
 
 def test_the_control_is_as_many_random_lines(scored: Path) -> None:
-    """The fraction is that of the ranking."""
+    """The random control has the fraction of the ranking, and as many lines."""
     assert select(scored, "--fraction", "auto", *held(scored), "--curve-order", "3") == 0
     ranked = json.loads((scored / "out/selected.json").read_text())
     curve_of_ranking = (scored / "curve.tsv").read_bytes()
@@ -272,7 +272,7 @@ def test_the_control_is_as_many_random_lines(scored: Path) -> None:
 
 
 def test_every_corpus_has_random_lines_of_its_own(scored: Path) -> None:
-    """Two corpora of the same length, each with a fraction of its own: not the same line numbers."""
+    """Corpora of the same length get different random lines."""
     for side in "12":
         (scored / f"code.{side}.gz").write_bytes((scored / f"mixed.{side}.gz").read_bytes())
     (scored / "code.tsv.gz").write_bytes((scored / "mixed.tsv.gz").read_bytes())
@@ -374,7 +374,7 @@ def test_pool_of_one_repeated_line(tmp_path: Path, corpora: Path) -> None:
     assert select(corpora, "--fraction", "auto", *held(corpora)) == 0
 
 
-# bad input
+# invalid input
 
 
 def test_models_refuse_bad_text(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -504,7 +504,7 @@ def test_select_refuses_inconsistent_corpora(scored: Path, capsys: pytest.Captur
 
 
 def test_words_rather_than_a_fraction(scored: Path) -> None:
-    """The best lines of both corpora, in order, until the next one would go above the number of words."""
+    """With --words, the best lines of all corpora are kept up to the number of words."""
     assert select(scored, "--fraction", "1") == 0
     lines, scores = [], []
     for name in ("mixed", "code"):

@@ -1,4 +1,4 @@
-"""The network: its size, probabilities, batches, gradients, its search and scores, against definitions and twins."""
+"""The network: parameters, probabilities, batches, gradients, search and scores, against definitions and references."""
 
 import itertools
 import math
@@ -63,7 +63,7 @@ def test_describe_counts_what_the_network_has(layers: int) -> None:
 
 
 def test_probabilities_of_all_translations_sum_to_one() -> None:
-    """Of a toy language: the probability of all sentences of up to two words, and of all beginnings of three."""
+    """Probabilities of all sentences of up to two words and of all prefixes of three words sum to 1."""
     model, source = network(), column(ids(2, 5, 3, 6))
     total = 0.0
     words = range(5)  # id 0 is a class like the others to the softmax
@@ -132,7 +132,7 @@ def test_dropout_and_sampling_change_the_loss_and_depend_on_nothing_but_seed_and
 
 
 def test_products_of_bfloat16_are_near_those_of_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the layers and of the softmax; on processors that multiply bfloat16 and on others."""
+    """Products in bfloat16 (layers and softmax) are close to float32 on all CPUs."""
     model = Seq2Seq(Seq2SeqSizes(40, 50, 24, 32, 2), 3, 0.3)
     gradient = flatten(model).grad
     rng = np.random.default_rng(1)

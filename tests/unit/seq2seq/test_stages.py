@@ -1,4 +1,4 @@
-"""The stages by their commands: prepare, train, translate, score, rescore."""
+"""The stages on the command line: prepare, train, translate, score, rescore."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ TINY = "--embedding 16 --hidden 24 --layers 2 --batch 8 --epochs 2 --held-out 10
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A language that is translated word by word, in the order of the source."""
+    """Write a text of a language that is translated word by word."""
     directory = tmp_path_factory.mktemp("text")
     rng = random.Random(1)
     source = [rng.choices([*WORDS, f"rare{i % 99}"], [9, 7, 5, 3, 0.2], k=rng.randint(1, 5)) for i in range(900)]
@@ -128,7 +128,7 @@ def test_the_network_learns_the_language(prepared: Path, text: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_interrupted_is_uninterrupted(prepared: Path, tmp_path: Path, threads: int) -> None:
-    """Through a checkpoint file, at every twentieth update, bit for bit."""
+    """A training run that is interrupted and resumed every twenty updates equals an uninterrupted one, bit for bit."""
     pairs, settings = SentencePairs.open(prepared), replace(DEMO, hidden=24, batch=8, epochs=2.0, held_out=10)
 
     def advance(trainer: Seq2SeqTrainer, updates: int) -> None:
@@ -217,7 +217,7 @@ INI = "[feature]\nKENLM name=LM0 order=3 path=lm\n\n[weight]\nLM0= 1\n"
 
 @pytest.fixture(scope="module")
 def lists(prepared: Path, text: Path) -> Path:
-    """Two n-best lists of a text, the ini of their features, a network."""
+    """Create two n-best lists of a text, the ini of their features, and a network."""
     if not (prepared / "small.pt").exists():
         assert run_train(prepared, "small") == 0
     for name, lines in LISTS.items():
@@ -228,7 +228,7 @@ def lists(prepared: Path, text: Path) -> Path:
 
 
 def rescored(path: Path) -> list[tuple[str, float]]:
-    """Every line of a rescored list but its score by the network, and that."""
+    """Return every line of a rescored list without the score of the network, and that score."""
     parts = [line.split(" LSTM0= ") for line in path.read_text().splitlines()]
     return [(before + after.partition(" ")[2], float(after.split()[0])) for before, after in parts]
 
@@ -250,7 +250,7 @@ def test_several_lists_of_a_text_are_scored_together(
 
 
 def test_each_list_by_networks_of_its_own(lists: Path, prepared: Path) -> None:
-    """As the runs of a table, which take turns on several trainings."""
+    """Each list is rescored by the networks of its --model, as in runs with different training runs."""
     if not (prepared / "other.pt").exists():
         assert run_train(prepared, "other", "--seed", "2") == 0
     models = [f"{prepared}/small.pt", f"{prepared}/other.pt"]
@@ -265,7 +265,7 @@ def test_each_list_by_networks_of_its_own(lists: Path, prepared: Path) -> None:
 
 @pytest.mark.parametrize("weight", [0, 1])
 def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None:
-    """With weight 0 the system's first translations, with 1 those with the largest sum of both scores."""
+    """With weight 0 the system's best translations are chosen, with weight 1 those with the best sum of both scores."""
     files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/weighted"
     assert main(f"seq2seq rescore --model {prepared}/small.pt {files}".split()) == 0
     inis = f"--ini {lists}/lists.ini --output {lists}/weighted.ini --weight {weight}"
@@ -308,7 +308,7 @@ def test_bad_input_of_several_lists(
 
 
 def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every text by every --model; the same networks translate once."""
+    """Every text is translated with every --model; equal networks translate once."""
     if not (prepared / "other.pt").exists():
         assert run_train(prepared, "other", "--seed", "2") == 0
     (lists / "more").write_text("d a\n")

@@ -1,4 +1,4 @@
-"""A network word by word, against its own encode and decode; the same bits whatever is computed together."""
+"""A network step by step, against its encode and decode; results do not depend on the batch."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_units_far_from_zero_are_those_of_torch() -> None:
 @pytest.mark.parametrize(("classes", "width"), [(700, 12), (5, 4), (513, 513), (512, 1)])
 def test_the_likeliest_classes_are_those_of_the_whole_softmax(classes: int, width: int) -> None:
     g, W, b = torch.randn(9, 8), torch.randn(classes, 8), torch.randn(classes)
-    b[0] = 20  # the first class does not count, but has most of the sum
+    b[0] = 20  # the first class is excluded, but has most of the sum
     logs = torch.log_softmax(torch.addmm(b, g, W.t()).double(), 1)
     logs[:, 0] = -torch.inf
     expected, which = logs.topk(width, 1)

@@ -1,4 +1,4 @@
-"""Units: words and subwords as ids and back, their models, and the commands with them."""
+"""Units: words and subwords as ids and back, subword models, and the commands with them."""
 
 import json
 import random
@@ -35,7 +35,7 @@ def sentences(number: int = 600) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A language whose words have endings, each translated by its capital letters."""
+    """Write a text whose words have endings; the translation of a word is the word in capital letters."""
     directory = tmp_path_factory.mktemp("subwords")
     lines = [" ".join(words) for words in sentences()]
     (directory / "s").write_text("".join(line + "\n" for line in lines))
@@ -54,7 +54,7 @@ def units(request: pytest.FixtureRequest, corpus: Path) -> Units:
 
 
 def test_subwords_are_as_many_as_asked_for_and_always_the_same(units: Units, corpus: Path) -> None:
-    assert len(units) <= 61  # with EOS
+    assert len(units) <= 61  # including EOS
     assert len(units.vocabulary.index) == len(units) - 3
     kind = "bpe" if learnt(corpus, "bpe").hash() == units.hash() else "unigram"
     assert learnt(corpus, kind).model() == units.model()

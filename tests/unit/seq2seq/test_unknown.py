@@ -1,4 +1,4 @@
-"""What is written for unknown words: worked examples."""
+"""Replacement of unknown words: worked examples."""
 
 import json
 import random
@@ -54,24 +54,24 @@ def test_unknown_words_are_kept_or_copied_in_order() -> None:
 @pytest.mark.parametrize(
     ("source", "translation", "expected"),
     [
-        # a word that the network does not know: its best translation, of equal ones the first by spelling
+        # a word unknown to the network: its best translation, with ties broken by spelling
         ("the weasel .", "le ? .", "le belette ."),
-        # one that the table does not have either is copied
+        # a word that is not in the table either is copied
         ("the Xavier .", "le ? .", "le Xavier ."),
         # a known word whose best translation is outside the target vocabulary
         ("the dog chases a badger .", "le chien ? un ? .", "le chien poursuit un blaireau ."),
-        # the unknown one comes first, although a known one is not translated either
+        # an unknown word has priority, although a known one is not translated either
         ("the badger chases a weasel .", "le ? un .", "le belette un ."),
-        # two of them are written in the order of the source
+        # two of them are written in source order
         ("the badger chases a weasel .", "le ? ? un .", "le blaireau belette un ."),
-        # an unlikely translation does not count as one: court is below a tenth of poursuit
+        # an unlikely translation is ignored: court is below a tenth of poursuit
         ("the dog chases .", "le chien court ? .", "le chien court poursuit ."),
-        # a word that mostly stays without a translation is not taken, nor is more written than there is
+        # a word that usually has no translation is skipped, and no more is written than necessary
         ("the dog not .", "le chien ? .", "le chien ."),
         ("a .", "un ? .", "un ."),
-        # every word of the translation translates one word: the second the is left
+        # every target word translates one source word: the second the remains
         ("the dog the .", "le chien ? .", "le chien le ."),
-        # pairs by probability: un is that of a, so that badger is free
+        # pairs by probability: un is paired with a, so that badger remains
         ("a badger .", "un ? .", "un blaireau ."),
         ("the dog .", "le chien .", "le chien ."),
         ("", "?", ""),
@@ -104,7 +104,7 @@ def test_lexicon_and_its_file_go_together(tmp_path: Path, capsys: pytest.Capture
     model, text, table = tmp_path / "m.pt", tmp_path / "in", tmp_path / "lex.f2e"
     network = Seq2Seq(ONE.model.sizes, 1)
     with torch.no_grad():
-        network.b_o[1] = 9.0  # UNK, again and again
+        network.b_o[1] = 9.0  # UNK, repeatedly
     save_model(model, network, "none", (SOURCE, TARGET), "reversed", {})
     text.write_text("the weasel .\n")
     table.write_text("belette weasel 1\nle the 1\n. . 1\n")
@@ -131,7 +131,7 @@ def test_position_tokens_are_the_distances_of_aligned_unknown_words() -> None:
     assert POSITIONED.aligned_ids(["x"], {0: REACH + 1}).tolist() == [1, eos]
     assert POSITIONED.words(ids[:-1].tolist()) == [-2, "le", None, *["le"] * 9, 7]
     assert POSITIONED.unknown.tolist() == [1, *range(zero - REACH, zero + REACH + 1)]
-    # a word that is spelt like a token is none, and the same words without tokens are another vocabulary
+    # a word spelt like a token is not a token, and the same words without tokens are another vocabulary
     assert POSITIONED.ids(["<unk>", "+1"]).tolist() == [1, 1]
     assert POSITIONED.hash() != Words(POSITIONED.vocabulary).hash()
     with pytest.raises(ValueError, match="does not end in position tokens"):
@@ -141,11 +141,11 @@ def test_position_tokens_are_the_distances_of_aligned_unknown_words() -> None:
 @pytest.mark.parametrize(
     ("source", "translation", "expected"),
     [
-        # the source word that is pointed at, although another one is unknown to the network
+        # the source word at the position, although another one is unknown to the network
         ("the dog chases a weasel .", ["le", "chien", 0, "un", 0, "."], "le chien poursuit un belette ."),
-        # two words in another order than in the source; the table lacks one of them
+        # two words in another order than in the source; one of them is not in the table
         ("Xavier weasel .", [-1, 1, "."], "belette Xavier ."),
-        # outside the source on either side, and without a position
+        # outside the source at either end, and without a position
         ("the dog .", ["le", 2, -2, None, "."], "le ."),
     ],
 )
@@ -162,7 +162,7 @@ def test_other_replacements_do_not_read_the_positions() -> None:
 
 @pytest.fixture(scope="module")
 def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network for a language that turns three words round, half of which are unknown on both sides."""
+    """Train a network for a language that reverses three words, half of which are unknown on both sides."""
     directory = tmp_path_factory.mktemp("mirrored")
     rng = random.Random(1)
     rare = [f"x{i}" for i in range(200)]
@@ -193,7 +193,7 @@ def test_a_network_points_at_the_source_words(mirrored: Path, capsys: pytest.Cap
     command = f"seq2seq translate --model {mirrored}/m.pt --input {mirrored}/in --output {mirrored}/out --beam 2"
     assert main([*command.split(), "--unknown", "position", "--lexicon", str(mirrored / "lex")]) == 0
     assert (mirrored / "out").read_text() == "A y X5\nX7 y A\nX9 A y\n"
-    # by their order, the same words come in the wrong places
+    # in source order, the same words have the wrong positions
     assert main([*command.split(), "--unknown", "lexicon", "--lexicon", str(mirrored / "lex")]) == 0
     assert (mirrored / "out").read_text() == "A X5 y\ny X7 A\ny A X9\n"
     capsys.readouterr()
