@@ -1,4 +1,4 @@
-"""The HTTP interface over a real socket: what it answers, what it refuses, many at once, and that it goes on."""
+"""The HTTP interface on a socket: responses, invalid requests, concurrency and robustness."""
 
 import http.client
 import importlib.util
@@ -35,7 +35,7 @@ SPEC.loader.exec_module(benchmark)
 
 @pytest.fixture(scope="module")
 def system(tmp_path_factory: pytest.TempPathFactory) -> System:
-    """A tiny system."""
+    """Create a tiny system."""
     directory = tmp_path_factory.mktemp("system")
     tiny_model(directory, 3)
     MosesIni.read(directory / "moses.ini").write(directory / "moses.ini")
@@ -45,7 +45,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> System:
 
 
 def started(system: System, rate: int, names: Sequence[str] = ()) -> Server:
-    """A server that runs in a thread."""
+    """Start a server in a thread."""
     server = Server(system, "127.0.0.1", 0, rate, names=names)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -53,7 +53,7 @@ def started(system: System, rate: int, names: Sequence[str] = ()) -> Server:
 
 @pytest.fixture(scope="module")
 def server(system: System) -> Iterator[Server]:
-    """One that takes whatever comes."""
+    """Yield a server with a high rate limit."""
     server = started(system, 1_000_000)
     yield server
     server.shutdown()
@@ -61,7 +61,7 @@ def server(system: System) -> Iterator[Server]:
 
 
 def ask(server: Server, path: str = "/translate", body: object = None, **headers: str) -> tuple[int, bytes]:
-    """The status and content of an answer; body: what is posted, or nothing to get the path."""
+    """Send a request; return status and content. body: content to POST; None: GET."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     content = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     if content is not None:
@@ -91,7 +91,7 @@ def test_translations(server, system):
 def test_the_page_and_what_is_served(server):
     status, page = ask(server, "/?text=a")
     assert (status, page[:15]) == (200, b"<!DOCTYPE html>")
-    assert b"http://" not in page  # nothing from elsewhere
+    assert b"http://" not in page  # no external resources
     assert b"https://" not in page
     assert b'<textarea id="text" maxlength="100000" dir="auto"' in page
     assert page.count(b"lang: ") == page.count(b'dir: "auto"') == 3  # text from right to left
@@ -142,7 +142,7 @@ def test_refusals_are_sentences(server, body, status, said):
     try:
         found, content = ask(server, body=body)
     except (ConnectionError, http.client.HTTPException):
-        assert status == 413  # it hangs up on who goes on sending
+        assert status == 413  # the connection is closed if the client continues to send
         return
     assert found == status
     assert said in json.loads(content)["error"]
@@ -190,7 +190,7 @@ def test_half_a_request_holds_nobody_up(server, monkeypatch):
         assert ask(server, body={"text": "a"})[0] == 200
         one.settimeout(10)
         assert b"408" in one.recv(1000)
-    with socket.create_connection(address) as slow:  # a byte now and then is not enough
+    with socket.create_connection(address) as slow:  # sending a byte from time to time does not extend the time limit
         slow.sendall(begin)
         slow.settimeout(10)
         with suppress(OSError):
@@ -231,7 +231,7 @@ def test_the_content_of_a_get_is_no_request(server):
 def test_too_many_connections_are_told(server):
     with ExitStack() as stack:
         idle = [stack.enter_context(socket.create_connection(server.server_address)) for _ in range(300)]
-        assert ask(server, "/health")[0] == 200  # the server accepts in order: it has seen all of them
+        assert ask(server, "/health")[0] == 200  # the server accepts connections in order: it has accepted all of them
         told = 0
         for one in idle:
             one.settimeout(0.01)
@@ -312,7 +312,7 @@ def test_idle_connections_and_large_requests_hold_nobody_up(server, system):
             one = stack.enter_context(socket.create_connection(server.server_address))
             one.sendall(head % len(large) + large)
         assert ask(server, body={"text": "a"})[0] == 200
-        assert server.translator.waiting() > 0  # the large ones still are
+        assert server.translator.waiting() > 0  # the large jobs are still waiting
     for _ in range(600):
         if not server.translator.waiting():
             return
@@ -321,7 +321,7 @@ def test_idle_connections_and_large_requests_hold_nobody_up(server, system):
 
 
 def test_turns():
-    """Lines are taken from every client and every job in turn."""
+    """Lines are translated in turn, for every client and every job; the queue of a client is limited."""
     translator = Translator(None)  # type: ignore[arg-type]
     jobs = [Job("a", ["1", "2"]), Job("a", ["3", "4"]), Job("b", ["5", "6"]), Job("c", ["7"])]
     for job in jobs:
@@ -362,7 +362,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def test_requests_of_libretranslate_clients(server, system):
-    """As its clients send them: JSON with a key and everything by name, a form, a list of HTML."""
+    """Requests of LibreTranslate clients are answered: JSON with all fields, a form, a list of HTML."""
     best = system.translate("a b")
     assert json.loads(ask(server, "/languages")[1])[0] == {"code": "en", "name": "English", "targets": ["fr"]}
     body = {"q": "a b", "source": "en", "target": "fr", "format": "text", "alternatives": 3, "api_key": ""}
@@ -392,7 +392,10 @@ RECORDED = (
 @pytest.mark.parametrize("is_split", [False, True])
 @pytest.mark.parametrize("key", [b"", b"api_key=secret"])
 def test_recorded_requests_of_the_python_client(server, system, key, is_split):
-    """Those of `translate("a b c\\nc & d é", "en", "fr")`, `languages()`, `detect("a b c")`, with and without a key."""
+    """Recorded requests of the Python client are answered, with and without a key.
+
+    They are `translate("a b c\\nc & d é", "en", "fr")`, `languages()` and `detect("a b c")`.
+    """
 
     def replayed(line: bytes, body: bytes) -> tuple[int, object]:
         content = b"&".join(part for part in (body, key) if part)
@@ -459,7 +462,7 @@ def test_addresses_behind_a_proxy(system):
     server = Server(system, "127.0.0.1", 0, 10, [ipaddress.ip_network("10.0.0.0/8")], ["Translate.example"])
     server.server_close()
     named = [(b"x-forwarded-for", b"6.6.6.6, 1.2.3.4"), (b"x-forwarded-for", b"10.1.1.1")]
-    assert server.client_of("10.0.0.1", named) == "1.2.3.4"  # 6.6.6.6 is what the client itself may have written
+    assert server.client_of("10.0.0.1", named) == "1.2.3.4"  # 6.6.6.6 may be forged by the client
     assert server.client_of("9.9.9.9", named) == "9.9.9.9"
     assert server.client_of("10.0.0.1", [(b"x-forwarded-for", b"1.2.3.4, nonsense")]) == "10.0.0.1"
     assert server.client_of("10.0.0.1", []) == "10.0.0.1"

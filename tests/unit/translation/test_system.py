@@ -1,4 +1,4 @@
-"""A tuned system at work, on tiny models: from raw text to raw text, what it explains, one archive of it."""
+"""Tuned systems on tiny models: translation of raw text, explanations, archives."""
 
 import gzip
 import json
@@ -38,7 +38,7 @@ OF_RNNSMT = [kind for kind in NEURAL_MODELS if kind != BILINGUAL]
 
 @pytest.fixture
 def system(tmp_path: Path) -> Path:
-    """The directory of a tuned system, whose model lies beside it."""
+    """Create the directory of a tuned system, with its model in another directory."""
     tiny_model(tmp_path / "model", 3, columns=5)
     (tmp_path / "true").write_text("a (9/9)\nb (9/9)\nc (9/9)\nd (9/9)\n")
     directory = tmp_path / "run1"
@@ -51,25 +51,25 @@ def system(tmp_path: Path) -> Path:
 
 
 def described(*directories: Path) -> list[str]:
-    """The command that describes a system."""
+    """Return the command that describes systems."""
     words = ["translation", "describe", "--name", "tiny", "--source-lang", "en", "--target-lang", "fr"]
     return [*words, "--columns", "rnn", "--output-dir", *map(str, directories)]
 
 
 def change(directory: Path, **changes: object) -> None:
-    """Change what the description says."""
+    """Change values of the description."""
     content = json.loads((directory / "system.json").read_text())
     (directory / "system.json").write_text(json.dumps(content | changes))
 
 
 def pipe_for(path: Path) -> None:
-    """Replace a file by a named pipe, into which nobody writes."""
+    """Replace a file by a named pipe without a writer."""
     path.unlink()
     os.mkfifo(path)
 
 
 def by_hand(directory: Path, texts: list[str]) -> list[str]:
-    """What the stages make of raw text, one after the other."""
+    """Translate raw text with the stages, one after the other."""
     (directory / "raw").write_text("\n".join(texts) + "\n")
     files = {name: str(directory / name) for name in ("raw", "tok", "true", "out", "fr", "report")}
     prepare = ["corpus", "prepare", "--keep-all", "--source", files["raw"], "--output-source", files["tok"]]
@@ -85,7 +85,7 @@ def by_hand(directory: Path, texts: list[str]) -> list[str]:
 
 
 def test_examples_of_the_page_are_segments_of_a_raw_text(system, tmp_path):
-    """Check that they have 5 to 15 words, differ and are evenly spaced; lines that are not UTF-8 are skipped."""
+    """Examples have 5 to 15 words, differ and are evenly spaced in the text; lines that are not UTF-8 are skipped."""
     lines = [f"a sentence of the number {number} ." for number in range(40)]
     text = [lines[0].encode(), b"too short", *(line.encode() for line in lines), b"not utf-8 \xe9 at all here ."]
     (tmp_path / "dev.gz").write_bytes(gzip.compress(b"\n".join(text) + b"\n"))
@@ -105,7 +105,7 @@ def test_as_the_stages_one_after_the_other(system):
 
 def test_the_command_takes_files_and_pipes(system, tmp_path, monkeypatch, capsysbinary):
     expected = by_hand(system, RAW)
-    (tmp_path / "in").write_text("\n".join(RAW))  # without a newline at its end
+    (tmp_path / "in").write_text("\n".join(RAW))  # no newline at the end
     words = ["translate", "--system", str(system)]
     assert main([*words, "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/out"]) == 0
     assert (tmp_path / "out").read_text() == "".join(f"{line}\n" for line in expected)
@@ -120,7 +120,7 @@ def test_the_command_takes_files_and_pipes(system, tmp_path, monkeypatch, capsys
 
 
 def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    """Standard input is a pipe with this content."""
+    """Replace standard input by a pipe with this content."""
     reading, writing = os.pipe()
     threading.Thread(target=lambda: (os.write(writing, content), os.close(writing)), daemon=True).start()
     monkeypatch.setattr(sys, "stdin", os.fdopen(reading))
@@ -149,7 +149,7 @@ def test_bad_lines_of_a_pipe(monkeypatch, content, said):
 
 @pytest.mark.parametrize("how", ["interrupt", "bad input"])
 def test_an_open_pipe_does_not_keep_it(system, how):
-    """Ended by Ctrl-C, or by what it was given, while somebody still holds the other end."""
+    """`rnnsmt translate` ends after Ctrl-C or an error, although its standard input is still open."""
     command = [sys.executable, "-m", "rnnsmt", "translate", "--system", str(system)]
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     # in the background, where these tests may run, the signal is ignored
@@ -259,7 +259,7 @@ def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
 
 
 def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system, tmp_path):
-    """All of them are called model.pt in a run."""
+    """Networks, which are all called model.pt in a run, have different names in an archive."""
     text = (system / "moses.ini").read_text()
     for kind in OF_RNNSMT:
         (tmp_path / kind).mkdir()
@@ -276,7 +276,7 @@ def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system,
 
 
 def test_the_files_of_a_joint_model_for_moses_are_packed(system, tmp_path, capsys):
-    """All three, each only if it is what the ini calls it."""
+    """An archive has the three files of a joint model for Moses; files of other kinds are refused."""
     text = (system / "moses.ini").read_text()
     files = "path=m.nplm source_vocab=vocab.source target_vocab=vocab.target"
     line = f"{BILINGUAL} name=NNJM0 order=4 source_window=5 {files}"
@@ -405,7 +405,7 @@ def test_packing_refuses(system, capsys, words, said):
     ],
 )
 def test_a_private_file_is_not_packed(system, tmp_path, capsys, place, said):
-    """A system of a stranger has a link to it, or names it."""
+    """A file of another kind than the system's is not packed, whether the system names it or links to it."""
     (tmp_path / "private").write_text("root:x:0:0:root:/root:/bin/bash\nme:x:1:1::/home/me:/bin/sh\n")
     text = (system / "moses.ini").read_text()
     text = text.replace("[feature]\n", "[feature]\nCSLM name=CSLM0 path=cslm.pt\n")
@@ -503,7 +503,7 @@ def test_wrong_arguments_from_python(system, call, said):
 
 @pytest.mark.parametrize("name", ["a" * 3000, "b\0c"], ids=["long", "NUL"])
 def test_names_that_no_file_can_have(system: Path, name: str) -> None:
-    """As in a damaged list or description of an archive; all of them are errors of the input."""
+    """Invalid file names in the checksums or description of a system are errors of the input."""
     (system / "SHA256SUMS").write_text(f"{'0' * 64}  {name}\n")
     with pytest.raises(InputError, match=r"is missing; unpack|expected SHA-256"):
         System(system)
@@ -520,7 +520,7 @@ def test_names_that_no_file_can_have(system: Path, name: str) -> None:
 
 @pytest.fixture
 def archive(system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A packed system, and an empty cache."""
+    """Pack a system, and set an empty cache."""
     monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
     path = tmp_path / "packed/tiny-en-fr.tar.gz"
     assert main(["pack", "--system", str(system), "--output", str(path)]) == 0
@@ -529,11 +529,11 @@ def archive(system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 @contextmanager
 def served(directory: Path) -> Iterator[tuple[str, list[str]]]:
-    """The address of a server with the files of a directory, and what it was asked for."""
+    """Serve the files of a directory; yield the address and the list of requests."""
     asked: list[str] = []
 
     class Site(SimpleHTTPRequestHandler):
-        """Notes the requests."""
+        """Record the requests."""
 
         def log_message(self, *_args: object) -> None:
             asked.append(self.path)
@@ -545,7 +545,7 @@ def served(directory: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_an_archive_is_a_system(system, archive, tmp_path):
-    """As a file and by its address: the same translations; it is unpacked and downloaded once."""
+    """An archive, given as a file or as an address, translates like the system; it is downloaded and unpacked once."""
     expected = System(system).translate_all(RAW)
     (tmp_path / "in").write_text("\n".join(RAW) + "\n")
 
@@ -570,7 +570,7 @@ def test_an_archive_is_a_system(system, archive, tmp_path):
 
 
 def test_an_address_needs_the_right_hash(archive, tmp_path, monkeypatch, capsys):
-    """Without one nothing is requested; with another one nothing is unpacked."""
+    """An address without SHA-256 is not requested, and an archive with another one is not unpacked."""
     monkeypatch.setattr(download.time, "sleep", lambda _: None)
     (tmp_path / "in").write_text("a\n")
     with served(archive.parent) as (site, asked):
@@ -590,7 +590,7 @@ def test_an_address_needs_the_right_hash(archive, tmp_path, monkeypatch, capsys)
 
 
 def test_only_what_pack_writes_is_unpacked(archive, tmp_path):
-    """Links, names that lead elsewhere, several directories, damaged files; nothing is left of them."""
+    """Archives with links, paths outside, several directories or damage are refused and leave no files."""
 
     def forged(*members: tuple[str, bytes]) -> Path:
         path = tmp_path / "forged.tar"
@@ -616,7 +616,7 @@ def test_only_what_pack_writes_is_unpacked(archive, tmp_path):
 
 
 def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, capsys):
-    """Of the run that the system is from; a card in the directory is packed as it is."""
+    """A model card has the data, figures and limits of its run; a card in the directory is packed unchanged."""
     run = tmp_path / "results/systems/tiny/run1"
     run.parent.mkdir(parents=True)
     rows = [

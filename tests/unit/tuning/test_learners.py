@@ -1,4 +1,4 @@
-"""Batch MIRA and PRO: figures by hand, slow twins, and a pool whose best weights are known, for all optimisers."""
+"""Batch MIRA and PRO: figures by hand, slow implementations, and a pool with known best weights for all optimisers."""
 
 import math
 
@@ -16,7 +16,7 @@ from .test_line_search import random_pool
 
 
 def pool_of(rows: list, statistics: list) -> FlatPool:
-    """The pool of sentences with these candidates."""
+    """Return the pool of sentences with these candidates."""
     pool = NbestPool(len(rows), len(rows[0][0]))
     pool.add(candidate_batch([np.array(one, float) for one in rows], np.array(statistics, np.int32)))
     return pool.flat()
@@ -36,7 +36,7 @@ def test_background_bleu_by_hand():
 
 
 def test_an_update_by_hand():
-    """The right translation scores 0, a wrong one 1: as far towards the right one as C allows."""
+    """An update moves from the wrong translation (score 1) towards the right one (score 0) as far as C allows."""
     pool = pool_of([[[0, 1], [1, 0]]], [[4, 3, 2, 1, 4, 3, 2, 1, 4], [0, 0, 0, 0, 4, 3, 2, 1, 4]])
     features = np.ascontiguousarray(pool.features.T)
     for most, expected in ((0.01, [0.99, 0.01]), (100.0, None)):
@@ -55,7 +55,7 @@ def test_an_update_by_hand():
 
 
 def slow_epoch(pool: FlatPool, order, most, decay, weights, background):
-    """Weights after every update, from the paper's algorithm."""
+    """Return the weights after every update of an epoch, by the algorithm in the paper."""
     after = []
     for s in order:
         some = range(pool.offsets[s], pool.offsets[s + 1])
@@ -107,11 +107,11 @@ def test_the_pairs_that_differ_most_are_kept():
     pool = pool_of([[[3.0], [1.0], [0.0]], [[5.0]]], [good, middle, bad, good])
     rng = np.random.default_rng(1)
     found = pro.sample_pairs(pool, rng, OptimiserOptions(samples=100, kept=10))
-    assert found.tolist() == [[3.0]] * 10  # the best against the worst
+    assert found.tolist() == [[3.0]] * 10  # the best and the worst candidate
     every = pro.sample_pairs(pool, rng, OptimiserOptions(samples=100, kept=100))
     assert sorted(set(every[:, 0])) == [1, 2, 3]
     assert every[:, 0].tolist() == sorted(every[:, 0], reverse=True)
-    assert len(every) < 100  # a candidate against itself
+    assert len(every) < 100  # pairs of a candidate with itself are excluded
     assert not len(pro.sample_pairs(pool, rng, OptimiserOptions(threshold=1.1)))
 
 
@@ -142,7 +142,7 @@ def test_interpolation():
 
 
 def known_pool(seed: int) -> tuple[FlatPool, np.ndarray]:
-    """Lists whose best translations are found with known weights, and these: scores fall with the errors of a text."""
+    """Return a pool and the weights that select the best translations; scores decrease with the number of errors."""
     rng = np.random.default_rng(seed)
     truth = np.array([0.4, -0.3, 0.2, 0.1])
     rows, statistics = [], []

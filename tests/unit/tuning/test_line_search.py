@@ -1,4 +1,4 @@
-"""Och's line search: envelopes, corners and the optimum along a line, each against brute force."""
+"""Och's line search: envelopes, corners and the optimum along a line, against brute force."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_envelope_is_the_maximum_everywhere(lines_given, low, width):
 
 
 def random_pool(seed: int, sentences: int = 12, candidates: int = 15, features: int = 3) -> FlatPool:
-    """Candidates with random features and possible BLEU statistics."""
+    """Return candidates with random features and possible BLEU statistics."""
     rng = np.random.default_rng(seed)
     rows, statistics = [], []
     for _ in range(sentences):
@@ -97,7 +97,7 @@ def bleu_by_brute_force(pool: FlatPool, weights: np.ndarray) -> float:
 
 
 def line(pool: FlatPool, weights, direction, low, high):
-    """Corners (sorted) and BLEU of all intervals along a line."""
+    """Return the corners (sorted) and the BLEU of all intervals along a line."""
     n = len(pool.statistics)
     total, xs = np.empty(9, np.int64), np.empty(n)
     before, after = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -215,7 +215,7 @@ def test_constant_feature_keeps_its_weight():
     assert active.tolist() == [True, False, True]
     start = np.array([0.5, 0.25, 0.25])
     found = optimise_weights(pool, start, active, [1], OptimiserOptions(restarts=5, combine="best"))
-    # up to the common scale: nothing but the scale changed it
+    # the weights differ only in their scale
     assert found[1] > 0
     assert pool_bleu(pool, found) >= pool_bleu(pool, start)
 
@@ -262,7 +262,7 @@ def test_beats_moses_weights_on_moses_list(moses_fixture, multi30k_tok):
 
 @pytest.mark.parametrize("zeros", range(10))
 def test_projections_are_sums_in_the_order_of_the_features(zeros: int) -> None:
-    """To the last bit, whatever the number of weights that are not 0 and the number of candidates."""
+    """Projections add features in order, bit for bit, for any number of weights 0."""
     rng = np.random.default_rng(zeros)
     features = rng.standard_normal((9, BLOCK + 77)).astype(np.float32)
     weights = rng.standard_normal(9)

@@ -1,4 +1,4 @@
-"""The stages ``tuning optimise`` and ``tuning rerank`` on the lists of the real search with a tiny model."""
+"""The stages ``tuning optimise`` and ``tuning rerank`` on n-best lists of the search with a tiny model."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from .tiny_model import INI, write_model, write_texts
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """A model directory, a development set with an empty last line, what the search made of it, and its lists."""
+    """Create a model, a development set with an empty last line, its translations and n-best lists."""
     directory = tmp_path_factory.mktemp("model")
     write_model(directory)
     write_texts(directory)
@@ -120,7 +120,7 @@ def test_the_same_whatever_the_threads(model, tmp_path):
     ("name", "line"), [("CSLM0", "CSLM name=CSLM0 path=none"), ("MyScore0", "MyScore name=MyScore0")]
 )
 def test_a_feature_that_knows_better(model, tmp_path, name, line):
-    """Errors of every translation as a further feature, where all others are 0: its weight becomes positive."""
+    """A feature that is the negative number of errors gets a positive weight, if all other features are 0."""
     references = (model / "dev.fr").read_text().splitlines()
     lines = []
     for hypothesis in (model / "nbest").read_text().splitlines():

@@ -1,4 +1,4 @@
-"""The loop around the optimiser: pool, checkpoint, stopping and resuming."""
+"""The loop around the optimiser: pool, checkpoint, stop and resume."""
 
 import errno
 import fcntl
@@ -24,7 +24,7 @@ WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
 
 class ToyDecoder:
-    """Translations are fixed; decoding takes the ten with the highest score of each sentence."""
+    """Decoder of fixed translations; it returns the ten best of each sentence."""
 
     def __init__(self, sentences: int = 25, features: int = 3, seed: int = 0, constant: tuple[int, ...] = ()) -> None:
         rng = np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def test_a_finished_run_decodes_nothing_again(tmp_path):
 
 @pytest.mark.parametrize("patience", [1, 3])
 def test_a_finished_run_can_be_extended_and_cut_short(tmp_path, patience):
-    """What comes out depends on the options, not on how far a run before went."""
+    """The result depends on the options, not on the number of iterations of an earlier run."""
 
     def options(most: int) -> LoopOptions:
         return LoopOptions(seed=3, max_iterations=most, patience=patience, optimiser=OPTIONS.optimiser)
@@ -189,7 +189,7 @@ BAD = np.array([-0.6, 0.0, 0.3])
 
 
 class Ahead(ToyDecoder):
-    """Decodes with some weights what no iteration comes up to."""
+    """Decoder whose translations with certain weights are better than those of any iteration."""
 
     def __init__(self, *ahead: np.ndarray) -> None:
         super().__init__()
@@ -203,7 +203,7 @@ class Ahead(ToyDecoder):
 
 @pytest.fixture
 def all_decoded(monkeypatch):
-    """Models are far apart here."""
+    """Decode all nested models, even those far behind."""
     monkeypatch.setattr(loop, "HOPELESS", 0.35)
 
 
@@ -231,7 +231,7 @@ def test_a_nested_model_that_is_far_behind_on_the_lists_is_not_decoded(tmp_path)
 
 
 def test_a_nested_model_that_is_ahead_is_the_result(tmp_path, all_decoded):
-    """Where no point on the way to the best iteration is as good."""
+    """The result is a nested model if no point between it and the best iteration has a higher BLEU."""
     tuned = run_with_nested(tmp_path, BAD, NEAR, decoder=Ahead(NEAR))
     assert (tuned.weights.tolist(), tuned.bleu) == (normalised(NEAR).tolist(), 100)
     assert [(one["nested"], one["part"]) for one in tuned.comparisons] == [(2, 0.75), (2, 0.5), (2, 0.25), (2, 0)]
@@ -248,7 +248,7 @@ def test_the_point_nearest_to_the_own_weights_that_is_as_good(tmp_path, all_deco
 
 
 def test_comparisons_are_not_made_again(tmp_path, all_decoded):
-    """After an interruption at any of them, or where more iterations are asked for."""
+    """Comparisons are not repeated after an interruption or with another number of iterations."""
     expected = run_with_nested(tmp_path / "a", NEAR, decoder=Ahead(NEAR))
     decoded = 0
     while True:
@@ -298,7 +298,7 @@ def test_stops_when_bleu_does_not_rise(tmp_path):
 
 
 def test_stops_before_the_time_limit_and_goes_on(tmp_path):
-    """An iteration at a time where there is time for no more; the end is that of a run without a limit."""
+    """With a short time limit, one iteration is done per call; the result is that of a run without a limit."""
 
     def limited(seconds: float):
         decoder = ToyDecoder()
@@ -366,7 +366,7 @@ def test_pool_keeps_distinct_candidates_in_order():
     assert len(pool) == 2
     again = candidate_batch([np.array([[3.0, 2.0]]), np.array([[-0.0, 1.0], [1.0, 2.0]])], statistics)
     fresh = pool.add(again)
-    assert fresh.sentences.tolist() == [0, 1]  # -0.0 is 0.0; the same features of another sentence are new
+    assert fresh.sentences.tolist() == [0, 1]  # -0.0 is 0.0; the same features in another sentence are new
     flat = pool.flat()
     assert flat.offsets.tolist() == [0, 2, 4]
     assert flat.features.T.tolist() == [[1, 2], [3, 2], [0, 1], [1, 2]]
@@ -382,7 +382,7 @@ def test_candidates_with_other_statistics_are_distinct():
 
 def test_a_second_process_waits_for_the_first(tmp_path, capsys):
     with (tmp_path / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # as an orphan of a killed Snakemake holds it
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as by a process that survived its Snakemake
         opened = threading.Event()
         waiting = threading.Thread(target=lambda: TuningCheckpoint(tmp_path, {}) and opened.set())
         waiting.start()
@@ -443,7 +443,7 @@ def test_content_hash_sees_through_compression(tmp_path):
 
 
 def test_file_hash_sees_every_byte(tmp_path):
-    """A table that is not compressed may be edited in its middle."""
+    """The hash of a file depends on all its bytes."""
     path = tmp_path / "table"
     hashes = set()
     middle = b"a" * 100_000 + b"b" + b"a" * 99_999

@@ -1,4 +1,4 @@
-"""The stage ``tuning mert`` with the real search on a tiny model."""
+"""The stage ``tuning mert`` with the search on a tiny model."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from .tiny_model import INI, write_model, write_texts
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """A model directory with a development set."""
+    """Create a model with a development set."""
     directory = tmp_path_factory.mktemp("model")
     write_model(directory)
     write_texts(directory)
@@ -73,7 +73,7 @@ def test_same_command_same_bytes_whatever_the_threads(model, tmp_path):
 
 @pytest.mark.parametrize("optimiser", ["mira", "pro"])
 def test_other_optimisers(model, tmp_path, optimiser):
-    """Their results do not depend on the threads, but on the seed; an interrupted run resumes."""
+    """Results of other optimisers depend on the seed and not on the threads; an interrupted run resumes."""
     changed = {"optimiser": optimiser, "max_iterations": 4}
     assert main(command(model, tmp_path / "a", **changed)) == 0
     history = json.loads((tmp_path / "a" / "tuned" / "history.json").read_text())
@@ -100,7 +100,7 @@ def test_kill_and_the_same_command_again(model, tmp_path):
 
 
 def of_both(model: Path, out: Path, **changed) -> list[str]:
-    """The command with the runs of seeds 1 and 2."""
+    """Return the command for runs with seeds 1 and 2."""
     separate = ("--seed", "--output-ini", "--output-history", "--checkpoint-dir")
     kept = [text for text in command(model, out, **changed) if not text.startswith(separate)]
     directories = [out / "one", out / "two"]
@@ -113,7 +113,7 @@ def of_both(model: Path, out: Path, **changed) -> list[str]:
 
 @pytest.fixture
 def alone(model, tmp_path) -> list[list[bytes]]:
-    """What the runs of seeds 1 and 2 end with, each by itself."""
+    """Return the outputs of separate runs with seeds 1 and 2."""
     for seed in (1, 2):
         assert main(command(model, tmp_path / f"alone{seed}", seed=seed)) == 0
     return [outputs(tmp_path / f"alone{seed}") for seed in (1, 2)]
@@ -127,12 +127,12 @@ def test_several_runs_end_as_each_alone(model, tmp_path, alone, monkeypatch, cap
     assert [outputs(tmp_path / name) for name in ("one", "two")] == alone
     assert alone[0] != alone[1]
     iterations = sum(len(json.loads(history)["iterations"]) for _, history in alone)
-    assert len(decodings) == iterations - 1  # the first one serves both
+    assert len(decodings) == iterations - 1  # the first one is shared
     assert "run 2 of 2, seed 2" in capsys.readouterr().err
 
 
 def test_runs_of_several_models_end_as_each_alone(model, tmp_path, monkeypatch, capsys):
-    """Three runs of two models: the first and the third share theirs, which is loaded once."""
+    """Three runs of two models give the results of separate runs, and each model is loaded once."""
     other = tmp_path / "other"
     shutil.copytree(model, other)
     lines = list(read_lines(other / "phrase-table.gz"))
@@ -192,13 +192,13 @@ def test_an_interrupted_run_refuses_before_a_finished_one_starts_over(model, tmp
 
 
 def write_nested(model: Path, path: Path, weights: str, columns: int = 3) -> None:
-    """A tuned ini with this line of weights of its phrase table, which lacks a column."""
+    """Write a tuned ini of a model whose phrase table lacks a column, with these weights."""
     nested = INI.replace("num-features=4", f"num-features={columns}").replace("0.2 0.2 0.2 0.2", weights)
     path.write_text(nested.replace("path=", f"path={model}/"))
 
 
 def test_the_tuned_weights_of_a_nested_model_are_decoded(model, tmp_path, monkeypatch):
-    """With weight 0 for the column that it lacks, and the result is not worse on the development set."""
+    """A nested model is decoded with weight 0 for its missing column; the best dev BLEU of all points is reported."""
     monkeypatch.setattr(loop, "HOPELESS", 1.0)
     assert main([*command(model, tmp_path / "a"), f"--output-ini={tmp_path}/a.ini"]) == 0
     weights = MosesIni.read(tmp_path / "a.ini").weights["TranslationModel0"]
@@ -216,7 +216,7 @@ def test_the_tuned_weights_of_a_nested_model_are_decoded(model, tmp_path, monkey
 
 
 def test_every_run_is_compared_with_its_own(model, tmp_path):
-    """And ends as it would alone."""
+    """Every run is compared with its own nested model and gives the result of a separate run."""
     inis = [tmp_path / f"nested{seed}.ini" for seed in (1, 2)]
     for seed, ini in enumerate(inis, 1):
         write_nested(model, ini, f"0.1 0.{seed} 0.2")
@@ -227,7 +227,7 @@ def test_every_run_is_compared_with_its_own(model, tmp_path):
 
 
 def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
-    """The iterations do not depend on it: a run that is done is compared anew, an interrupted one goes on."""
+    """With another nested model only the comparisons are decoded again, not the iterations."""
     monkeypatch.setattr(loop, "HOPELESS", 1.0)
     first, other = (tmp_path / f"{name}.ini" for name in ("first", "other"))
     for path, weights in ((first, "0.1 0.3 0.2"), (other, "0.1 0.3 0.3")):
@@ -288,7 +288,7 @@ def test_filtered_tables_from_another_directory(model, tmp_path, capsys):
 
 
 def test_goes_on_whatever_the_paths_are_called(model, tmp_path, monkeypatch):
-    """Another spelling of the same files is no other run; another number of iterations extends it."""
+    """A run resumes if the same files have other path names, or with another number of iterations."""
     assert main(command(model, tmp_path / "whole")) == 0
     assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
     (tmp_path / "b" / "checkpoint" / "finished.json").unlink()  # as if it had been interrupted
@@ -317,7 +317,7 @@ def test_unknown_words_and_empty_sentences(model, tmp_path):
 
 
 def refused(arguments: list[str], out: Path, capsys, *parts: str) -> None:
-    """Exit code 2, one sentence with these parts, no output file."""
+    """Check for exit code 2, an error of one line with these parts, and no output."""
     assert main(arguments) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert error.startswith("rnnsmt tuning mert: error: ")

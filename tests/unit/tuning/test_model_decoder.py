@@ -1,4 +1,4 @@
-"""The search as the loop of tuning sees it."""
+"""The search as the decoder of the tuning loop."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ WIDE = SearchOptions(nbest=200, beam_threshold=0.0, margin=1e9)
 
 @pytest.fixture
 def decoder(tmp_path) -> ModelDecoder:
-    """Of a model whose table has d in a longer phrase only, so that it can be translated and passed through."""
+    """Return the decoder of a model whose word d occurs only in a longer phrase, so that d can also be copied."""
     tiny_model(tmp_path / "model", 1)
     with (tmp_path / "model" / "phrase-table").open("a") as table:
         table.write("a d ||| u v ||| .5 .5 .5 .5 |||\n")

@@ -1,4 +1,4 @@
-"""A tiny model directory with much to tune, and its development set."""
+"""A tiny model with many weights to tune, and its development set."""
 
 import gzip
 import random
@@ -31,7 +31,7 @@ WORDS = 8
 
 
 def write_model(directory: Path) -> None:
-    """Every source word has three translations; the second column knows the right one best, the first misleads."""
+    """Write a model: three translations per source word; table column 2 favours the right one, column 1 misleads."""
     rng = random.Random(5)
     pairs, orders, target = [], [], set()
     for word in range(WORDS):
@@ -55,7 +55,7 @@ def write_model(directory: Path) -> None:
 
 
 def write_texts(directory: Path) -> None:
-    """A development set, 30 sentences: source words in any order, the reference is their right translations."""
+    """Write a development set of 30 sentences; the reference consists of the right translations."""
     rng = random.Random(1)
     sentences = [[rng.randrange(WORDS) for _ in range(rng.randint(5, 8))] for _ in range(30)]
     (directory / "dev.en").write_text("".join(" ".join(f"s{w}" for w in words) + "\n" for words in sentences))
