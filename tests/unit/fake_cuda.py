@@ -1,18 +1,18 @@
-"""A CUDA device that is none: what runs on it is computed on the processor, and mixed devices fail as on a GPU.
+"""A simulated CUDA device: operations are computed on the CPU, and mixed devices raise errors as on a GPU.
 
-For a torch without CUDA. A tensor of the device is a ``CudaTensor``: it says that it is on ``cuda:0`` and keeps its
-values in a tensor of the processor. Every operation of ATen on such tensors comes to ``Device``, which
+It requires a torch without CUDA. A tensor on the device is a ``CudaTensor``: its device is ``cuda:0``, and its values
+are in a CPU tensor. Every ATen operation on such tensors is handled by ``Device``, which
 
-* refuses tensors of the processor beside those of the device, but for what CUDA takes: scalars of no dimension in
+* refuses CPU tensors together with tensors of the device, with the exceptions of CUDA: 0-dimensional tensors in
   pointwise operations, and indices;
-* counts copies between the two, one after the other where the processor has to wait for the device (``waits``);
-* counts launches: one for every operation that is neither a view nor memory alone, and what ``LAUNCHES`` says for those
-  that are put together of several kernels;
-* records what a CUDA graph captures (``FakeGraph``).
+* counts copies between the two, and those for which the CPU has to wait for the device (``waits``);
+* counts launches: one for every operation except views and allocations, and the number in ``LAUNCHES`` for operations
+  of several kernels;
+* records the operations that a CUDA graph captures (``FakeGraph``).
 
-So the branches of the program for GPUs run with true values. What it cannot show: speed, memory, rounding, the order of
-streams. A few lines of C++ are compiled against torch's headers: torch asks for the guard of a device type before it
-looks at a tensor of it. They hold for the whole process, so tests start one of their own.
+So the GPU code of the program is tested with real values. Speed, memory, rounding and the order of streams are not
+simulated. A few lines of C++ are compiled against torch's headers, because torch requires a device guard before it
+accesses a tensor. The guard is registered for the whole process, so tests start a process for it.
 """
 
 import ctypes
@@ -62,11 +62,11 @@ PACKING = "_pack_padded_sequence"
 
 
 class MixedDevicesError(RuntimeError):
-    """What CUDA says of tensors that lie in two places."""
+    """Raised, as by CUDA, if the tensors of an operation are on two devices."""
 
 
 class CudaTensor(torch.Tensor):
-    """A tensor of the device; ``inner`` has its values."""
+    """Tensor on the device; ``inner`` has its values."""
 
     inner: torch.Tensor
 
@@ -106,12 +106,12 @@ class CudaTensor(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Also in threads that know of no mode."""
+        """Handle an operation also in threads without a dispatch mode."""
         return Device.current.run(func, args, kwargs or {})
 
 
 class Captured(NamedTuple):
-    """An operation of a graph: what is called, and the tensors that it gave."""
+    """Operation of a graph: the function, its arguments and its results."""
 
     function: Callable[..., Any]
     args: Any
@@ -119,11 +119,11 @@ class Captured(NamedTuple):
     found: Any
 
     def outputs(self) -> list[torch.Tensor]:
-        """The tensors that it wrote."""
+        """Return the output tensors."""
         return [x for x in tree_flatten(self.found)[0] if isinstance(x, torch.Tensor)]
 
     def replay(self) -> None:
-        """Write to the same tensors."""
+        """Compute the operation again, writing to the same tensors."""
         again = tree_flatten(self.function(*self.args, **self.kwargs))[0]
         for out, new in zip(self.outputs(), (x for x in again if isinstance(x, torch.Tensor)), strict=True):
             if out is not new:
@@ -131,9 +131,9 @@ class Captured(NamedTuple):
 
 
 class FakeGraph:
-    """``torch.cuda.CUDAGraph``: its operations, which read and write the tensors that were there when it was made.
+    """Replacement of ``torch.cuda.CUDAGraph``: operations read and write the tensors that existed at capture.
 
-    What is captured is not computed: afterwards the tensors have no values that could be used by mistake.
+    Captured operations are not computed. Their outputs become NaN or 0, so that no value can be used by mistake.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class FakeGraph:
 
 @contextmanager
 def capture(graph: FakeGraph, pool: Any = None, capture_error_mode: str = "global") -> Iterator[None]:
-    """``torch.cuda.graph``."""
+    """Replace ``torch.cuda.graph``."""
     device = Device.current
     launches, device.captured = device.launches.copy(), graph.operations
     try:
@@ -160,15 +160,15 @@ def capture(graph: FakeGraph, pool: Any = None, capture_error_mode: str = "globa
 
 
 class Device(TorchDispatchMode):
-    """The device, and what it was asked for.
+    """The device, which counts its operations.
 
-    launches: by operation. to_device, to_host: copies. waits: how often the processor waited for a value.
+    launches: by operation. to_device, to_host: copies. waits: how often the CPU waited for a value.
     """
 
     current: "Device"
 
     @classmethod
-    def _should_skip_dynamo(cls) -> bool:  # else torch imports its compiler
+    def _should_skip_dynamo(cls) -> bool:  # otherwise torch imports its compiler
         return False
 
     def __init__(self) -> None:
@@ -178,12 +178,12 @@ class Device(TorchDispatchMode):
         self.reset()
 
     def reset(self) -> None:
-        """Count anew."""
+        """Set the counts to 0."""
         self.launches: Counter[str] = Counter()
         self.to_device = self.to_host = self.waits = 0
 
     def counts(self) -> dict[str, int]:
-        """All numbers."""
+        """Return all counts."""
         launches = sum(self.launches.values())
         return {"launches": launches, "to_device": self.to_device, "to_host": self.to_host, "waits": self.waits}
 
@@ -191,7 +191,7 @@ class Device(TorchDispatchMode):
         return self.run(func, args, kwargs or {})
 
     def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """An operation of ATen on tensors of both kinds."""
+        """Run an ATen operation on tensors of the device and of the CPU."""
         name = func.overloadpacket.__name__
         flat, spec = tree_flatten((args, kwargs))
         tensors = [x for x in flat if isinstance(x, torch.Tensor)]
@@ -269,7 +269,7 @@ class Device(TorchDispatchMode):
 def lstm_cell(
     inputs: torch.Tensor, hidden: torch.Tensor, c: torch.Tensor, *biases: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
-    """An LSTM's unit from the terms of its four gates [B, 4H] and its cells [B, H]: states, cells, gates."""
+    """Compute an LSTM cell from its gates' terms [B, 4H] and cells [B, H]; return states, cells, gates."""
     gates = inputs + hidden + sum(biases)
     i, f, g, o = gates.chunk(4, 1)
     c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
@@ -285,12 +285,12 @@ def _is_cuda(x: Any) -> bool:
 
 
 def compiler() -> str | None:
-    """A C++ compiler, if there is one."""
+    """Return the path of a C++ compiler, or None."""
     return shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 
 
 def load_guard(directory: Path) -> None:
-    """Tell torch that there is a device type CUDA; for the rest of the process."""
+    """Register a device guard for CUDA in torch, for the rest of the process."""
     root = Path(torch.__file__).parent
     source, library = directory / "guard.cpp", directory / "guard.so"
     source.write_text(GUARD)
@@ -300,7 +300,7 @@ def load_guard(directory: Path) -> None:
 
 
 class _Generator(torch.Generator):
-    """Of any device; its numbers are those of the processor."""
+    """Generator of any device, with the numbers of the CPU."""
 
     def __new__(cls, device: Any = "cpu") -> "_Generator":
         found = super().__new__(cls)
@@ -313,7 +313,7 @@ class _Generator(torch.Generator):
 
 
 class _Pool(ThreadPoolExecutor):
-    """Its threads know the device too."""
+    """Thread pool whose threads use the device."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         def on_device() -> Any:
@@ -325,7 +325,7 @@ class _Pool(ThreadPoolExecutor):
 
 @contextmanager
 def fake_cuda() -> Iterator[Device]:
-    """The device for what runs inside; ``load_guard`` must have been called."""
+    """Activate the device within a ``with`` statement; ``load_guard`` must have been called."""
     device = Device.current = Device()
     load = torch.load
 
@@ -346,7 +346,7 @@ def fake_cuda() -> Iterator[Device]:
         "torch.cuda.graph": capture,
         "torch.cuda.graph_pool_handle": lambda: None,
         "torch._has_compatible_shallow_copy_type": lambda *_, **__: False,  # Module.to makes new parameters
-        "torch._C._InferenceMode": lambda mode: torch.no_grad(),  # its tensors cannot be wrapped
+        "torch._C._InferenceMode": lambda mode: torch.no_grad(),  # tensors made in it cannot be wrapped
         "torch.Generator": _Generator,
         "torch.load": load_onto,
         "torch.optim.optimizer._foreach_supported_types": [torch.Tensor, torch.nn.Parameter, CudaTensor],
@@ -355,14 +355,14 @@ def fake_cuda() -> Iterator[Device]:
     with ExitStack() as stack:
         for name, value in replaced.items():
             stack.enter_context(patch(name, value))
-        torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device=...) makes one of the processor first
+        torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device=...) creates a CPU tensor first
         stack.callback(torch._C._set_only_lift_cpu_tensors, False)
         stack.enter_context(device)
         yield device
 
 
 def pytest_configure(config: Any) -> None:
-    """As a plugin (``-p tests.unit.fake_cuda``): the device is there for all tests of the process."""
+    """Activate the device for all tests of a process, as a plugin (``-p tests.unit.fake_cuda``)."""
     with TemporaryDirectory() as directory:
         load_guard(Path(directory))
     stack = ExitStack()

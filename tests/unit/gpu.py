@@ -1,4 +1,4 @@
-"""Tests that need a GPU: one that torch sees, not one that the machine has."""
+"""The condition for tests that require a GPU that torch can use."""
 
 from importlib.util import find_spec
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def torch_sees_a_gpu() -> bool:
-    """False where torch is not installed, or has no CUDA that fits the driver."""
+    """Return whether torch is installed and can use a GPU."""
     if find_spec("torch") is None:
         return False
     import torch

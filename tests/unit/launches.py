@@ -1,6 +1,6 @@
-"""What an update of a network asks of a GPU, counted on the device of ``fake_cuda``: launches, copies, waits.
+"""GPU operations of an update of a network (launches, copies, waits), counted with the device of ``fake_cuda``.
 
-The numbers depend on the lengths of the phrases and on the settings, not on the widths of the layers, which are small.
+The numbers depend on the lengths of the phrases and on the settings, not on the layer sizes, which are small.
 """
 
 from dataclasses import replace
@@ -28,13 +28,13 @@ SMALL_CSLM = {"projection": 8, "hidden_1": 16, "hidden_2": 12, "spread": 0.3, "p
 
 
 def make_pairs(directory: Path, length: int, number: int = 400) -> Pairs:
-    """Pairs of phrases that all have so many ids with EOS."""
+    """Create pairs of phrases of equal length (number of ids including EOS)."""
     rng = np.random.default_rng(1)
     return pairs_of(directory, sorted({" ".join(rng.choice(WORDS, length - 1)) for _ in range(number)}))
 
 
 def pairs_of(directory: Path, phrases: list[str]) -> Pairs:
-    """Phrases, each with itself in capitals."""
+    """Create pairs of a phrase and the phrase in capital letters."""
     lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in phrases]
     (directory / "table").write_text("".join(lines))
     (directory / "source").write_text(" ".join(WORDS) + "\n")
@@ -46,7 +46,7 @@ def pairs_of(directory: Path, phrases: list[str]) -> Pairs:
 
 
 def make_text(directory: Path, lines: int = 500) -> Text:
-    """A text of random words."""
+    """Create a text of random words."""
     rng = np.random.default_rng(1)
     (directory / "text").write_text("".join(" ".join(rng.choice(WORDS, 8)) + "\n" for _ in range(lines)))
     command = [
@@ -64,17 +64,17 @@ def make_text(directory: Path, lines: int = 500) -> Text:
 
 
 def rnn_trainer(pairs: Pairs, setup: DeviceSetup, preset: str = "paper", **settings: object) -> RnnTrainer:
-    """With the settings of a preset but for the widths."""
+    """Return a trainer with the settings of a preset, except for layer sizes."""
     return RnnTrainer(pairs, replace(RNN_PRESETS[preset], **{**SMALL_RNN, **settings}), 1, setup)
 
 
 def cslm_trainer(text: Text, setup: DeviceSetup, preset: str = "paper", **settings: object) -> CslmTrainer:
-    """With the settings of a preset but for the widths."""
+    """Return a trainer with the settings of a preset, except for layer sizes."""
     return CslmTrainer(text, replace(CSLM_PRESETS[preset], **{**SMALL_CSLM, **settings}), 1, setup)
 
 
 def counts_of_update(trainer: Trainer) -> dict[str, int]:
-    """Of the third update, when the optimiser has its averages and what can be a graph is one."""
+    """Return the counts of the third update, when the optimiser is initialised and graphs are captured."""
     trainer.step()
     trainer.step()
     Device.current.reset()

@@ -1,4 +1,4 @@
-"""The Python interface: its doctest goes through all packages on a toy corpus; files and lists; what it refuses."""
+"""The Python interface: its doctest with all packages on a toy corpus, files and lists, invalid arguments."""
 
 import doctest
 import fcntl
@@ -118,7 +118,7 @@ def test_arguments_out_of_range(tmp_path, call, message):
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """SIGINT interrupts, also if the tests run in the background of a shell, where it is ignored."""
+    """Set Python's SIGINT handler, since background jobs of a shell ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -126,7 +126,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
-    """A traceback that is kept, as in an interactive session, holds no lock; the second call resumes."""
+    """After KeyboardInterrupt, a kept traceback does not hold the lock, and the second call resumes."""
     source, target = (
         ["the house", "the sea", "a house", "a sea"] * 5,
         ["la maison", "la mer", "une maison", "une mer"] * 5,
@@ -160,7 +160,7 @@ def test_trains_outside_of_the_main_thread(tmp_path):
 
 
 def test_networks_of_the_search(tmp_path):
-    """Compare a network with that of the commands, and decode with both as features."""
+    """Networks equal those of the commands, and both are features of the search."""
     source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
     links = [[(0, 0), (1, 1)]] * 27
     tables = api.extract(source, target, links, tmp_path)

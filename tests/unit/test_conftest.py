@@ -1,4 +1,4 @@
-"""The guard of the checkout sees what tests write, but not the caches of tools."""
+"""The check of the checkout notices files written by tests, except for caches of tools."""
 
 from pathlib import Path
 

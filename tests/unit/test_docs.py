@@ -1,4 +1,4 @@
-"""README and docs: every command in them is one that there is, every link leads somewhere."""
+"""README and docs: every command and option exists, every link has a target."""
 
 import argparse
 import re
@@ -28,9 +28,9 @@ SET = re.compile(r"(?:^| )([A-Z]+)=(\"[^\"]*\"|\S+)")
 
 
 def commands(page: Path) -> Iterator[list[str]]:
-    """The words of every command in the code blocks of a page that begins with rnnsmt or snakemake.
+    """Yield the words of every command in the code blocks of a page that begins with rnnsmt or snakemake.
 
-    Variables of the shell that the page sets are replaced.
+    Shell variables that the page sets are replaced.
     """
     variables: dict[str, str] = {}
     for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.M | re.S):
@@ -47,7 +47,7 @@ def commands(page: Path) -> Iterator[list[str]]:
 
 @cache
 def parser_of(package: str, stage: str) -> argparse.ArgumentParser:
-    """The parser of a command."""
+    """Return the parser of a command."""
     parser = _parser([package, stage])
     for name in (package, stage):
         (action,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
@@ -56,7 +56,7 @@ def parser_of(package: str, stage: str) -> argparse.ArgumentParser:
 
 
 def options(package: str, stage: str) -> set[str]:
-    """The options of a command."""
+    """Return the options of a command."""
     return {option for action in parser_of(package, stage)._actions for option in action.option_strings}
 
 
@@ -77,7 +77,7 @@ def test_commands_are_those_of_the_program(page):
 
 
 def examples(package: str, stage: str) -> list[list[str]]:
-    """The words of the commands in the help of a stage."""
+    """Return the commands in the help of a stage."""
     lines = re.sub(r" \\\n *", " ", parser_of(package, stage).description).splitlines()
     return [
         shlex.split(part) for line in lines if line.startswith("    ") for part in line.split("|") if "rnnsmt " in part
@@ -86,7 +86,7 @@ def examples(package: str, stage: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(("package", "stage"), [(package, stage) for package in STAGES for stage in STAGES[package]])
 def test_help_has_an_example_of_the_docs(package, stage):
-    """The commands of the docs run in tests/workflow/test_docs.py."""
+    """Every command in the help of a stage is also in the docs, whose commands tests/workflow/test_docs.py runs."""
     every = [words for page in PAGES for words in commands(page)]
     found = examples(package, stage)
     assert found
@@ -96,7 +96,7 @@ def test_help_has_an_example_of_the_docs(package, stage):
 
 @pytest.mark.parametrize(("package", "stage"), [(package, stage) for package in STAGES for stage in STAGES[package]])
 def test_help_describes_every_option(package, stage):
-    """Every option has a help text; a default is printed once at most, and as it is written on the command line."""
+    """Every option has a help text; a default is printed at most once, and as it is written on the command line."""
     parser = parser_of(package, stage)
     for action in parser._actions:
         assert action.help, action.option_strings
@@ -107,7 +107,7 @@ def test_help_describes_every_option(package, stage):
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_settings_in_commands_are_those_of_the_configuration(page):
-    """What stands behind --config, over config.yaml: settings that the schema knows, with values that it takes."""
+    """Settings after --config in the docs are in the schema and have valid values."""
     for words in commands(page):
         if words[0] != "snakemake":
             continue

@@ -1,7 +1,7 @@
-"""Every stage against damaged, foreign and hostile input: one sentence that names the file, exit code 2, nothing left.
+"""Damaged, foreign and hostile input of every stage: exit code 2, an error of one line with the file, no output.
 
-A tiny model is built once by the stages themselves; each case damages one file of a copy and runs one stage. Outputs
-that were there before must still be there as they were.
+A tiny model is built once by the stages themselves. Each case damages one file of a copy and runs one stage. Existing
+outputs must not change.
 """
 
 import bz2
@@ -57,7 +57,7 @@ TABLES = ("pt", "ro", "lm.arpa")
 
 
 def text(language: str, lines: int, seed: int) -> str:
-    """Lines of a toy language; the same seed gives parallel text."""
+    """Return lines of a toy language; the same seed gives parallel text."""
     rng = random.Random(seed)
     rows = [
         " ".join(f"{language}{int(12 * rng.random() ** 2)}" for _ in range(rng.randint(3, 7))) for _ in range(lines)
@@ -66,7 +66,7 @@ def text(language: str, lines: int, seed: int) -> str:
 
 
 def sound_files() -> None:
-    """Write sound input of every stage into the working directory."""
+    """Write valid input of every stage into the working directory."""
     for side in ("en", "fr"):
         for name in ("raw", "tok"):
             Path(f"{name}.{side}").write_text(text(side[0], 40, 1))
@@ -91,7 +91,7 @@ def sound_files() -> None:
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with sound input of every stage."""
+    """Create a directory with valid input of every stage."""
     directory = tmp_path_factory.mktemp("good")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
@@ -101,7 +101,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of the directory with old outputs in it, as the working directory."""
+    """Copy the directory, add old outputs, and make it the working directory."""
     directory = tmp_path / "place"
     shutil.copytree(good, directory)
     for name in ("O1", "O2", "O3"):
@@ -111,14 +111,14 @@ def place(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def state(directory: Path) -> dict[str, bytes]:
-    """All files; what belongs to the state of a tuning run may be there."""
+    """Return the content of all files except locks."""
     return {
         str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file() and p.name != "lock"
     }
 
 
 def refused(directory: Path, command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """Run a stage that must refuse its input; its sentence."""
+    """Run a stage that must refuse its input; return the error."""
     before = state(directory)
     assert main(command.split()) == 2
     error = capsys.readouterr().err
@@ -131,7 +131,7 @@ def refused(directory: Path, command: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def with_suffix(directory: Path, command: str, name: str, suffix: str, data: bytes) -> str:
-    """Put a file in place of another under a name with a suffix; the command that reads it."""
+    """Replace a file by one with another suffix; return the command that reads it."""
     (directory / name).unlink()
     (directory / f"{name}{suffix}").write_bytes(data)
     if name in TABLES:
@@ -164,7 +164,7 @@ READERS = [
 def test_files_that_cannot_be_read(place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str) -> None:
     data = (place / name).read_bytes()
     for suffix, content in (
-        (".gz", data),  # not compressed at all
+        (".gz", data),  # not compressed
         (".gz", gzip.compress(data)[:-20]),
         (".gz", gzip.compress(data) + b"garbage"),
         (".bz2", bz2.compress(data)[:-20]),
@@ -192,7 +192,7 @@ def test_several_gzip_members_are_one_file(
 
 
 def line(number: int, change: Damage) -> Damage:
-    """Damage one line (from 1)."""
+    """Return a change of one line (1-based)."""
 
     def damage(data: bytes) -> bytes:
         lines = data.split(b"\n")
@@ -203,7 +203,7 @@ def line(number: int, change: Damage) -> Damage:
 
 
 def instead(old: bytes, new: bytes) -> Damage:
-    """Replace what must be there once or more; the first of them."""
+    """Return a replacement of the first occurrence, which must exist."""
 
     def damage(data: bytes) -> bytes:
         assert old in data
@@ -228,7 +228,7 @@ def array(change: Callable[[np.ndarray], np.ndarray]) -> Damage:
 UTF16: Damage = lambda data: data.decode().encode("utf-16")  # noqa: E731
 
 DAMAGES: list[tuple[str, str, str, Damage, str]] = [
-    # (kind, stage, file, what is done to it, the sentence)
+    # (kind, stage, file, damage, error)
     ("UTF-16", "prepare", "raw.en", UTF16, "raw.en: is UTF-16 or UTF-32, not UTF-8; convert it first"),
     ("CR only", "prepare", "raw.fr", lambda d: d.replace(b"\n", b"\r"), "raw.fr: its lines end with CR instead of LF"),
     ("blank", "prepare", "raw.en", lambda d: b"\n" * d.count(b"\n"), "none of 40 lines remains after cleaning (empty"),
@@ -303,7 +303,7 @@ def test_damaged_files(
 def test_options_are_checked_first(
     place: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str
 ) -> None:
-    """Before anything is read: the input is damaged too."""
+    """Options are checked before the input is read."""
     (place / "directory").mkdir()
     os.mkfifo(place / "pipe")
     (place / "device").symlink_to("/dev/null")
@@ -349,7 +349,7 @@ def test_a_link_stays_one(place: Path) -> None:
     ["prepare", "models", "select", "words", "lexical", "extract", "table", "filter", "lm", "pairs", "decode", "mert"],
 )
 def test_a_full_disk(place: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
-    """A limit on the size of files takes its part; the old outputs stay."""
+    """On a full disk, simulated by a limit on file sizes, the error names the output, and old outputs do not change."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
@@ -364,7 +364,7 @@ def test_a_full_disk(place: Path, capsys: pytest.CaptureFixture[str], stage: str
 
 @pytest.fixture(scope="module")
 def network(good: Path) -> Path:
-    """A directory with pairs, a network and the state of its training."""
+    """Create a directory with pairs, a network and the checkpoint of its training run."""
     directory = good.parent / "network"
     with pytest.MonkeyPatch.context() as patch:
         shutil.copytree(good, directory)
@@ -525,7 +525,7 @@ def test_numbers_of_a_training(trained: Path, capsys: pytest.CaptureFixture[str]
 def test_compressed_files_damaged_at_their_beginning(
     place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str
 ) -> None:
-    """Whatever reads the first bytes of a file, and whatever its name is."""
+    """A compressed file with damage near its beginning is reported by all readers."""
     data = bytearray(lzma.compress((place / name).read_bytes()))
     data[30:40] = bytes(10)
     (place / name).write_bytes(data)

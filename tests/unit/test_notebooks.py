@@ -1,4 +1,4 @@
-"""The notebooks: valid, executed, small, without traces of the machine; executed again with the solutions (slow)."""
+"""Notebooks: valid, executed, small and without local paths; executed again with the solutions (slow)."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def text(cell: dict[str, Any]) -> str:
 
 
 def solutions(source: str) -> list[str]:
-    """The Python code in the solutions of a Markdown cell."""
+    """Return the Python code in the solutions of a Markdown cell."""
     return [
         code
         for block in re.findall(r"<details>.*?</details>", source, re.S)

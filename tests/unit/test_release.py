@@ -1,4 +1,4 @@
-"""What is published and how: workflows of the repository's host, versions, changelog, locks."""
+"""Releases: CI workflows, versions, changelog, lock files."""
 
 import re
 import runpy
@@ -18,12 +18,12 @@ by_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=[path.stem for path
 
 
 def jobs(path: Path) -> dict[str, dict]:
-    """The jobs of a workflow."""
+    """Return the jobs of a CI workflow."""
     return yaml.safe_load(path.read_text())["jobs"]
 
 
 def make_targets() -> set[str]:
-    """The targets of the Makefile that are not files."""
+    """Return the phony targets of the Makefile."""
     (line,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)
     return set(line.split())
 
@@ -39,7 +39,7 @@ def test_there_are_workflows_for_tests_wheel_docs_release_and_nightly_table():
 
 @by_workflow
 def test_commands_of_workflows_are_targets_of_the_makefile(path):
-    """And every script that they call exists."""
+    """Make targets and scripts in CI workflows exist."""
     scripts = [step["run"] for job in jobs(path).values() for step in job["steps"] if "run" in step]
     called = [word for script in scripts for word in re.findall(r"\bmake ([\w-]+)", script)]
     assert called
@@ -51,7 +51,7 @@ def test_commands_of_workflows_are_targets_of_the_makefile(path):
 
 @by_workflow
 def test_workflows_have_few_rights(path):
-    """Reading, unless a job needs more; one run at a time; a limit of time; actions by commit or by a version."""
+    """CI workflows have minimal permissions, one run at a time, time limits, and actions with a fixed version."""
     content = yaml.safe_load(path.read_text())
     assert content["permissions"] == {"contents": "read"}
     assert content["concurrency"]["group"]
@@ -79,7 +79,7 @@ def test_an_action_has_one_version():
 
 
 def test_every_python_of_the_classifiers_is_tested():
-    """And the next one, which is not promised before its tests have passed."""
+    """CI tests every Python version of the classifiers, and the following one."""
     stated = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)]
     matrix = jobs(ROOT / ".github/workflows/tests.yml")["tests"]["strategy"]["matrix"]
     assert matrix["python"] == [*stated, "3.14"]
@@ -107,7 +107,7 @@ def test_the_changelog_begins_with_what_is_not_released_or_this_version():
 
 
 def pins(path: Path) -> dict[str, str]:
-    """The versions that a lock names."""
+    """Return the versions in a lock file."""
     found = re.findall(r"^([\w.-]+)==([^\s;\\]+)", path.read_text(), re.M)
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
 
@@ -130,7 +130,7 @@ set_version = runpy.run_path(str(ROOT / ".github/scripts/set_version.py"))
 
 
 def test_set_version_reaches_every_place(tmp_path):
-    """Afterwards, no file of the list states the old version; without a section `Unreleased`, nothing is written."""
+    """A new version is written to all listed files; without a section `Unreleased`, nothing is written."""
     for name in set_version["STATED"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text())
@@ -162,7 +162,7 @@ def test_issue_forms_are_complete():
 
 
 def test_the_image_has_what_it_copies_and_an_ordinary_user():
-    """Files named by COPY are let through by .dockerignore; the program does not run as root; nothing is the latest."""
+    """.dockerignore exempts all files named by COPY; the image runs as user 1000; base images have a version."""
     text = (ROOT / "Dockerfile").read_text()
     ignored, *kept = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
     assert ignored == "*"

@@ -1,4 +1,4 @@
-"""What people see of a run of the workflow."""
+"""The output of a run of the workflow."""
 
 import io
 import itertools
@@ -18,15 +18,15 @@ from snakemake_logger_plugin_rnnsmt.progress import RESULTS, WEIGHTS, Run, clock
 
 
 class Tty(io.StringIO):
-    """A terminal, as far as it says so itself."""
+    """Stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """It is one."""
+        """Return True."""
         return True
 
 
 def screen(written: str) -> list[str]:
-    """What a terminal shows after cursor movements up and erasing down."""
+    """Return the lines of a terminal after cursor movements up and erasing down."""
     lines = [""]
     for part in re.split(r"(\x1b\[\d+A\x1b\[J|\n)", written):
         if up := re.fullmatch(r"\x1b\[(\d+)A\x1b\[J", part):
@@ -79,7 +79,7 @@ def test_no_block_in_a_pipe():
 
 @pytest.fixture
 def run() -> Run:
-    """Nine jobs of two rules, two of them running since 0."""
+    """Return a run of nine jobs of two rules, two of them running since 0."""
     run = Run()
     run.plan({"short": 6, "long": 3, "total": 9}, 0.0)
     for number in (1, 2):
@@ -93,7 +93,7 @@ def test_what_runs_and_how_far_it_is(run):
 
 
 def test_the_expected_end():
-    """Jobs take as long as others of their rule, as many side by side as until now."""
+    """The estimate assumes the mean time of a rule's jobs and the past number of parallel jobs."""
     run = Run()
     run.plan({"short": 10, "long": 4, "total": 14}, 0.0)
     at = 0.0
@@ -110,7 +110,7 @@ def test_the_expected_end():
 
 
 def test_rules_that_have_not_run_take_their_share_of_the_estimate():
-    """A training that is still to come is not taken for one more short job."""
+    """A rule that has not run is estimated by its typical share of the total time."""
     run = Run()
     run.plan({"prepare": 10, "rnn_train": 1, "total": 11}, 0.0)
     for number in range(10):
@@ -127,7 +127,7 @@ def test_the_weights_are_of_rules_of_the_workflow():
 
 
 def test_a_resumed_run_counts_on(run):
-    """Where exactly the jobs that were left are planned; any other plan begins at 0."""
+    """A resumed run continues the count if exactly the remaining jobs are planned; otherwise the count begins at 0."""
     run.finished(1, 2.0)
     note = json.loads(json.dumps(run.note(3.0, ended=True)))
     resumed = Run()
@@ -160,7 +160,7 @@ def test_durations(seconds, text):
 
 
 def test_what_stages_say(tmp_path, run):
-    """The figures of preparation always, of others where they took long; warnings of all."""
+    """Figures are printed for preparation always and for other rules if slow; warnings are printed once."""
     log = tmp_path / "x.log"
     log.write_text("warning: 3-grams are few\npreparing: 12\nrnnsmt corpus prepare: done: lines 12, kept 3, 0.2 s\n")
     assert read_log([str(log)]) == ("corpus prepare", "lines 12, kept 3, 0.2 s", ["warning: 3-grams are few"])
@@ -179,7 +179,7 @@ def test_what_stages_say(tmp_path, run):
 
 
 def test_last_words(tmp_path):
-    """The sentence of a refusal; of a crash the end of its traceback."""
+    """The last lines are the error message of a stage, or the end of a traceback."""
     log = tmp_path / "x.log"
     log.write_text("reading\nrnnsmt corpus prepare: error: x: no text\nmore\n")
     assert last_words([str(log)]) == ["rnnsmt corpus prepare: error: x: no text"]
@@ -210,7 +210,7 @@ def test_a_failure_that_was_mended_by_another_attempt_is_forgotten(run):
 
 
 class Settings(OutputSettingsLoggerInterface):
-    """Snakemake's settings of what it prints."""
+    """Output settings of Snakemake."""
 
     printshellcmds = nocolor = debug_dag = verbose = show_failed_logs = stdout = dryrun = False
     quiet = None
@@ -220,14 +220,14 @@ class Settings(OutputSettingsLoggerInterface):
 
 
 def record(message: str | None = None, **about: object) -> logging.LogRecord:
-    """What Snakemake logs."""
+    """Return a log record of Snakemake."""
     made = logging.LogRecord("snakemake", logging.INFO, "file", 1, message, None, None)
     made.__dict__.update(about)
     return made
 
 
 def test_messages_of_snakemake(capsys, tmp_path, monkeypatch):
-    """Messages that are shown otherwise are left out; unknown ones are printed. The progress is in the directory."""
+    """Known messages are reformatted or omitted, unknown ones are printed; the status is written to a file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".snakemake").mkdir()
     handler = LogHandler(Settings(dryrun=False), None)
@@ -244,7 +244,7 @@ def test_messages_of_snakemake(capsys, tmp_path, monkeypatch):
 
 
 def test_a_resumed_run_and_its_results(tmp_path, monkeypatch, capsys):
-    """As Snakemake calls the logger: started elsewhere, then in the directory of the run."""
+    """The status file is found although the logger is created in another directory; a finished run prints its table."""
     (tmp_path / "run/.snakemake").mkdir(parents=True)
     (tmp_path / "run/results").mkdir()
     (tmp_path / "run/results/table1.md").touch()
@@ -294,7 +294,7 @@ def test_after_ctrl_c_nothing_has_failed(capsys, tmp_path, monkeypatch):
 
 
 def test_after_sigterm_only_an_error_of_a_stage_is_a_failure(capsys, tmp_path, monkeypatch):
-    """Snakemake waits for running jobs, which may have received the signal, too."""
+    """After SIGTERM, a job with a log that ends in an error is a failure; a job stopped by the signal is not."""
     monkeypatch.chdir(tmp_path)
     Path("stopped.log").write_text("update 3 of 4\n")
     Path("failed.log").write_text("rnnsmt rnn train: error: out of memory\n")
@@ -352,7 +352,7 @@ MISSING = (
     ],
 )  # fmt: skip
 def test_an_error_before_the_first_job_replaces_the_warnings(capsys, tmp_path, monkeypatch, dryrun, last, lines):
-    monkeypatch.chdir(tmp_path)  # the last line names the table of a finished run that is there
+    monkeypatch.chdir(tmp_path)  # the last line names an existing table of a finished run
     handler = LogHandler(Settings(dryrun=dryrun), None)
     for line in HELD:
         handler.emit(record(line, levelno=logging.INFO if line == SETTINGS else logging.WARNING))
