@@ -1,4 +1,4 @@
-"""Running the workflow as a user does: the snakemake command in a directory of its own."""
+"""Running the workflow as a user does: calls of snakemake in a separate directory."""
 
 import fcntl
 import os
@@ -33,7 +33,7 @@ SMALL = {
 
 
 class Workflow:
-    """One directory of results and the snakemake calls on it, with the Snakefile of this checkout or another."""
+    """A directory of results, and calls of snakemake in it with the Snakefile of this checkout or another."""
 
     def __init__(self, directory: Path, snakefile: Path = ROOT / "Snakefile") -> None:
         self.directory = directory
@@ -41,15 +41,15 @@ class Workflow:
         self._plans: dict[tuple[str, ...], subprocess.CompletedProcess] = {}
 
     def options(self, *options: str) -> list[str]:
-        """The options of a call."""
+        """Return the options of a call."""
         return ["--snakefile", str(self.snakefile), "--directory", str(self.directory), "--cores", "2", *options]
 
     def command(self, *options: str) -> list[str]:
-        """The command line of a call."""
+        """Return the command line of a call."""
         return [sys.executable, "-m", "snakemake", *self.options(*options)]
 
     def call(self, *options: str, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess:
-        """Run snakemake and return what it did."""
+        """Run snakemake; return the completed process."""
         if "--dry-run" in options and not environment:
             return planner.run(self.options(*options), dict(os.environ), timeout)
         self._plans.clear()
@@ -63,11 +63,11 @@ class Workflow:
         )
 
     def log(self) -> str:
-        """The full log of the last run."""
+        """Return the full log of the last run."""
         return max(self.directory.glob(".snakemake/log/*.log")).read_text()
 
     def dry_run(self, *options: str, **environment: str) -> subprocess.CompletedProcess:
-        """What a call would run, with its commands; planned once for the same options, until something has run."""
+        """Return a dry run with its commands; the result is cached by options until a run changes the directory."""
         done = None if environment else self._plans.get(options)
         done = done or self.call("--dry-run", "--printshellcmds", *options, **environment)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -76,18 +76,18 @@ class Workflow:
         return done
 
     def plan(self, *options: str, **environment: str) -> Counter:
-        """How many jobs of which rules a call would run."""
+        """Return the number of jobs that a call would run, by rule."""
         done = self.dry_run(*options, **environment)
         return Counter(re.findall(r"^ *(?:local)?rule (\w+):$", done.stdout + done.stderr, re.M))
 
     def commands(self, rule: str, *config: str) -> str:
-        """The shell commands that a rule would run with these settings."""
+        """Return the shell commands that a rule would run with these settings."""
         jobs = self.dry_run("--config", *config).stdout.split(f"\nrule {rule}:\n")[1:]
         return "\n".join(job.split("\nrule ")[0].split("Shell command: ")[1] for job in jobs)
 
 
 def copy_of_checkout(directory: Path) -> Path:
-    """What a run needs of this checkout, as another one; its Snakefile."""
+    """Copy the files of this checkout that a run needs; return the Snakefile of the copy."""
     for name in ("workflow", "profiles", "envs", "src"):
         shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("Snakefile", "config.yaml"):
@@ -97,19 +97,19 @@ def copy_of_checkout(directory: Path) -> Path:
 
 @pytest.fixture
 def workflow(tmp_path) -> Workflow:
-    """A workflow in an empty directory."""
+    """Return a workflow in an empty directory."""
     return Workflow(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def plan(tmp_path_factory) -> Counter:
-    """The jobs of the default configuration."""
+    """Return the jobs of the default configuration."""
     return Workflow(tmp_path_factory.mktemp("plan")).plan()
 
 
 @pytest.fixture(scope="session")
 def small_config(tmp_path_factory) -> Path:
-    """A config file with the demo corpus at a size for tests."""
+    """Write a config file for the demo corpus at a size for tests."""
     import yaml
 
     path = tmp_path_factory.mktemp("config") / "small.yaml"
@@ -119,9 +119,9 @@ def small_config(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, small_config) -> Workflow:
-    """The whole workflow on a small demo corpus, run once, also where the tests run in several processes.
+    """Run the whole workflow on a small demo corpus, once for all test processes.
 
-    What it printed is in ``finished.whole`` beside its directory.
+    Its output is in ``finished.whole`` beside its directory.
     """
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -139,7 +139,7 @@ def finished(tmp_path_factory, small_config) -> Workflow:
 
 @pytest.fixture
 def copy_of_finished(finished, tmp_path) -> Workflow:
-    """A finished run that a test may change; its files keep their times."""
+    """Return a copy of a finished run that a test may change; modification times are preserved."""
     subprocess.run(["cp", "-a", f"{finished.directory}/.", str(tmp_path)], check=True)
     return Workflow(tmp_path)
 

@@ -1,4 +1,4 @@
-"""A process that has imported Snakemake and makes plans in forks of itself: two thirds of a plan's time are imports.
+"""A process that has imported Snakemake and plans in forks of itself: imports are two thirds of a plan's time.
 
 A line on standard input is a request as JSON; a line on standard output is the exit status of its fork.
 """
@@ -17,14 +17,14 @@ from pathlib import Path
 
 @cache
 def _server() -> subprocess.Popen:
-    """Start the process, once."""
+    """Start the process at the first call."""
     server = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     atexit.register(server.communicate)
     return server
 
 
 def run(options: list[str], environment: dict[str, str], timeout: float) -> subprocess.CompletedProcess:
-    """Return what ``python -m snakemake`` does with these options; it must be a dry run."""
+    """Run ``python -m snakemake`` with these options, which must include a dry run; return the completed process."""
     with tempfile.TemporaryDirectory() as directory:
         files = [str(Path(directory) / name) for name in ("stdout", "stderr")]
         request = {"options": options, "environment": environment, "timeout": timeout, "files": files}
@@ -37,7 +37,7 @@ def run(options: list[str], environment: dict[str, str], timeout: float) -> subp
 
 
 def _plan(request: dict) -> None:
-    """Be the process that Snakemake would be."""
+    """Run Snakemake in a forked process."""
     from snakemake.cli import main
 
     os.chdir(request["directory"])
@@ -52,7 +52,7 @@ def _plan(request: dict) -> None:
 
 
 def _serve() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the end of the input."""
     import snakemake.cli  # noqa: F401 - for the forks
 
     for line in sys.stdin:

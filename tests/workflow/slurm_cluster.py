@@ -1,7 +1,7 @@
-"""A Slurm for tests, all nodes of which are this machine: its daemons run as the user of the tests, in a directory.
+"""A Slurm cluster for tests, whose nodes are all this machine; its daemons run as the user, in a directory.
 
-Needs slurmctld, slurmd, munged and the commands of Slurm (Debian: ``apt install slurm-wlm munge``). There are no
-cgroups: processes are found by their parents, and memory is looked at every second (OverMemoryKill).
+It requires slurmctld, slurmd, munged and the commands of Slurm (Debian: ``apt install slurm-wlm munge``). There are no
+cgroups: processes are found by their parents, and memory is checked every second (OverMemoryKill).
 """
 
 import os
@@ -59,13 +59,13 @@ NODE = (
 
 
 def missing() -> str | None:
-    """What this machine lacks for a Slurm of its own; None where nothing is missing."""
+    """Return which programs a Slurm cluster would need that this machine lacks, or None."""
     lacking = [name for name in DAEMONS + CLIENTS if shutil.which(name, path=PATHS) is None]
     return f"no {', '.join(lacking)} on PATH" if lacking else None
 
 
 def free_ports(number: int) -> list[int]:
-    """Ports that nobody listens on at the moment."""
+    """Return free ports."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:
@@ -74,7 +74,7 @@ def free_ports(number: int) -> list[int]:
 
 
 def wait_until(what: Callable[[], object], seconds: float, message: str) -> None:
-    """Wait until something is true; AssertionError after the seconds."""
+    """Wait until a condition is true; raise AssertionError after the given seconds."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, f"not after {seconds} s: {message}"
@@ -82,12 +82,13 @@ def wait_until(what: Callable[[], object], seconds: float, message: str) -> None
 
 
 class SlurmCluster:
-    """The daemons, from ``start`` to ``stop``; ``environment`` is what its commands need.
+    """The daemons of a cluster; ``environment`` is the environment of its commands.
 
     Args:
-        directory: an empty one, with a short path (the socket of munged is in it).
-        cpus, memory: of each node, in MB, whatever the machine has.
-        nodes: their number. Several nodes need a slurmd that was built for it, as Debian's is.
+        directory: an empty directory with a short path (the socket of munged is in it).
+        cpus: number of processors of each node, independent of those of the machine.
+        memory: memory of each node in MB, independent of that of the machine.
+        nodes: number of nodes. Several nodes require a slurmd built with this option, as Debian's is.
     """
 
     def __init__(self, directory: Path, cpus: int, memory: int, nodes: int = 1) -> None:
@@ -121,7 +122,7 @@ class SlurmCluster:
             command.chmod(0o755)
 
     def start(self) -> None:
-        """Start the daemons, one after the other, and wait until the node takes jobs."""
+        """Start the daemons one after the other, and wait until the nodes accept jobs."""
         inside = {name: str(self.directory / f"munge.{name}") for name in ("socket", "pid", "seed", "log", "key")}
         options = [
             f"--{'key' if name == 'key' else name}-file={path}" for name, path in inside.items() if name != "socket"
@@ -146,22 +147,22 @@ class SlurmCluster:
             )
 
     def call(self, *command: str) -> str:
-        """What a command of Slurm prints."""
+        """Return the output of a Slurm command."""
         return subprocess.run(
             command, stdout=subprocess.PIPE, text=True, check=False, env=os.environ | self.environment
         ).stdout
 
     def jobs(self) -> dict[str, tuple[str, str]]:
-        """State and comment (rule and wildcards) of all jobs by their number."""
+        """Return state and comment (rule and wildcards) of all jobs by number."""
         lines = self.call("squeue", "--noheader", "--states=all", "--format=%A|%T|%k").splitlines()
         return {number: (state, comment) for number, state, comment in (line.split("|", 2) for line in lines)}
 
     def alive(self) -> list[str]:
-        """The numbers of the jobs that have not ended."""
+        """Return the numbers of the jobs that have not ended."""
         return self.call("squeue", "--noheader", "--format=%A").split()
 
     def stop(self) -> None:
-        """End the jobs, then the daemons that ``start`` has started, and nothing else."""
+        """End the jobs, then the daemons started by ``start``."""
         if numbers := self.alive():
             self.call("scancel", *numbers)
             with suppress(AssertionError):

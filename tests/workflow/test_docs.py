@@ -1,4 +1,4 @@
-"""README and docs: every command in them does what it says, on a finished run of the demo corpus."""
+"""README and docs: their commands work on a finished run of the demo corpus."""
 
 import gzip
 import os
@@ -33,19 +33,19 @@ moses() { type -P moses > /dev/null || return 0; command moses "$@"; }
 
 
 def blocks(page: Path, *kinds: str) -> list[str]:
-    """The code blocks of a page of these kinds."""
+    """Return the code blocks of a page of these kinds."""
     return [block for kind, block in BLOCK.findall(page.read_text()) if kind in kinds]
 
 
 def runnable(block: str, port: int) -> str:
-    """The block with a server that stays in the background, on a port that is free here."""
+    """Return a code block with its server in the background, on another port."""
     block = block.replace("8000", str(port))
     waiting = rf" & server=$!; until curl -s http://127.0.0.1:{port}/ > /dev/null; do kill -0 $server; sleep 0.2; done"
     return re.sub(rf"(--serve {port})$", rf"\1{waiting}", block, flags=re.M)
 
 
 def prepare(directory: Path, page: Path) -> None:
-    """What the reader has: `mine.yaml`, the texts that it and mini-wmt name, a letter, a model directory of Moses."""
+    """Write the reader's files: `mine.yaml`, its texts and those of mini-wmt, a letter, a Moses model directory."""
     configs = [*blocks(ROOT / "README.md", "yaml"), *(block for block in blocks(page, "yaml") if "corpora:" in block)]
     (directory / "mine.yaml").write_text(configs[-1])
     texts = {

@@ -1,4 +1,4 @@
-"""The package as a wheel: the workflow in it, in directories without a checkout."""
+"""The package as a wheel, with its workflow, in directories without a checkout."""
 
 import os
 import re
@@ -22,7 +22,7 @@ COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|cpp|c89|c99|l
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory) -> Path:
-    """A wheel of this checkout, built without network."""
+    """Build a wheel of this checkout without network."""
     directory = tmp_path_factory.mktemp("wheel")
     copy_of_checkout(directory / "source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
@@ -37,7 +37,7 @@ def wheel(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(wheel, tmp_path_factory) -> Path:
-    """A directory with the files of the wheel, to be found before the package of this checkout."""
+    """Unpack the wheel into a directory that precedes the package of this checkout on the path."""
     directory = tmp_path_factory.mktemp("installed")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(directory)
@@ -52,7 +52,7 @@ def call(installed: Path, directory: Path, *words: str) -> subprocess.CompletedP
 
 
 def test_the_wheel_has_the_workflow_of_the_checkout(installed):
-    """Every file, in the same places, and nothing else."""
+    """The wheel contains exactly the workflow files of the checkout, in the same places."""
 
     def files(root: Path) -> dict[str, bytes]:
         names = ["Snakefile", "config.yaml", "workflow", "envs", "profiles"]
@@ -65,7 +65,7 @@ def test_the_wheel_has_the_workflow_of_the_checkout(installed):
 
 
 def test_a_source_distribution_has_it_too(tmp_path):
-    """What `python -m build` makes first."""
+    """A source distribution, as built by `python -m build`, contains the workflow."""
     copy_of_checkout(tmp_path)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
@@ -78,7 +78,7 @@ def test_a_source_distribution_has_it_too(tmp_path):
 
 
 def test_a_plan_in_an_empty_directory(installed, plan, tmp_path):
-    """The jobs are those of a checkout, the rules those of the wheel; nothing leads to the checkout."""
+    """The plan has the jobs of a checkout and the rules of the wheel, and does not refer to the checkout."""
     done = call(installed, tmp_path, "-m", "rnnsmt", "init", "demo", "--demo")
     assert done.returncode == 0, done.stderr
     done = call(installed, tmp_path / "demo", "-m", "rnnsmt", "run", "--cores", "2", "--dry-run", "--printshellcmds")
@@ -95,7 +95,7 @@ def test_a_plan_in_an_empty_directory(installed, plan, tmp_path):
 
 
 def test_a_wheel_beside_a_checkout_has_its_version(installed, workflow, tmp_path_factory):
-    """Rules of a checkout call a package of the same version, and refuse any other."""
+    """Rules of a checkout accept an installed package of the same version and refuse any other."""
     done = workflow.call("--dry-run", PYTHONPATH=str(installed))
     assert done.returncode == 0, done.stdout
     other = tmp_path_factory.mktemp("other")
@@ -108,7 +108,7 @@ def test_a_wheel_beside_a_checkout_has_its_version(installed, workflow, tmp_path
 
 
 def test_one_version():
-    """The package, the rules that call it, and the environments of the rules."""
+    """The package, its rules and the environments of the rules have the same version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     rules = re.search(r'^VERSION = "(.*)"$', (ROOT / "workflow/rules/common.smk").read_text(), re.M)
     scripts = [re.search(r"rnnsmt==(\S+)", path.read_text()) for path in (ROOT / "envs").glob("*.sh")]
@@ -129,7 +129,7 @@ runpy.run_module("snakemake", run_name="__main__")
 
 
 def test_networks_need_pytorch(workflow):
-    """Said before the first job runs; a plan is made without it, and so is what has no network."""
+    """Missing PyTorch is an error before the first job; plans and jobs without networks do not require it."""
     baseline = ["--until", "demo", "--config", "demo={scale: 0.02}", "compare=[baseline]"]
     for options, refused, runs in (([], True, False), (["-n"], False, False), (baseline, False, True)):
         command = [sys.executable, "-c", NO_TORCH, *workflow.options(*options)]
@@ -156,10 +156,11 @@ importlib.util.find_spec = lambda name, package=None: None if name in {names} el
 
 @pytest.mark.slow
 def test_a_run_in_a_new_environment(wheel, tmp_path):
-    """No checkout, no compiler: the packages of this environment, the wheel, and two commands; Table 1 is printed.
+    """A run in a new environment, without checkout or compiler, prints Table 1.
 
-    A plain installation has neither PyTorch nor what pictures need; `rnnsmt init` has written what runs without. Once
-    they are installed, the same command adds a system with a network and the pictures to the finished run.
+    The environment has the packages of this one except PyTorch and those for pictures; `rnnsmt init` writes a
+    configuration without these. Once they are installed, the same command adds a system with a network, and the
+    pictures, to the finished run.
     """
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -183,7 +184,7 @@ def test_a_run_in_a_new_environment(wheel, tmp_path):
     small = {name: value for name, value in SMALL.items() if name not in ("systems", "compare")}
 
     def run(init: str, missing: list[str], settings: dict[str, object]) -> tuple[list[str], str, int]:
-        """Return the systems of Table 1, the messages, and the time at which the phrase table was made."""
+        """Return the systems of Table 1, the messages, and the modification time of the phrase table."""
         (purelib / "missing_modules.py").write_text(MISSING.format(names=missing))
         (tmp_path / "small.yaml").write_text(yaml.safe_dump(small | settings))
         command = f"rnnsmt run --cores 2 --show-failed-logs --configfile config.yaml {tmp_path}/small.yaml"

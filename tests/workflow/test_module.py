@@ -1,4 +1,4 @@
-"""Another workflow uses this one, and checkouts in directories with names that shells read differently."""
+"""The workflow as a module of another workflow, and in directories with special characters in their names."""
 
 import gzip
 import os
@@ -78,7 +78,7 @@ rule mine:
 
 
 def outer(directory: Path, snakefile: Path) -> Workflow:
-    """A workflow with rules of its own that wants the table; the settings it leaves out are those of config.yaml."""
+    """Write a workflow that uses the table of this one; settings that it does not set are those of config.yaml."""
     directory.mkdir()
     (directory / "Snakefile").write_text(OUTER.format(snakefile=str(snakefile)))
     (directory / "config.yaml").write_text(
@@ -88,7 +88,7 @@ def outer(directory: Path, snakefile: Path) -> Workflow:
 
 
 def test_a_module_of_another_workflow(tmp_path):
-    """All its files lie under the prefix, in commands too, and its jobs run."""
+    """All files of a module are below its prefix, also in commands, and its jobs run."""
     workflow = outer(tmp_path / ODD, ROOT / "Snakefile")
     settings = ["--configfile", str(workflow.directory / "config.yaml")]
     jobs = workflow.plan(*settings)
@@ -108,7 +108,7 @@ def test_a_module_of_another_workflow(tmp_path):
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory) -> Path:
-    """A Git repository with the workflow at tag v1 and on branch main, without work tree."""
+    """Create a Git repository of the workflow with tag v1 and branch main, without a work tree."""
     directory = tmp_path_factory.mktemp("hosted")
     copy_of_checkout(directory)
     git = ["git", "-C", str(directory), "-c", "user.name=x", "-c", "user.email=x@example.org"]
@@ -122,12 +122,12 @@ def repository(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def hosted(repository) -> str:
-    """The Snakefile in the repository."""
+    """Return the Snakefile in the repository."""
     return f"git+file:{repository}/workflow/Snakefile@main"
 
 
 def test_a_hosted_module(hosted, plan, tmp_path):
-    """Of four lines, in an empty directory: the jobs are those of a checkout, and they run."""
+    """A module from a Git repository plans the jobs of a checkout, and they run."""
     (tmp_path / "Snakefile").write_text(HOSTED.format(snakefile=hosted))
     workflow = Workflow(tmp_path, tmp_path / "Snakefile")
     assert workflow.plan() == {f"smt_{rule}": count for rule, count in plan.items()}
@@ -141,7 +141,7 @@ def test_a_hosted_module(hosted, plan, tmp_path):
     [("github", "github.com", 'tag="v1"'), ("gitlab", "gitlab.com", 'branch="main"')],
 )
 def test_a_module_of_a_hosting_service(repository, plan, tmp_path, service, host, version):
-    """Snakemake's classes for hosting services; Git reads the local repository instead of the address."""
+    """Snakemake's classes for hosting services load the module; Git reads a local repository instead."""
     module = f'{service}("owner/rnnsmt", path="workflow/Snakefile", {version})'
     (tmp_path / "Snakefile").write_text(HOSTED.replace("{snakefile!r}", module))
     environment = {
@@ -157,7 +157,7 @@ def test_a_module_of_a_hosting_service(repository, plan, tmp_path, service, host
 
 
 def test_one_chapter_alone(hosted, tmp_path):
-    """A language model of another text; nothing else is planned, made or asked for."""
+    """A single rule of a module trains a language model of another text, and no other rule runs."""
     (tmp_path / "Snakefile").write_text(ONE_RULE.format(snakefile=hosted))
     (tmp_path / "mine.fr").write_text("le chat dort .\nle chien dort .\nle chat mange .\n" * 5)
     workflow = Workflow(tmp_path, tmp_path / "Snakefile")
@@ -186,7 +186,7 @@ def test_one_chapter_with_wildcards(tmp_path):
 
 
 def test_a_checkout_in_an_odd_directory(tmp_path):
-    """Nothing of its path is read by a shell."""
+    """The path of a checkout may contain characters that are special in a shell."""
     checkout = tmp_path / ODD
     checkout.mkdir()
     snakefile = copy_of_checkout(checkout)

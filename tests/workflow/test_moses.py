@@ -1,4 +1,4 @@
-"""Moses in place of our stages: fake programs, which compute what ours do; real ones where MOSES_HOME names them."""
+"""Moses instead of rnnsmt's stages: fake programs that call rnnsmt, and real ones if MOSES_HOME is set."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def test_engines_mix(workflow, home, parts):
 
 
 def test_tables_and_language_models_of_moses_are_pruned(workflow, home):
-    """Moses does not say where a pair comes from; its decoder gets all language models."""
+    """Tables and language models made by Moses are pruned; its decoder gets all language models."""
     settings = ["engine=moses", f"moses_home={home}", SYSTEMS, "phrases={prune: a-e}"]
     settings.append("lm={prune: [0, 1], models: {near: [harbour]}}")
     jobs = workflow.plan("--config", *settings)
@@ -57,7 +57,7 @@ def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory
 
 @pytest.mark.parametrize("part", ["tuning", "decoding"])
 def test_a_joint_model_is_written_for_moses(workflow, home, part):
-    """If Moses tunes or translates, both decoders use its files; rescoring uses the network itself."""
+    """If Moses tunes or translates, both decoders use the files for Moses; rescoring uses the network itself."""
     settings = [f"engine={{{part}: moses}}", f"moses_home={home}", "networks={seeds: 2}", "tuning={runs: 2}"]
     settings += ["compare=[baseline, nnjm, baseline+nnjm]", "nnjm={settings: {window: 3}}"]
     jobs = workflow.plan("--config", *settings)

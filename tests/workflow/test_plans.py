@@ -1,4 +1,4 @@
-"""What would run: per configuration, and which mistakes are refused before anything runs."""
+"""The jobs planned for a configuration, and errors that are reported before a run."""
 
 import argparse
 import base64
@@ -37,7 +37,7 @@ RULES = {
 
 
 def assert_absent(jobs, *rules: str) -> None:
-    """Rules that there are, and that a plan lacks."""
+    """Check that rules exist and are not in a plan."""
     assert set(rules) <= set(RULES)
     assert not set(rules) & set(jobs)
 
@@ -80,7 +80,7 @@ def test_downloads_without_data_dir(workflow):
 
 
 def test_corpora_of_one_file(workflow, tmp_path):
-    """An archive that is fetched, a TMX file of data_dir, a table with its columns, two files with a prefix."""
+    """Corpora of one file are separated: a downloaded archive, a TMX file, a TSV file with columns, a prefix."""
     data = tmp_path / "data"
     data.mkdir()
     for name in ("own.tmx", "dev.tsv", "test.clean.en", "test.clean.fr.gz"):
@@ -112,7 +112,7 @@ def test_corpora_of_one_file(workflow, tmp_path):
 
 
 def test_the_experiment_of_the_paper_without_its_data(workflow):
-    """The whole plan of WMT 2014, from the addresses of the archives to the table."""
+    """The plan of WMT 2014 does not require its data; it includes the downloads."""
     jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
     expected = {"fetch": 14, "unpack": 16, "prepare_bitext": 8, "prepare_mono": 7, "raw_reference": 3}
     expected |= {"selection_score_bitext": 5, "selection_score_mono": 12, "mert": 6, "decode": 6}
@@ -126,7 +126,7 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
 
 
 def test_systems_are_tuned_on_their_own(workflow):
-    """With tuning.nested no weights of a nested system go into a tuning, without it those of every run do."""
+    """With tuning.nested, tuning reads the weights of the nested system of every run; without it, none."""
     for nested, inis in (("true", 3), ("false", 0)):
         done = workflow.call("--dry-run", "-p", "--config", f"tuning={{nested: {nested}}}", "compare=[baseline, rnn]")
         command = next(line for line in done.stdout.splitlines() if "tuning mert" in line and "augmented/rnn" in line)
@@ -135,7 +135,7 @@ def test_systems_are_tuned_on_their_own(workflow):
 
 
 def test_the_estimate_of_a_plan(workflow):
-    """Hours, memory and disk of every rule that takes long, once, where the corpora say their words."""
+    """The plan prints hours, memory and disk of long rules once, if the corpora have numbers of words."""
     done = workflow.call("--dry-run", "--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
@@ -148,7 +148,7 @@ def test_the_estimate_of_a_plan(workflow):
 
 @pytest.mark.parametrize("name", ["slurm", "slurm-small"])
 def test_threads_on_a_cluster(name):
-    """Rules do not know the cores of its nodes: the profile has a number for every rule that shares them."""
+    """A cluster profile sets the threads of every rule that otherwise shares the cores of a machine."""
     profile = yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
     said = {line.split("=")[0] for line in profile["set-threads"]}
     assert said <= set(RULES)
@@ -160,7 +160,7 @@ def test_threads_on_a_cluster(name):
 
 @pytest.mark.parametrize("config", [None, "small", "wmt14.yaml"])
 def test_groups_of_small_jobs(workflow, plan, small_config, config):
-    """The profile for small corpora has a plan of the same jobs: no group needs what comes of itself."""
+    """The profile for small corpora, which groups jobs, plans the same jobs."""
     path = small_config if config == "small" else ROOT / "workflow/configs" / str(config)
     options = ["--configfile", str(path)] if config else []
     jobs = workflow.plan("--workflow-profile", str(ROOT / "profiles/slurm-small"), *options)
@@ -168,7 +168,7 @@ def test_groups_of_small_jobs(workflow, plan, small_config, config):
 
 
 def test_every_rule_asks_for_memory_and_time():
-    """A rule without is cut off at what a cluster gives by default."""
+    """Every rule requests memory and time; otherwise the default of a cluster would end it."""
     assert len(RULES) > 40
     for rule in RULES.values():
         assert "        mem_mb=" in rule, rule
@@ -176,7 +176,7 @@ def test_every_rule_asks_for_memory_and_time():
 
 
 def call_with(workflow: Workflow, lines: str, *options: str, **environment: str) -> subprocess.CompletedProcess:
-    """What Snakemake does with a Snakefile of these lines instead of the rule files, with what these share."""
+    """Run Snakemake with a Snakefile of these lines and the shared rule files."""
     shared = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name in ("common.smk", "resources.smk"))
     (workflow.directory / "Snakefile").write_text(shared + lines)
     own = Workflow(workflow.directory, workflow.directory / "Snakefile")
@@ -184,7 +184,7 @@ def call_with(workflow: Workflow, lines: str, *options: str, **environment: str)
 
 
 def test_a_further_attempt_gets_more(workflow):
-    """Of memory and time, by the size of the input. Parts share the time."""
+    """Requests for memory and time grow with the input and the attempt; shards share the time."""
     (workflow.directory / "text").write_bytes(bytes(3 << 20))
     rule = """
 from rnnsmt.plan.resources import Line, JobNeeds
@@ -207,7 +207,7 @@ rule grows:
 
 
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
-    """Two stages that take what they are told for what they may use must fit; a cluster has larger machines."""
+    """A job requests at most half the memory of the machine, so that two fit; a cluster has no such limit."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
     table = 'from rnnsmt.plan.resources import Line, JobNeeds\nmachine.needs["large"] = JobNeeds(Line(10**9), None)\n'
     rule = 'rule large:\n    output: "large"\n    resources: mem_mb=memory("large")\n    shell: "touch {output}"\n'
@@ -222,7 +222,7 @@ NOTHING = 'rule nothing:\n    output: "nothing"\n    shell: "command -v rnnsmt >
 
 @pytest.mark.parametrize(("setting", "expected"), [("false", 10 * 365 * 1440), ("true", 1440)])
 def test_only_clusters_limit_the_time(workflow, setting, expected):
-    """What the rules of long jobs tell their stages; another limit of the cluster is another limit of the stage."""
+    """Long rules pass the time limit of the setting to their stages: one day on a cluster, otherwise ten years."""
     plan = workflow.call("--dry-run", "--printshellcmds", "--config", f"cluster={setting}").stdout
     for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning mert", 9)):
         told = re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plan)
@@ -230,14 +230,14 @@ def test_only_clusters_limit_the_time(workflow, setting, expected):
 
 
 def test_the_python_of_the_stages(workflow):
-    """Beside Snakemake's own, whether or not its environment is active."""
+    """The `rnnsmt` of Snakemake's environment is used, whether or not the environment is active."""
     done = call_with(workflow, NOTHING, "nothing", PATH="/usr/local/bin:/usr/bin:/bin")
     assert done.returncode == 0, done.stderr
     assert (workflow.directory / "nothing").read_text() == f"{Path(sys.executable).parent / 'rnnsmt'}\n"
 
 
 def test_the_package_of_another_checkout_is_refused(workflow, tmp_path_factory):
-    """Its stages would compute something else than the rules mean."""
+    """A package of another checkout is refused, because its stages may not fit the rules."""
     other = tmp_path_factory.mktemp("other")
     done = Workflow(workflow.directory, copy_of_checkout(other)).call("--dry-run", PYTHONPATH=str(ROOT / "src"))
     assert done.returncode != 0
@@ -246,7 +246,7 @@ def test_the_package_of_another_checkout_is_refused(workflow, tmp_path_factory):
 
 
 def test_the_jobs_of_a_machine_share_its_memory(workflow):
-    """And whoever knows better says so; a cluster has its own queue."""
+    """Jobs share 85 % of the memory of the machine, unless mem_mb is given; on a cluster there is no such limit."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
     for options, limit in (([], int(0.85 * there)), (["--resources", "mem_mb=777", "gpu=1"], 777)):
         assert call_with(workflow, NOTHING, "nothing", "--force", *options).returncode == 0
@@ -257,7 +257,7 @@ def test_the_jobs_of_a_machine_share_its_memory(workflow):
 
 
 def test_a_printed_command_can_be_pasted(workflow):
-    """It is what is executed, in an environment that is active."""
+    """A printed command can be executed in an active environment."""
     command = workflow.commands("demo", "demo={scale: 0.02}").split("\nrule ")[0].strip()
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     (workflow.directory / "results/demo").mkdir(parents=True)
@@ -267,7 +267,7 @@ def test_a_printed_command_can_be_pasted(workflow):
 
 
 def test_environments_are_those_of_the_package():
-    """envs/*.yaml ask pip for what pyproject.toml says; Snakemake is not in the environments of its rules."""
+    """Dependencies in envs/*.yaml are those of pyproject.toml without Snakemake."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = {
         name: yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"] for name in ("base", "torch")
@@ -281,7 +281,7 @@ def test_environments_are_those_of_the_package():
 
 @pytest.mark.parametrize("name", ["base", "torch"])
 def test_environments_have_the_package(tmp_path, name):
-    """Snakemake runs a script in them once, which is told where the checkout is."""
+    """The post-deploy script installs the package from the checkout in RNNSMT_CHECKOUT, or else by version."""
     (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (tmp_path / "python").chmod(0o755)
     command = ["bash", str(ROOT / f"envs/{name}.post-deploy.sh")]
@@ -294,7 +294,7 @@ def test_environments_have_the_package(tmp_path, name):
 
 
 def test_stages_know_how_much_memory_they_have():
-    """What takes --memory-mb is told what its rule asks for."""
+    """Stages with --memory-mb are called with the memory that their rule requests."""
     told = set()
     for rule in RULES.values():
         package, stage = re.search(r"rnnsmt (\w+) ([\w-]+) ", rule.split("shell:")[1]).groups()
@@ -308,7 +308,7 @@ def test_stages_know_how_much_memory_they_have():
 
 
 def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
-    """What sbatch is asked for. Nobody says there how many cores a machine has."""
+    """A job is submitted to Slurm with its time, memory and cluster setting; its failure is reported."""
     pytest.importorskip("snakemake_executor_plugin_slurm")
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -346,7 +346,7 @@ def test_a_corpus_kept_whole_is_not_scored(workflow):
 
 
 def test_in_domain_text_of_one_language(workflow):
-    """Monolingual in-domain text goes into the models of its own language."""
+    """Monolingual in-domain text is used in the models of its own language only."""
     config = workflow.directory / "mine.yaml"
     config.write_text(
         "corpora:\n"
@@ -398,7 +398,7 @@ def test_systems_with_the_same_columns_share_the_table(workflow):
 
 
 def test_proposals_are_added_to_what_a_text_can_use(workflow):
-    """Beside the table of rnn, for dev and for all sets; the ini names the tables of all sets."""
+    """Proposals are added to the filtered tables of dev and of all sets; the ini names the tables of all sets."""
     settings = ["compare=[baseline, rnn, rnn_proposals]", "proposals={source_length: 4, nbest: 2}"]
     jobs = workflow.plan("--config", *settings)
     expected = RNN | {
@@ -419,7 +419,7 @@ def test_proposals_are_added_to_what_a_text_can_use(workflow):
 
 
 def test_trainings_and_scorers(workflow):
-    """Two trainings of each network; a scorer is trained where a system has it, with its own settings."""
+    """Every seed trains each network once; a scorer is trained with its own settings if a system has it."""
     settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, inverse]}}"]
     jobs = workflow.plan("--config", *settings, "compare=[baseline, mine, cslm]")
     assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 2, 8, 2)
@@ -434,7 +434,7 @@ def test_trainings_and_scorers(workflow):
 
 
 def test_the_joint_model(workflow):
-    """Trained on the bitext of the phrases with the links of one aligner, once for every seed; the search asks it."""
+    """The joint model is trained with the links of one aligner, once for every seed, and used by the search."""
     settings = ["networks={seeds: 2}", "tuning={runs: 4}", "nnjm={settings: {window: 3}}"]
     systems = ["compare=[baseline, nnjm, cslm_nnjm]"]
     jobs = workflow.plan("--config", *settings, *systems)
@@ -463,7 +463,7 @@ def test_the_joint_model(workflow):
 
 
 def test_the_networks_of_a_comparison(workflow):
-    """The comparison of two systems loads those of one run."""
+    """The comparison of two systems loads the networks of one run."""
     plan = workflow.call("--dry-run", "--config", "networks={seeds: 3}", "compare=[baseline, cslm, cslm_nnjm]").stdout
     jobs = [job.split("\nrule ")[0] for job in plan.split("\nrule compare_systems:\n")[1:]]
     (job,) = [job for job in jobs if "system=cslm_nnjm" in job]
@@ -472,7 +472,7 @@ def test_the_networks_of_a_comparison(workflow):
 
 
 def test_lists_are_scored_once_for_all_weights(workflow):
-    """Table 2 of the demo corpus: five networks of the reversed source, one of the forward one."""
+    """For Table 2, lists are rescored once for all weights, by five networks of the reversed source and one other."""
     jobs = workflow.plan("--", "results/table2.md")
     assert "table1" not in jobs
     expected = {"seq2seq_prepare": 1, "seq2seq_train": 6, "seq2seq_translate": 3, "nbest_lists": 2, "rerank": 6}
@@ -481,7 +481,7 @@ def test_lists_are_scored_once_for_all_weights(workflow):
 
 
 def test_words_outside_the_shortlist_in_lists(workflow):
-    """By the CSLM, or by the first n-gram model, which is then an input."""
+    """Words outside the shortlist are scored by the CSLM, or by the first n-gram model, which is then an input."""
     settings = ["compare=[baseline, baseline+cslm]"]
     assert "--unknown class --device" in workflow.commands("cslm_rescore", *settings)
     assert "--unknown class --lm results/model/lm.arpa.gz --device" in workflow.commands(
@@ -490,7 +490,7 @@ def test_words_outside_the_shortlist_in_lists(workflow):
 
 
 def test_networks_of_lstms(workflow):
-    """The runs of tuning take turns on the trainings, an ensemble on as many networks of each."""
+    """Tuning runs alternate between the training runs of LSTMs; an ensemble has several networks of each."""
     systems = "systems={baseline+lstm_pair: {rescores: baseline, network: lstm, ensemble: 2, weight: even}}"
     settings = [
         "networks={seeds: 2}",
@@ -519,7 +519,7 @@ def test_networks_of_lstms(workflow):
 
 
 def test_networks_that_leave_out_sentences(workflow):
-    """Two networks a training and scorer, and every part of the table scored by both."""
+    """With leave_out, a scorer has two networks per training run, and both score every shard of the table."""
     settings = ["rnn={leave_out: 2}", "systems={mine: {features: [rnn, bag]}}", "compare=[baseline, mine, cslm_nnjm]"]
     jobs = workflow.plan("--config", *settings)
     assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 1, 4, 1)
@@ -531,7 +531,7 @@ def test_networks_that_leave_out_sentences(workflow):
 
 
 def test_scores_of_filtered_tables_only(workflow):
-    """No network scores the whole table; dev's scores are part of those of all sets."""
+    """With scored_pairs: filtered, the whole table is not scored, and the scores of dev are reused for all sets."""
     settings = ["rnn={scored_pairs: filtered}", "compare=[baseline, rnn, cslm_rnn, cslm_rnn_wp]"]
     jobs = workflow.plan("--config", *settings)
     assert (jobs["rnn_score_filtered"], jobs["augment_filtered"]) == (4, 4)
@@ -573,7 +573,7 @@ def test_parts_of_the_scoring(workflow):
 
 
 def test_parts_of_the_alignment(workflow, plan):
-    """A job for each part of a pass, 16 of model4 and 5 of fast_align, in both directions; nothing else changes."""
+    """An alignment in shards has a job for each shard and pass: 16 passes of model4 and 5 of fast_align."""
     jobs = workflow.plan("--set-scatter", "align_words=3")
     chain = {"align_cut": 4, "align_count": 2 * (16 + 5) * 3, "align_estimate": 2 * (15 + 4), "align_links": 4}
     assert {rule: number for rule, number in jobs.items() if rule.startswith("align_")} == chain
@@ -590,7 +590,7 @@ def test_the_parts_of_the_scoring_share_the_cores(workflow):
 
 
 def test_one_gpu_job_at_a_time(workflow):
-    """Without a cap Snakemake would start all jobs that take a GPU at once, on the same device; searches share it."""
+    """Jobs that use a GPU run one at a time unless `gpu` is given; searches share a GPU."""
     common = ["--config", "rnn={device: cuda}", "demo={scale: 0.02}", "--until", "demo", "--forcerun", "demo"]
     for options, expected in (([], 1), (["--resources", "gpu=3"], 3)):
         done = workflow.call(*options, *common)
@@ -625,7 +625,7 @@ def test_a_training_has_a_process_for_each_of_its_gpus(workflow, config, gpus, e
 
 
 def test_the_table_knows_what_systems_are_made_of(workflow):
-    """By their features, not by their names; and only the joined dev text is one that MERT saw."""
+    """The table gets the features of systems, and the name of the joined dev set."""
     settings = ["systems={rnn_big: {features: [rnn]}}", "compare=[baseline, rnn_big]"]
     command = workflow.commands("table1", *settings)
     assert "--features baseline= rnn_big=rnn --trainings 1 --dev-set dev " in command
@@ -651,7 +651,7 @@ def test_the_published_figures_stand_beside_the_paper_s_sets_only(workflow, targ
 
 
 def test_settings_of_the_search_and_of_mert(workflow):
-    """The CSLM's limit is of the systems that have one only: the others do not depend on it."""
+    """Settings of search and tuning are passed on; cslm_cells only to systems with a CSLM."""
     settings = [
         "search={cslm_cells: 77}",
         "tuning={combine: best, patience: 5, optimiser: mira}",
@@ -667,7 +667,7 @@ def test_settings_of_the_search_and_of_mert(workflow):
 
 
 def test_systems_are_compared_with_those_that_they_contain(workflow):
-    """With the largest of them, run by run; the table of one knows its columns by their places in the other's."""
+    """Systems are compared, run by run, with the largest systems that they contain, by the columns of the tables."""
     settings = ["tuning={runs: 2}", "compare=[cslm_rnn_wp, baseline, rnn, cslm_wp]"]
     found = {}
     for command in workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]:
@@ -686,7 +686,7 @@ def test_systems_are_compared_with_those_that_they_contain(workflow):
 
 
 def test_options_of_preparing_and_selecting(workflow):
-    """Dev and test sets are kept whole. The control of selection is drawn after the lines have been scored."""
+    """Dev and test sets are kept completely; the random control of selection uses the scores of the lines."""
     done = workflow.call("--dry-run", "--printshellcmds", "--config", "selection={random: true}")
     commands = [line.split("Shell command: ")[1] for line in done.stdout.splitlines() if "Shell command: " in line]
     for kind in ("bitext", "mono"):
@@ -701,7 +701,7 @@ def test_options_of_preparing_and_selecting(workflow):
 
 
 def test_pruning_of_the_language_model(workflow):
-    """The command of a model that is not pruned has no option for it, so that none is estimated again."""
+    """--prune is passed only if lm.prune is set, so that other models are not estimated again."""
     assert " --prune 0 0 1 --output results/model/lm.arpa.gz " in workflow.commands(
         "language_model", "lm={prune: [0, 0, 1]}"
     )
@@ -709,7 +709,7 @@ def test_pruning_of_the_language_model(workflow):
 
 
 def test_further_language_models(workflow, plan):
-    """Each of the text of its corpora; all systems have them, in one order, and wait for them."""
+    """Further language models are estimated on the text of their corpora and used by all systems in order."""
     settings = ["lm={models: {near: [harbour], far: [gazette, general]}}", "compare=[baseline, cslm]"]
     jobs = workflow.plan("--config", *settings)
     assert jobs.items() >= {"language_model": 1, "further_language_model": 2, "mert": 2, "decode": 2}.items()
@@ -726,7 +726,7 @@ def test_further_language_models(workflow, plan):
 
 
 def test_interpolated_language_models(workflow):
-    """The model of all text and those of lm.models as one, which is the only one that systems have."""
+    """With lm.interpolate, all language models are interpolated, and systems use only the result."""
     settings = ["lm={models: {near: [harbour], far: [gazette]}, interpolate: true}", "compare=[baseline, cslm]"]
     jobs = workflow.plan("--config", *settings)
     wanted = {"language_model": 1, "further_language_model": 2, "interpolated_language_model": 1, "mert": 2}
@@ -741,7 +741,7 @@ def test_interpolated_language_models(workflow):
 
 
 def test_a_pruned_phrase_table(workflow, plan):
-    """All that comes after the pruning takes the pruned table, with the origins of its lines."""
+    """All rules after the pruning use the pruned table and the origins of its lines."""
     settings = ["phrases={prune: a+e}", "compare=[baseline, rnn]"]
     jobs = workflow.plan("--config", *settings)
     assert jobs.items() >= (BASELINE | RNN | {"prune_table": 1, "filter_tables": 2, "mert": 2}).items()
@@ -796,7 +796,7 @@ def test_a_key_that_is_there_twice_is_named(workflow):
 
 
 def test_own_corpora_have_larger_networks_than_the_demo_corpus(workflow):
-    """And the plan says so."""
+    """Own corpora get larger networks than the demo corpus, and the plan prints these settings."""
     lines = [f"hello {i}\n" for i in range(50)]
     for name in ("train", "dev", "test"):
         for side in ("en", "fr"):
@@ -843,14 +843,14 @@ def test_a_missing_configuration_is_one_sentence(workflow):
     ],
 )
 def test_values_that_cannot_be_read_are_told(tmp_path, text, said):
-    """Before Snakemake reads the file, which would end with a traceback."""
+    """Invalid values are reported before Snakemake reads the file, which would end with a traceback."""
     (tmp_path / "mine.yaml").write_text(text)
     (line,) = mistakes(["-n", "--configfile", str(tmp_path / "mine.yaml")])
     assert said in line
 
 
 def leave_run(workflow: Workflow, host: str, cluster: bool) -> Path:
-    """The file of a run that is dead."""
+    """Write the file of a killed run."""
     path = workflow.directory / ".snakemake/rnnsmt-runs" / f"{host}.1.json"
     path.write_text(json.dumps({"host": host, "cluster": cluster}))
     return path
@@ -858,7 +858,7 @@ def leave_run(workflow: Workflow, host: str, cluster: bool) -> Path:
 
 @pytest.fixture(scope="module")
 def demo_run(tmp_path_factory) -> Workflow:
-    """A directory in which the demo corpus has been made."""
+    """Create a directory with the demo corpus."""
     workflow = Workflow(tmp_path_factory.mktemp("demo"))
     assert workflow.call(*DEMO).returncode == 0
     return workflow
@@ -866,7 +866,7 @@ def demo_run(tmp_path_factory) -> Workflow:
 
 @pytest.fixture
 def killed(workflow, demo_run) -> Workflow:
-    """A directory as a run leaves it that was killed while it made the demo corpus."""
+    """Create a directory in the state of a run that was killed while it made the demo corpus."""
     subprocess.run(["cp", "-a", f"{demo_run.directory}/.", str(workflow.directory)], check=True)
     state = workflow.directory / ".snakemake"
     (state / "locks").mkdir(exist_ok=True)
@@ -884,7 +884,7 @@ LEFT = "results/demo/dev.en"
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on(killed):
-    """Plans and the like remove nothing, nor does the Snakemake of a job; the same command does."""
+    """A killed run is resumed by the same command; dry runs and other modes remove nothing."""
     dead = leave_run(killed, socket.gethostname(), cluster=False)
     inside = ("--mode", "remote", "--nolock", "--ignore-incomplete", *DEMO)
     for options in (["--dry-run", *DEMO], ["--lint"], ["--summary"], ["--touch", *DEMO], inside):
@@ -903,7 +903,7 @@ def test_a_killed_run_goes_on(killed):
 @pytest.mark.slow
 @pytest.mark.parametrize(("host", "cluster"), [(socket.gethostname(), True), ("elsewhere", False)])
 def test_what_may_still_be_worked_on_is_left_alone(killed, host, cluster):
-    """Jobs of a cluster outlive who submitted them; nothing is known of the processes of another host."""
+    """Files of runs on another host or on a cluster, whose jobs may still run, are not removed."""
     dead = leave_run(killed, host, cluster)
     done = killed.call(*DEMO)
     assert done.returncode != 0
@@ -917,7 +917,7 @@ def test_what_may_still_be_worked_on_is_left_alone(killed, host, cluster):
 
 
 def test_a_lock_of_nobody_knows_whom_is_left_alone(killed):
-    """As of a run of other rules in the same directory."""
+    """A lock without a record of its run is not removed."""
     assert killed.call(*DEMO).returncode != 0
     assert (killed.directory / ".snakemake/locks/0.output.lock").exists()
 
@@ -945,7 +945,7 @@ def exchanged(name: str, other: str) -> list[dict]:
 
 
 def touched(workflow: Workflow, config: dict, *targets: str) -> list[str]:
-    """Mark files of any content as the up-to-date results of these settings; return the options of the run."""
+    """Mark any content as the up-to-date results of these settings; return the options of the run."""
     path = workflow.directory / "mine.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False))
     options = ["--configfile", str(path)]
@@ -961,7 +961,7 @@ def touched(workflow: Workflow, config: dict, *targets: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
-    """Return a directory whose results are up to date for settings, and these settings."""
+    """Return a directory whose results are up to date for a configuration, and the configuration."""
     workflow = Workflow(tmp_path_factory.mktemp("recorded"))
     for number, entry in enumerate(CORPORA):
         for side in ("source", "target"):
@@ -998,7 +998,7 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
     ],
 )  # fmt: skip
 def test_a_change_that_names_the_same_files_and_values(recorded, tmp_path, change, expected, untouched):
-    """Snakemake compares neither the order of files, nor which param has a value, nor params made from the input."""
+    """Rules run again after changes that Snakemake misses: order of files, exchanged values, params made from input."""
     workflow, config = recorded
     path = tmp_path / "changed.yaml"
     path.write_text(yaml.safe_dump(config | change, sort_keys=False))
@@ -1024,7 +1024,7 @@ def test_snakefmt_is_clean():
 
 
 def test_a_bad_corpus_is_told_and_can_be_mended(workflow):
-    """The sentence is on the terminal and in the log; with the corpus mended, the same command resumes."""
+    """An invalid corpus is reported on the terminal and in the log; after a fix, the same command resumes."""
     for name in ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr"):
         text = "".join(f"line {number} of {name}\n" for number in range(30))
         (workflow.directory / name).write_text(text)

@@ -1,4 +1,4 @@
-"""The workflow run to its end, run again, killed and resumed."""
+"""The complete workflow: results, repeated runs, killed and resumed runs."""
 
 import gzip
 import hashlib
@@ -36,7 +36,7 @@ REPORT = {"table1": 1, "provenance": 1, "mert_curves": 1, "report_page": 1, "all
 
 
 def tuned(directory: Path) -> list[Path]:
-    """The tuned systems of a run."""
+    """Return the moses.ini files of the tuned systems."""
     return sorted(directory.glob("results/systems/*/run*/moses.ini"))
 
 
@@ -54,7 +54,7 @@ def test_the_table(finished):
 
 
 def test_every_cell_can_be_traced(finished):
-    """The means of the table are those of the runs in the provenance, whose files are there."""
+    """Means of the table equal those of the runs in the provenance, whose files exist."""
     found = json.loads((finished.directory / "results/provenance.json").read_text())
     table = pandas.read_csv(finished.directory / "results/table1.tsv", sep="\t")
     cells = {(cell["system"], cell["test_set"]): cell["runs"] for cell in found["cells"]}
@@ -75,7 +75,7 @@ def test_every_cell_can_be_traced(finished):
 
 
 def test_runs_take_turns_on_the_networks(finished):
-    """Two trainings of two runs: each run has its own networks, in its table and in its ini."""
+    """With two training runs and two tuning runs, each tuning run has its own networks in its table and ini."""
     results = finished.directory / "results"
     tables = [results / f"augmented/rnn/network{n}/phrase-table.gz" for n in (1, 2)]
     assert tables[0].read_bytes() != tables[1].read_bytes()
@@ -93,7 +93,7 @@ def test_runs_take_turns_on_the_networks(finished):
 
 
 def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
-    """Every run has its own networks; a system's translations are among those of the lists that it chooses from."""
+    """Every run has its own LSTMs; translations of a rescored system are from its n-best lists."""
     results = finished.directory / "results"
     alone = [(results / f"systems/lstm/run{run}/harbour-test.output").read_text().splitlines() for run in (1, 2)]
     assert alone[0] != alone[1]
@@ -123,7 +123,7 @@ def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
 
 
 def test_proposed_pairs_are_in_the_tables(finished):
-    """The pairs that the network proposes, each once, marked in the last column, beside those of the table of rnn."""
+    """Proposed pairs are added once to the tables of rnn, and marked in the last column."""
     results = finished.directory / "results"
     for part in ("dev", "all"):
         own, filled, proposed = (
@@ -141,7 +141,7 @@ def test_proposed_pairs_are_in_the_tables(finished):
 
 
 def test_systems_are_compared_sentence_by_sentence(finished):
-    """Every system with the largest ones that it contains: the difference is that of the table."""
+    """Every system is compared with the largest systems that it contains; the difference is that of the table."""
     results = finished.directory / "results"
     assert {path.name for path in (results / "analysis").iterdir() if path.is_dir()} == {
         "rnn.vs.baseline", "rnn_proposals.vs.rnn", "cslm_rnn.vs.rnn", "cslm_rnn_wp.vs.cslm_rnn",
@@ -158,7 +158,7 @@ def test_systems_are_compared_sentence_by_sentence(finished):
 
 
 def test_tuned_systems_translate_raw_text_as_the_workflow_did(finished, tmp_path):
-    """From the same raw text `rnnsmt translate` makes what the workflow wrote, byte for byte."""
+    """`rnnsmt translate` gives the translations of the workflow for the same raw text, byte for byte."""
     results = finished.directory / "results"
     for system in ("baseline", "rnn_proposals", "cslm_rnn_wp"):
         directory = results / f"systems/{system}/run2"
@@ -206,7 +206,7 @@ def test_the_status_of_a_finished_run(finished, capsys):
 
 
 def test_what_a_run_prints(finished):
-    """In a pipe: a few lines, among them what became of every corpus."""
+    """In a pipe, a run prints less than 200 lines, including one for every corpus."""
     lines = (finished.directory.parent / "finished.whole").read_text().splitlines()
     assert len(lines) < 200
     assert len([line for line in lines if "] prepare_bitext corpus=" in line]) == 4
@@ -222,7 +222,7 @@ def test_nothing_half_written_stays(finished):
 
 
 def test_memory_that_jobs_ask_for(finished):
-    """Enough, and at most twice what they take, or half a gigabyte; three times where they keep what a CSLM said."""
+    """Requests cover the peak memory and exceed neither 500 MB nor twice the peak (thrice for neural searches)."""
     rules = by_rule(finished.directory)
     assert len(rules) > 40
     for job in (job for jobs in rules.values() for job in jobs):
@@ -231,7 +231,7 @@ def test_memory_that_jobs_ask_for(finished):
 
 
 def test_the_tables_of_a_set_with_further_columns(finished):
-    """As many lines as without, one score more; the reordering table is theirs."""
+    """Filtered tables with a further column have the same lines with one more score; reordering tables are equal."""
     whole, added = (finished.directory / "results" / directory for directory in ("model", "augmented/rnn/network1"))
     for part in ("dev", "all"):
         plain, augmented = (
@@ -332,7 +332,7 @@ def test_a_change_reruns_what_depends_on_it(finished, small_config, tmp_path, se
 
 
 def test_another_meaning_of_a_preset_trains_again(finished, small_config, tmp_path):
-    """Although the configuration and the command name the same preset."""
+    """A change of a preset in the code trains the network again."""
     other = Workflow(finished.directory, copy_of_checkout(tmp_path))
     presets = tmp_path / "src/rnnsmt/rnn/settings.py"
     before = presets.read_text()
@@ -351,7 +351,7 @@ def test_other_limits_and_other_tables_at_the_same_time(finished, small_config):
 
 
 def test_a_further_system_runs_only_its_own_jobs(finished, small_config):
-    """Added to the table: its runs, and the table."""
+    """A further system adds its own jobs and those of the table."""
     settings = ["systems={other: {features: [rnn]}}", "compare=[baseline, rnn, other]"]
     jobs = finished.plan("--configfile", str(small_config), "--config", *settings)
     expected = {"mert": 1, "decode": 1, "score": 1, "compare_systems": 1, "describe_system": 1}
@@ -359,7 +359,7 @@ def test_a_further_system_runs_only_its_own_jobs(finished, small_config):
 
 
 def test_more_text_of_the_language_model_aligns_nothing_again(finished, small_config, tmp_path):
-    """Nor does the network of phrase pairs train again; the language models do, and what is scored with them."""
+    """More text for the language model neither repeats alignment nor training of the phrase-pair network."""
     (tmp_path / "more.fr").write_text("encore une phrase du port .\n" * 20)
     corpora = yaml.safe_load((ROOT / "config.yaml").read_text())["corpora"]
     corpora.append({"name": "more", "role": "mono", "target": str(tmp_path / "more.fr")})
@@ -375,7 +375,7 @@ def test_without_the_network_only_the_table_is_made_again(finished, small_config
 
 
 def test_the_column_of_the_network(finished):
-    """The scores of both parts are the fifth column of every line; weights start as Moses' do."""
+    """The fifth column is the network's score of every line; initial weights equal those of Moses."""
     scores = numpy.concatenate(
         [numpy.load(finished.directory / f"results/rnn/network1/scores/{k}-of-2.npy") for k in (1, 2)]
     )
@@ -392,7 +392,7 @@ def test_the_column_of_the_network(finished):
 
 
 def test_the_column_of_the_word_penalty(finished):
-    """e^n for n words outside the shortlist, behind the column of the network; its weight starts at 0."""
+    """The last column is e^n for n words outside the shortlist; its initial weight is 0."""
     results = finished.directory / "results"
     known = {*(results / "rnn/pairs/vocab.target.txt").read_text().split("\n")[2:-2]}
     seen = set()
@@ -420,7 +420,7 @@ def test_a_lost_result_is_made_again(copy_of_finished, small_config):
 
 
 def kill_and_start_again(workflow: Workflow, sign: str, *options: str) -> None:
-    """kill -9 of the whole process group when the sign is there, then the same command."""
+    """Kill a run (SIGKILL to the process group) when a file exists, then run the same command again."""
     process = subprocess.Popen(
         workflow.command(*options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -446,7 +446,7 @@ def test_killed_in_alignment_and_started_again(workflow, finished, small_config)
 
 
 def test_killed_in_an_alignment_in_parts_and_started_again(workflow, finished, small_config):
-    """It resumes in the pass in which it was killed, and has the links of one job."""
+    """An alignment in shards resumes in the pass in which it was killed, with the links of an alignment in one job."""
     links = "results/align/model4/forward.gz"
     options = [links, "--set-scatter", "align_words=2", "--configfile", str(small_config)]
     kill_and_start_again(workflow, "results/logs/align/count.model4.forward.3.2-of-2.log", *options)
@@ -457,7 +457,7 @@ def test_killed_in_an_alignment_in_parts_and_started_again(workflow, finished, s
 
 
 def test_killed_in_tuning_and_started_again(copy_of_finished, finished, small_config):
-    """In the second run of a system; the results are those of a workflow that nobody disturbed."""
+    """Tuning that is killed in the second run of a system resumes with the results of an uninterrupted workflow."""
     shutil.rmtree(copy_of_finished.directory / "results/systems")
     (copy_of_finished.directory / FINAL[0]).unlink()
     systems = ["baseline", "rnn", "cslm_rnn"]

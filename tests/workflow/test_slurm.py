@@ -1,4 +1,4 @@
-"""The workflow on a real Slurm, started for these tests: ``make test-slurm``."""
+"""The workflow on a real Slurm cluster, started for these tests: ``make test-slurm``."""
 
 import gzip
 import os
@@ -38,7 +38,7 @@ SHARED = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name 
 
 @pytest.fixture(scope="module")
 def slurm() -> Iterator[SlurmCluster]:
-    """A cluster of one node with eight processors."""
+    """Start a cluster of one node with eight processors."""
     with started(cpus=8, memory=48000) as cluster:
         yield cluster
 
@@ -49,14 +49,14 @@ def _variables(slurm, monkeypatch):
 
 
 def use(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the commands of Slurm talk to this cluster."""
+    """Set the environment of the commands of this cluster."""
     for name, value in cluster.environment.items():
         monkeypatch.setenv(name, value)
 
 
 @contextmanager
 def started(cpus: int, memory: int, nodes: int = 1) -> Iterator[SlurmCluster]:
-    """Start a cluster in a directory of its own (sockets need short paths), and stop it at the end."""
+    """Start a cluster in a temporary directory (sockets require short paths), and stop it at the end."""
     directory = Path(tempfile.mkdtemp(prefix="rnnsmt-slurm-"))
     cluster = SlurmCluster(directory, cpus, memory, nodes)
     try:
@@ -68,7 +68,7 @@ def started(cpus: int, memory: int, nodes: int = 1) -> Iterator[SlurmCluster]:
 
 
 class OnSlurm(Workflow):
-    """A workflow whose jobs go to Slurm."""
+    """Workflow whose jobs are submitted to Slurm."""
 
     profile = "slurm-small"
 
@@ -80,25 +80,25 @@ class OnSlurm(Workflow):
 
 @pytest.fixture
 def on_slurm(tmp_path) -> OnSlurm:
-    """A workflow in an empty directory."""
+    """Return a workflow in an empty directory."""
     return OnSlurm(tmp_path)
 
 
 def write_config(directory: Path, **changes: object) -> str:
-    """A config file of the small corpus with two systems."""
+    """Write a config file for the small corpus with two systems."""
     path = directory / "config.yaml"
     path.write_text(yaml.safe_dump(TWO_SYSTEMS | changes))
     return str(path)
 
 
 def own_rules(directory: Path, lines: str) -> OnSlurm:
-    """A workflow of these rules, with the rules that all rule files share."""
+    """Return a workflow of these rules and the shared rule files."""
     (directory / "Snakefile").write_text(SHARED + lines)
     return OnSlurm(directory, directory / "Snakefile")
 
 
 def new_jobs(slurm: SlurmCluster, before: set[str]) -> list[tuple[str, str, str]]:
-    """Number, state and comment of the jobs that came after, the first one first."""
+    """Return number, state and comment of the jobs that are not in ``before``, oldest first."""
     return [
         (number, *about)
         for number, about in sorted(slurm.jobs().items(), key=lambda job: int(job[0]))
@@ -107,7 +107,7 @@ def new_jobs(slurm: SlurmCluster, before: set[str]) -> list[tuple[str, str, str]
 
 
 def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
-    """With the scratch files on another disk; one job of Slurm holds many of the workflow."""
+    """The table equals that of a local run, with scratch files on another disk and several jobs in one Slurm job."""
     local = Workflow(tmp_path_factory.mktemp("local"))
     scratch = tmp_path_factory.mktemp("scratch")
     os.utime(scratch, (0, 0))
@@ -135,7 +135,7 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
 
 
 def test_an_alignment_in_parts_has_the_links_of_one_job(slurm, on_slurm, tmp_path_factory):
-    """Every pass over a part is a job that any node could take."""
+    """An alignment in shards, with a Slurm job for each pass and shard, has the links of an alignment in one job."""
     local = Workflow(tmp_path_factory.mktemp("local"))
     links = "results/align/fast_align/forward.gz"
     options = (links, "--configfile", write_config(on_slurm.directory))
@@ -158,10 +158,10 @@ def table_of(path: Path) -> dict[str, list[float]]:
 
 
 def test_sixteen_nodes(tmp_path_factory, monkeypatch):
-    """Each shard of an alignment and of the scoring of phrase pairs is a job; most nodes take some of them.
+    """An alignment and the scoring of phrase pairs run in shards on most of sixteen nodes.
 
-    The links are those of a run on one machine, and the scores, too, but for rounding in the last digit: other pairs
-    are padded to the same length. The time is mostly that of Slurm and of Snakemake on the nodes.
+    The links equal those of a local run. The scores are equal up to rounding in the last digit, because other pairs are
+    padded to the same length. Most of the time is overhead of Slurm and of Snakemake on the nodes.
     """
     local = Workflow(tmp_path_factory.mktemp("local"))
     elsewhere = OnSlurm(tmp_path_factory.mktemp("slurm"))
@@ -193,7 +193,7 @@ def test_sixteen_nodes(tmp_path_factory, monkeypatch):
 
 
 def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
-    """It saves a checkpoint, is submitted again and resumes, both times. Without, it saves every five minutes."""
+    """A training run that is cancelled or reaches its time limit saves a checkpoint, is submitted again and resumes."""
     settings = SMALL["rnn"]["settings"] | {"updates": 10**7}
     config = write_config(on_slurm.directory, rnn={"settings": settings})
     pairs = on_slurm.call("results/rnn/pairs/pairs.json", "--configfile", config, timeout=900)
@@ -216,7 +216,7 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
 def training(
     slurm: SlurmCluster, workflow: OnSlurm, config: str, minutes: int
 ) -> Iterator[Callable[[], list[tuple[str, str, str]]]]:
-    """A run that trains the network, with this time limit, and is interrupted in the end; gives its jobs."""
+    """Run the training of the network with this time limit, yield its jobs, and interrupt it at the end."""
     before = set(slurm.jobs())
     limit = ("--set-resources", f"rnn_train:runtime={minutes}", "--configfile", config)
     command = workflow.command(*limit, "--", "results/rnn/network1/model.pt")
@@ -232,14 +232,14 @@ def training(
 
 
 def read(log: Path) -> str:
-    """A log that Snakemake removes before every attempt."""
+    """Return a log, or nothing if it is missing; Snakemake removes it before every attempt."""
     with suppress(FileNotFoundError):
         return log.read_text()
     return ""
 
 
 def updates_before(log: Path) -> int:
-    """How many updates the attempt that writes a log has found saved."""
+    """Return the number of updates after which the attempt that writes a log has resumed."""
     found = re.search(r"resuming after ([\d,]+) of", read(log))
     return int(found[1].replace(",", "")) if found else 0
 
@@ -256,7 +256,7 @@ rule large:
 
 
 def test_a_job_out_of_memory_gets_more(slurm, tmp_path):
-    """Slurm ends the first attempt; the second has more."""
+    """A job that Slurm ends for its memory requests more in the second attempt."""
     before = set(slurm.jobs())
     done = own_rules(tmp_path, MORE_MEMORY).call("large", timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -277,7 +277,7 @@ esac
 
 
 def test_any_command_that_submits(slurm, tmp_path):
-    """The executor for LSF, PBS and the like, here with Slurm's commands; it asks what has become of a job."""
+    """The executor for LSF, PBS and other systems works, tested with Slurm's commands."""
     pytest.importorskip("snakemake_executor_plugin_cluster_generic")
     before = set(slurm.jobs())
     submit = "sbatch --parsable --mem={resources.mem_mb} --time={resources.runtime} --cpus-per-task={threads}"
@@ -295,7 +295,7 @@ def test_any_command_that_submits(slurm, tmp_path):
 
 
 def test_jobs_outlive_the_process_that_submitted_them(slurm, tmp_path):
-    """The next run does not start them once more: it is refused while they work, then takes what they have made."""
+    """Jobs survive the process that submitted them: a new run is refused while they work, then uses their results."""
     rules = """
 rule both:
     default_target: True
@@ -329,7 +329,7 @@ rule long:
 
 
 def test_a_thousand_jobs_side_by_side(on_slurm):
-    """A plan of more parts than there are pairs, all of which could go at once."""
+    """A plan may have more shards than phrase pairs."""
     many = OnSlurm(on_slurm.directory)
     many.profile = "slurm"
     plan = many.plan("--jobs", "1000", "--set-scatter", "rnn_score=500")
