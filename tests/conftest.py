@@ -1,4 +1,4 @@
-"""Fixtures that lead to the real corpora and to Moses' own outputs, where they are at hand; signals; the checkout."""
+"""Fixtures for real corpora and outputs of Moses, if available, and for signals; the check of the checkout."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
-# OpenMP threads that wait must sleep: several test processes share the cores.
+# Waiting OpenMP threads must sleep: several test processes share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 CACHES = frozenset(
@@ -32,7 +32,7 @@ LISTING = pytest.StashKey[set[str]]()
 
 
 def listing(directory: Path) -> set[str]:
-    """Return the path of every file below a directory, but for those in ``CACHES``."""
+    """Return the path of every file below a directory, except for those in ``CACHES``."""
     found = set()
     for parent, directories, files in os.walk(directory):
         directories[:] = [name for name in directories if name not in CACHES]
@@ -41,13 +41,13 @@ def listing(directory: Path) -> set[str]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Note which files the checkout has, in the process that starts the others."""
+    """Record the files of the checkout, in the main process."""
     if not hasattr(session.config, "workerinput"):
         session.config.stash[LISTING] = listing(ROOT)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail if the tests have left a file in the checkout; somebody who edits a file meanwhile is not disturbed."""
+    """Fail if the tests have left files in the checkout; modified files are ignored."""
     before = session.config.stash.get(LISTING, None)
     if before is not None and (new := sorted(listing(ROOT) - before)):
         print(f"\nERROR: the tests have left {len(new)} files in the checkout: {', '.join(new[:10])} ...")
@@ -56,15 +56,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Run all unit tests of a package in one process, which compiles the kernels of the package once."""
+    """Run all unit tests of a package in one process, so that its kernels are compiled once."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ChapterScheduling(LoadScopeScheduling):
-        """Send the tests of a directory of tests/unit to the same process, every other test to any."""
+        """Scheduler that assigns the tests of a directory of tests/unit to the same process, other tests to any."""
 
         def _split_scope(self, nodeid: str) -> str:
             directory = nodeid.partition("::")[0].rpartition("/")[0]
-            directory = "tests/unit/align" if directory == "tests/unit/phrases" else directory  # it aligns, too
+            directory = (
+                "tests/unit/align" if directory == "tests/unit/phrases" else directory
+            )  # these run alignments, too
             return directory if directory.startswith("tests/unit/") else nodeid
 
     return ChapterScheduling(config, log) if config.getoption("dist") == "load" else None
@@ -84,19 +86,19 @@ def shared_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def moses_fixture() -> Path:
-    """What real Moses made of Multi30k: alignments, tables, LM, n-best lists."""
+    """Return the directory with Moses' outputs for Multi30k: alignments, tables, LM, n-best lists."""
     return _directory(SHARED / "fixtures" / "moses-multi30k")
 
 
 @pytest.fixture(scope="session")
 def multi30k_tok() -> Path:
-    """Multi30k as tokenised by its authors."""
+    """Return the directory with Multi30k as tokenised by its authors."""
     return _directory(SHARED / "data" / "multi30k-tok")
 
 
 @pytest.fixture
 def sigint() -> Iterator[Callable[[object], object]]:
-    """Sets the handler of Ctrl-C: Python's, or none, as for what a shell runs in the background; undone at the end."""
+    """Yield a function that sets the SIGINT handler; the handler is restored at the end."""
     before = signal.getsignal(signal.SIGINT)
     yield lambda handler: signal.signal(signal.SIGINT, handler)
     signal.signal(signal.SIGINT, before)

@@ -1,6 +1,6 @@
-"""Small programs with the names, options and files of Moses' own, for the wiring: what they compute is ours.
+"""Programs with the names, options and files of Moses' programs, to test the calls; they compute with rnnsmt.
 
-``install(directory)`` makes an installation of them. Run as ``python fake_moses.py NAME ARGUMENTS``.
+``install(directory)`` installs them. Run one as ``python fake_moses.py NAME ARGUMENTS``.
 """
 
 import os
@@ -22,7 +22,7 @@ NPLM = "nplm"
 
 
 def install(directory: Path, without: tuple[str, ...] = ()) -> Path:
-    """An installation of the fake programs in a directory, but for some."""
+    """Install the fake programs in a directory, except for some; return the directory."""
     for name in (*PROGRAMS, *SCRIPTS):
         if name in without:
             continue
@@ -44,14 +44,14 @@ def ours(*words: object) -> None:
 
 
 def check(arguments: list[str], known: tuple[str, ...]) -> None:
-    """Die of an option that the real program does not have."""
+    """Exit with an error on options that the real program does not have."""
     options = {word.partition("=")[0] for word in arguments if word.startswith("-") and not word[1:2].isdigit()}
     if unknown := options - set(known):
         sys.exit(f"unknown option {' '.join(unknown)}")
 
 
 def option(arguments: list[str], name: str, default: str | None = None) -> str:
-    """The value of an option, as ``-name value`` or ``--name=value``."""
+    """Return the value of an option, as ``-name value`` or ``--name=value``."""
     for place, word in enumerate(arguments):
         if word == name:
             return arguments[place + 1]
@@ -62,7 +62,7 @@ def option(arguments: list[str], name: str, default: str | None = None) -> str:
 
 
 def moses(arguments: list[str]) -> None:
-    """Translate; the n-best list has the segmentations."""
+    """Translate like moses; the n-best list has the segmentations."""
     import tempfile
 
     if (lacks := f"--without-{NPLM}") in arguments:
@@ -89,7 +89,7 @@ def moses(arguments: list[str]) -> None:
 
 
 def unknown_words(text: str, ini: str) -> str:
-    """The words that a model passes through, a line a sentence."""
+    """Return the words that a model copies, one line per sentence."""
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search.model import load_model
     from rnnsmt.search.translation_options import look_up
@@ -100,7 +100,7 @@ def unknown_words(text: str, ini: str) -> str:
 
 
 def train(arguments: list[str]) -> None:
-    """Steps 1 to 3, or 4 to 7, of train-model.perl."""
+    """Run steps 1 to 3, or 4 to 7, of train-model.perl."""
     known = (
         "-root-dir -corpus -f -e -alignment -first-step -last-step -external-bin-dir -mgiza -mgiza-cpus -reordering "
         "-max-phrase-length -cores -sort-parallel -sort-buffer-size -temp-dir -score-options --KneserNey"
@@ -139,14 +139,14 @@ def train(arguments: list[str]) -> None:
     extract = ["--extract", root / "extract.parquet"]
     ours("phrases", "score", *extract, *lexical, "--output", model / "phrase-table.gz")
     ours("phrases", "reordering", *extract, "--output", model / "reordering-table.wbe-msd-bidirectional-fe.gz")
-    if "FAIL_SCORE" in os.environ:  # the real one does not look whether its parts succeed
+    if "FAIL_SCORE" in os.environ:  # the real program does not check whether its parts succeed
         (model / "phrase-table.gz").write_bytes(b"")
 
 
 def mert(arguments: list[str]) -> None:
-    """Two iterations: the weights as they are, and with the language model's doubled; then the maximum is reached.
+    """Run two iterations of mert-moses.pl: first with the same weights, then with the weight of the LM doubled.
 
-    Like the real one it then notes a third iteration, which it cannot go on from.
+    Like the real program, it then records a third iteration, which it cannot resume from.
     """
     from rnnsmt.moses.ini import MosesIni
 
@@ -182,7 +182,7 @@ def mert(arguments: list[str]) -> None:
 
 
 def evaluator(arguments: list[str]) -> None:
-    """BLEU of a text, as a share."""
+    """Print the BLEU of a text as a fraction."""
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.multi_bleu import bleu_of
 
@@ -192,7 +192,7 @@ def evaluator(arguments: list[str]) -> None:
 
 
 def lmplz(arguments: list[str]) -> None:
-    """An ARPA file of standard input."""
+    """Write an ARPA file estimated from standard input."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as directory:
@@ -213,14 +213,14 @@ def lmplz(arguments: list[str]) -> None:
 
 
 def fast_align(arguments: list[str]) -> None:
-    """The diagonal."""
+    """Print links along the diagonal."""
     for line in Path(option(arguments, "-i")).read_text().splitlines():
         source, target = (len(side.split()) for side in line.split(" ||| "))
         print(" ".join(f"{i}-{i}" for i in range(min(source, target))))
 
 
 def atools(arguments: list[str]) -> None:
-    """The first of both files."""
+    """Print the first of both files."""
     if option(arguments, "-c") not in ("intersect", "union", "grow-diag", "grow-diag-final-and", "grow-diag-final"):
         sys.exit("Don't understand command: " + option(arguments, "-c"))
     assert Path(option(arguments, "-j")).is_file()
@@ -228,7 +228,7 @@ def atools(arguments: list[str]) -> None:
 
 
 def main() -> None:
-    """Be the program that the first argument names."""
+    """Run the program named by the first argument."""
     name, *arguments = sys.argv[1:]
     programs = {
         "moses": moses, "train-model.perl": train, "mert-moses.pl": mert, "evaluator": evaluator, "lmplz": lmplz,

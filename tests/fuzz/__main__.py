@@ -1,9 +1,9 @@
 """Fuzz the readers: ``python -m tests.fuzz --minutes 5``, or ``make fuzz MINUTES=5 ONLY=networks``.
 
-Every harness damages the files of a family of readers and uses them in a worker process, which is watched: it must not
-be ended by a signal, nor take more than 10 seconds for a case; an error is one sentence; the output of a file whose
-checksums do not fit is that of the undamaged file, or there is none. The cases of a seed are always the same. Cases
-with another outcome are written to --save, from where they are copied to tests/fuzz/findings once mended.
+Every harness damages the files of a family of readers and reads them in a worker process. The worker must not be ended
+by a signal or take more than 10 seconds for a case. An error must be one line. If the checksums of a file do not match,
+the output must be that of the undamaged file, or there must be none. The cases depend only on the random seed. Cases
+with another outcome are written to --save; after a fix they are copied to tests/fuzz/findings.
 """
 
 import argparse

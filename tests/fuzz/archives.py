@@ -1,4 +1,4 @@
-"""Archives of `rnnsmt pack`: damaged as a whole, and forged file by file with the right ``SHA256SUMS``."""
+"""Archives of `rnnsmt pack`: random damage, and changed files with the right ``SHA256SUMS``."""
 
 import hashlib
 import io
@@ -29,7 +29,7 @@ class Archives(Harness):
     name = "archives"
 
     def prepare(self) -> None:
-        """Make the system and its archives."""
+        """Create the system and its archives."""
         from rnnsmt.cslm.model import save_model
         from rnnsmt.cslm.settings import CslmSizes
         from rnnsmt.networks.data import Vocabulary
@@ -60,7 +60,7 @@ class Archives(Harness):
             }
 
     def case(self, number: int, rng: random.Random) -> Case:
-        """Return a flipped archive, or one with a forged file."""
+        """Return a damaged archive, or one with a forged file."""
         target = self.target(number)
         if rng.random() < 0.4:
             return Case(target, flipped(self.originals[target], rng))
@@ -95,7 +95,7 @@ class Archives(Harness):
         return Case("tar", out.getvalue(), True)
 
     def use(self, case: Case) -> str:
-        """Unpack, and translate."""
+        """Unpack and translate; return the translations."""
         place = self.directory / "unpacked"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()

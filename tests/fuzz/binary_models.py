@@ -1,4 +1,4 @@
-"""Binary models (``model.binary``): flipped, and forged with the right checksums."""
+"""Binary models (``model.binary``): random damage, and forged files with the right checksums."""
 
 import hashlib
 import json
@@ -27,17 +27,17 @@ def translated(ini: Path) -> str:
 
 
 class BinaryFile:
-    """A binary file that can be forged: header and arrays with the right checksums."""
+    """Binary file that can be forged: header and arrays with the right checksums."""
 
     def __init__(self, data: bytes) -> None:
         first, _, rest = data.partition(b"\n")
         self.length = int(first.split()[4])
         self.header = json.loads(rest[: self.length])
-        self.arrays = json.loads(rest[: self.length])["arrays"]  # where they are, whatever the header says
+        self.arrays = json.loads(rest[: self.length])["arrays"]  # the positions, independent of the header
         self.data = bytearray(data[-self.header["bytes"] :])
 
     def content(self) -> bytes:
-        """Return the file, with the checksums of what is in it now."""
+        """Return the file with the checksums of its present content."""
         if isinstance(self.header, dict):
             state = new_checksum()
             whole = len(self.data) // 64 * 64
@@ -86,7 +86,7 @@ class BinaryModels(Harness):
     """Whether all cases are forged, or none; None: every other one."""
 
     def prepare(self) -> None:
-        """Make the models."""
+        """Create the models."""
         for target, two in (("one table", False), ("two tables", True)):
             own = self.directory / target
             tiny_model(own, 1 + two, two=two)
@@ -97,7 +97,7 @@ class BinaryModels(Harness):
             self.originals[target] = (own / binary.NAME).read_bytes()
 
     def case(self, number: int, rng: random.Random) -> Case:
-        """Return a flipped or a forged model."""
+        """Return a damaged or forged model."""
         target = self.target(number)
         data = self.originals[target]
         if not (self.forged if self.forged is not None else number // len(self.originals) % 2):
@@ -111,20 +111,20 @@ class BinaryModels(Harness):
         return Case(target, file.content(), True)
 
     def use(self, case: Case) -> str:
-        """Translate."""
+        """Translate; return the translations."""
         (self.directory / case.target / binary.NAME).write_bytes(case.content)
         return translated(self.directory / case.target / "moses.ini")
 
 
 class ForgedModels(BinaryModels):
-    """Forged models alone."""
+    """Forged models only."""
 
     name = "forged-models"
     forged = True
 
 
 class FlippedModels(BinaryModels):
-    """Flipped models alone."""
+    """Damaged models only."""
 
     name = "flipped-models"
     forged = False

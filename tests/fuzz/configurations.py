@@ -78,13 +78,13 @@ class Configurations(Harness):
 
 
 def _joined(mistakes: list[str]) -> str:
-    """Return the lines of mistakes as one; each must be a line, and not endless."""
+    """Join error messages to one line; each must be a single line of limited length."""
     assert all("\n" not in line and len(line) < 5000 for line in mistakes), mistakes
     return "mistakes in the configuration: " + "; ".join(mistakes)
 
 
 class Plans(Configurations):
-    """The same files; what the checks accept is planned by Snakemake, in a fork of a process that has imported it."""
+    """The same files; configurations that pass the checks are planned by Snakemake, in a fork that has imported it."""
 
     name = "plans"
     seconds = 60
@@ -95,11 +95,11 @@ class Plans(Configurations):
         import snakemake.cli  # noqa: F401
 
     def expected(self, target: str) -> str:
-        """Return nothing: configurations of corpora that are not there cannot be planned."""
+        """Return an empty string: without corpora, the undamaged configuration cannot be planned."""
         return ""
 
     def use(self, case: Case) -> str:
-        """Plan, and look at what Snakemake prints."""
+        """Plan, and check the output of Snakemake."""
         super().use(case)
         path, out = self.directory / "mine.yaml", self.directory / "out"
         child = os.fork()
@@ -117,7 +117,7 @@ class Plans(Configurations):
 
 
 def _plan(directory: Path, path: Path, out: Path) -> None:
-    """Be the process that Snakemake would be."""
+    """Run Snakemake in a forked process."""
     status = 1
     try:
         from snakemake.cli import main

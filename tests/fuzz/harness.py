@@ -1,4 +1,4 @@
-"""Harnesses: what is damaged, how it is used, and a worker process that is watched meanwhile."""
+"""Harnesses: damaged files, their use, and the worker process."""
 
 import faulthandler
 import json
@@ -39,7 +39,7 @@ with another output although a checksum does not fit."""
 
 
 class Case(NamedTuple):
-    """A damaged file.
+    """Damaged file.
 
     Attributes:
         target: what was damaged, e.g. the command and the file.
@@ -69,7 +69,7 @@ class Result(NamedTuple):
 
 
 class Harness:
-    """A family of readers.
+    """Family of readers.
 
     Attributes:
         name: name of the harness.
@@ -87,18 +87,18 @@ class Harness:
         self._expected: dict[str, str] = {}
 
     def prepare(self) -> None:
-        """Make the undamaged files and set ``originals``."""
+        """Create the undamaged files and set ``originals``."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Begin in the worker process."""
+        """Prepare the worker process."""
 
     def case(self, number: int, rng: random.Random) -> Case:
         """Return a case."""
         raise NotImplementedError
 
     def use(self, case: Case) -> str:
-        """Use the file of a case; return what came out of it.
+        """Use the file of a case; return the output.
 
         Raises:
             InputError: it is refused.
@@ -110,7 +110,7 @@ class Harness:
         return list(self.originals)[number % len(self.originals)]
 
     def expected(self, target: str) -> str:
-        """Return what comes out of the undamaged file."""
+        """Return the output of the undamaged file."""
         if target not in self._expected:
             self._expected[target] = self.use(Case(target, self.originals[target]))
         return self._expected[target]
@@ -118,7 +118,7 @@ class Harness:
 
 @dataclass
 class Report:
-    """What was found: the number of every outcome, and the cases with a bad one."""
+    """Result of a harness: the number of every outcome, and the cases with a bad one."""
 
     name: str
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -151,7 +151,7 @@ def run(harness: Harness, seed: int, cases: int | None = None, seconds: float | 
 
     with quiet():
         for target in harness.originals:
-            harness.expected(target)  # here, not in the worker: it then finds all kernels loaded
+            harness.expected(target)  # before the fork, so that the worker has all kernels
     report, started = Report(harness.name), time.monotonic()
     for result in outcomes(harness, made, cases or 1 << 62):
         report.outcomes[result.outcome] += 1
@@ -164,7 +164,7 @@ def run(harness: Harness, seed: int, cases: int | None = None, seconds: float | 
 
 
 def outcomes(harness: Harness, made: Callable[[int], Case], number: int) -> Iterator[Result]:
-    """Yield the results of cases, which run in a worker process; a new one is forked when it dies or hangs."""
+    """Yield the results of cases, which run in a worker process; a new one is forked if it dies or hangs."""
     first = 0
     while first < number:
         read, write = os.pipe()
@@ -190,7 +190,7 @@ def outcomes(harness: Harness, made: Callable[[int], Case], number: int) -> Iter
 
 
 def _lines(read: int, worker: int, seconds: float) -> Iterator[bytes]:
-    """Yield the lines of a worker until its end, or until a case is over its limit."""
+    """Yield the lines of a worker until its end, or until a case exceeds its limit."""
     rest = b""
     began, used = time.monotonic(), _cpu_seconds(worker)
     while True:
@@ -229,7 +229,7 @@ def _end(worker: int) -> tuple[int, bool]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Discard standard error, also what libraries write to it."""
+    """Discard standard error, including the output of libraries."""
     sys.stderr.flush()
     before, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 2)
@@ -243,7 +243,7 @@ def quiet() -> Iterator[None]:
 
 
 def _work(harness: Harness, made: Callable[[int], Case], numbers: Iterable[int], write: int, fault: Path) -> None:
-    """Be the worker: run the cases one after the other."""
+    """Run the cases one after the other in the worker process."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -323,7 +323,7 @@ def saved(result: Result, case: Case, directory: Path, name: str) -> Path:
 
 
 class Finding(NamedTuple):
-    """A case that once had a bad outcome.
+    """Case that once had a bad outcome.
 
     Attributes:
         case: the case.
@@ -335,14 +335,14 @@ class Finding(NamedTuple):
 
 
 def read_finding(path: Path) -> Finding:
-    """Read a finding: a line of JSON with ``target``, ``forged`` and ``message``; what follows is the file."""
+    """Read a finding: a line of JSON with ``target``, ``forged`` and ``message``, followed by the file."""
     first, _, content = path.read_bytes().partition(b"\n")
     header = json.loads(first)
     return Finding(Case(header["target"], content, header["forged"]), header["message"])
 
 
 def one_thread() -> None:
-    """Keep torch to one thread: a worker is forked, and threads of OpenMP do not survive that."""
+    """Limit torch to one thread, since threads of OpenMP do not survive the fork of a worker."""
     if "torch" in sys.modules:
         import torch
 

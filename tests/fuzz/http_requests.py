@@ -1,4 +1,4 @@
-"""Heads and bodies of HTTP requests, sent to a live server of a tiny system."""
+"""Heads and bodies of HTTP requests, sent to a running server of a tiny system."""
 
 import json
 import random
@@ -42,24 +42,24 @@ CLOSE = "Connection: close"
 
 
 class WholeLog(ClientLog):
-    """A log without a limit, so that no traceback is lost."""
+    """Log without a size limit, so that no traceback is lost."""
 
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[str] = []
 
     def say(self, text: str) -> None:
-        """Keep a line."""
+        """Record a line."""
         self.texts.append(text)
 
 
 class HttpRequests(Harness):
-    """Requests; the status of every answer is a sentence of the server's, never 500."""
+    """HTTP requests; every response is a result or has an error message, and never status 500."""
 
     name = "http"
 
     def prepare(self) -> None:
-        """Make a system."""
+        """Create a system."""
         tiny_model(self.directory / "system", 3)
         ini = self.directory / "system" / "moses.ini"
         MosesIni.read(ini).write(ini)
@@ -75,11 +75,11 @@ class HttpRequests(Harness):
         self.server: Server | None = None
 
     def expected(self, target: str) -> str:
-        """Return nothing: an accepted request may have any answer."""
+        """Return an empty string: an accepted request may have any response."""
         return ""
 
     def start(self) -> None:
-        """Start the server, whose threads a fork does not have."""
+        """Start the server in the worker, since a fork has no threads of its parent."""
         self.server = Server(self.system, "127.0.0.1", 0, rate=1_000_000)
         self.server.log = self.log = WholeLog()
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -100,19 +100,19 @@ class HttpRequests(Harness):
         return Case(target, mutated_text(data, rng, TOKENS, other), True)
 
     def use(self, case: Case) -> str:
-        """Send a request, and close this side unless it is whole; return what came back."""
+        """Send a request, closing the sending side unless the request is complete; return the response."""
         assert self.server is not None
         answer = b""
         with socket.create_connection(self.server.server_address[:2], timeout=10) as connection:
             with suppress(ConnectionError):
                 connection.sendall(case.content)
-                if not _is_whole(case.content):  # a client that is gone gets no translation
+                if not _is_whole(case.content):  # a client that has closed its side gets no translation
                     connection.shutdown(socket.SHUT_WR)
             with suppress(ConnectionError):
                 while received := connection.recv(1 << 16):
                     answer += received
         assert not (failed := [text for text in self.log.texts if "Traceback" in text]), failed
-        if not answer:  # nothing was asked, or the client, whose side is closed, does not wait for a translation
+        if not answer:  # an empty request, or a client that has closed its side before the translation
             assert not case.content.strip() or b"POST" in case.content, "no answer"
             return ""
         status = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)

@@ -2,15 +2,15 @@
 
     python -m tests.fuzz.kills --kills 50
 
-Two configurations of the demo corpus, at small sizes, contain every rule that needs no Moses.
+Two configurations of the demo corpus, at small sizes, contain every rule that does not require Moses.
 Each is run once without a kill. Then it is run again in another directory: a rule is chosen that was killed less often
 than others, and a random moment within the time that its job took in the first run; at this moment Snakemake and all
-processes of its session get SIGKILL, some of them SIGINT up to 1.5 seconds earlier, so that trainings have just written
-a checkpoint or are writing it. Some kills come while Snakemake starts. Then the same command is run again, as a user
-does. A run that ends is compared with the first one: all files below ``results`` must have the same bytes, but for logs
-and what contains times (``UNEQUAL``). Then rules that were not hit are run again (``--forcerun``) and killed, until the
-number of kills is reached and every rule was hit; the run is resumed and compared once more. The directory keeps runs
-and kills; the same command resumes where it was stopped.
+processes of its session get SIGKILL. In some kills they get SIGINT up to 1.5 seconds earlier, so that training runs
+have just written a checkpoint or are writing it. Some kills happen while Snakemake starts. Then the same command is run
+again, as a user does. A completed run is compared with the first one: all files below ``results`` must have the same
+bytes, except for logs and files that contain times (``UNEQUAL``). Then rules that were not hit are run again
+(``--forcerun``) and killed, until the number of kills is reached and every rule was hit. The run is resumed and
+compared once more. The directory keeps runs and kills; the same command resumes where it was stopped.
 
 The command fails if a resumed run fails, if a file differs, is missing, or is left over, or if a rule was not hit.
 """
@@ -86,7 +86,7 @@ the strong wind is cold .
 
 @dataclass
 class Configuration:
-    """A configuration of the workflow, in a directory with the file of its settings.
+    """Configuration of the workflow, in a directory with its settings file.
 
     Attributes:
         name: name of the configuration and of its directory.
@@ -118,7 +118,7 @@ class Configuration:
 
 @dataclass
 class Job:
-    """A job of the run that was not killed: its rule, its outputs and its wall-clock seconds."""
+    """Job of the run that was not killed: its rule, its outputs and its wall-clock seconds."""
 
     rule: str
     seconds: float
@@ -127,7 +127,7 @@ class Job:
 
 @dataclass
 class Session:
-    """A running Snakemake and the processes that it has started.
+    """Running Snakemake and the processes that it has started.
 
     Attributes:
         process: Snakemake, the leader of a session of its own.
@@ -144,7 +144,7 @@ class Session:
             if entry.name.isdecimal():
                 try:
                     status = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
-                except OSError:  # ended meanwhile
+                except OSError:  # ended in the meantime
                     continue
                 if int(status[3]) == self.process.pid and status[0] not in "ZX":
                     found.append(int(entry.name))
@@ -183,7 +183,7 @@ class Session:
 
 
 def jobs_of(run: Path) -> dict[str, Job]:
-    """Return the jobs of a complete run by their logs, from Snakemake's metadata."""
+    """Return the jobs of a complete run by log, from Snakemake's metadata."""
     found: dict[str, Job] = {}
     directory = run / ".snakemake/metadata"
     for path in directory.rglob("*") if directory.is_dir() else ():
@@ -197,7 +197,7 @@ def jobs_of(run: Path) -> dict[str, Job]:
 
 
 def digests(run: Path) -> dict[str, str]:
-    """Return SHA-256 by path of the files below ``results`` that equal runs have in common."""
+    """Return SHA-256 by path of the files below ``results`` that must be equal in equal runs."""
     return {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted((run / "results").rglob("*"))
@@ -206,7 +206,7 @@ def digests(run: Path) -> dict[str, str]:
 
 
 def differences(run: Path, reference: Path) -> list[str]:
-    """Return one line for every file that a run and the reference do not have in common with the same bytes."""
+    """Return one line for every file that is missing, left over or different compared with the reference."""
     ours, theirs = digests(run), digests(reference)
     return [
         *(f"{name}: missing" for name in theirs if name not in ours),
@@ -237,7 +237,7 @@ class Kills:
     remade: list[str] = field(default_factory=list)
 
     def part(self, log: str) -> str:
-        """Return what a job counts as: its rule; the job itself for rules with checkpoints (``KEEPING``)."""
+        """Return the name that a job is counted under: its rule, or its log for long rules (``KEEPING``)."""
         rule = self.jobs[log].rule
         return f"{rule} {log.removeprefix('results/logs/').removesuffix('.log')}" if rule in KEEPING else rule
 
@@ -280,7 +280,7 @@ class Kills:
 
 
 def killed_run(configuration: Configuration, run: Path, kills: Kills, cores: int) -> str | None:
-    """Run a configuration to its end with kills; return why it failed, or None."""
+    """Run a configuration to its end with kills; return the reason of a failure, or None."""
     seen = set(jobs_of(run))
     for tries in (TRIES, TRIES, 0):
         process = killed(configuration, run, kills, cores, seen)
@@ -299,7 +299,7 @@ def killed_run(configuration: Configuration, run: Path, kills: Kills, cores: int
 
 
 def _failure(process: subprocess.Popen, run: Path) -> str:
-    """Return why a run failed."""
+    """Return the reason of a failed run."""
     log = run.with_suffix(".log")
     return f"exit status {process.returncode}; {log} ends with\n{log.read_text()[-3000:]}"
 
@@ -387,7 +387,7 @@ def kill_once(session: Session, kills: Kills, seen: set[str], aim: str) -> dict[
 
 
 def run_reference(configuration: Configuration, cores: int) -> None:
-    """Run a configuration without a kill, unless that was done."""
+    """Run a configuration without a kill, unless a complete run exists."""
     configuration.directory.mkdir(parents=True, exist_ok=True)
     (configuration.directory / "settings.yaml").write_text(yaml.safe_dump(dict(configuration.settings)))
     done = subprocess.run(
@@ -461,7 +461,7 @@ def configurations(directory: Path, cores: int) -> Iterator[Configuration]:
 
 
 def report(found: Mapping[str, Kills]) -> Iterator[str]:
-    """Yield how often each rule was hit, and each job of the rules whose jobs are long."""
+    """Yield how often each rule was hit, and each job of the rules with long jobs."""
     for name, kills in found.items():
         hits = kills.hits()
         interrupted = sum(record["interrupted"] for record in kills.records)
@@ -474,7 +474,7 @@ def report(found: Mapping[str, Kills]) -> Iterator[str]:
 
 
 def version() -> str:
-    """Return a hash of the code and the rules, for which a run that was not killed is valid."""
+    """Return a hash of the code and the rules for which a reference run is valid."""
     found = hashlib.sha256(yaml.safe_dump(SETTINGS).encode())
     for path in sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("workflow/**/*.*"), ROOT / "config.yaml"]):
         if path.is_file():
@@ -483,7 +483,7 @@ def version() -> str:
 
 
 def main() -> None:
-    """Kill, resume, compare; print the counts."""
+    """Kill, resume and compare runs; print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50, metavar="N", help="minimum number of kills (default: 50)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the moments (default: 1)")

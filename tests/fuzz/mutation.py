@@ -1,4 +1,4 @@
-"""Mutations of bytes, lines and values that know what the readers look for."""
+"""Mutations of bytes, lines and values with the tokens of the formats."""
 
 import bz2
 import gzip
@@ -26,7 +26,7 @@ VALUES: list[Any] = [None, True, False, "", "x", [], {}, 1.5, float("nan"), floa
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
-    """Return a file with some of its bits flipped, or a part of it cut off, overwritten, doubled or moved."""
+    """Return a file with some bits flipped, or with a part removed, overwritten, doubled or moved."""
     changed = bytearray(data)
     kind = rng.random()
     begin = rng.randrange(len(changed))
@@ -110,7 +110,7 @@ def _in_line(data: bytes, rng: random.Random, change: Any) -> bytes:
 
 
 def _lines(data: bytes, rng: random.Random, tokens: list[bytes], other: bytes) -> bytes:
-    """Remove, double, move, empty or take over lines."""
+    """Remove, double, move or empty lines, or insert lines of another text."""
     lines = data.split(b"\n")
     place, second = rng.randrange(len(lines)), rng.randrange(len(lines))
     kind = rng.randrange(6)

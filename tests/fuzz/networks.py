@@ -1,4 +1,4 @@
-"""Networks, checkpoints of trainings and of tuning runs, arrays of ids and their JSON files: flipped, and forged."""
+"""Networks, checkpoints of training and tuning runs, arrays of ids and their JSON files: damaged, and forged."""
 
 import hashlib
 import io
@@ -65,7 +65,7 @@ class Networks(Harness):
     name = "networks"
 
     def prepare(self) -> None:
-        """Train the networks, and keep the checkpoints."""
+        """Train the networks; keep their checkpoints."""
         self.place = self.directory / "run"
         self.place.mkdir()
         with chdir(self.place):
@@ -93,7 +93,7 @@ class Networks(Harness):
         one_thread()
 
     def case(self, number: int, rng: random.Random) -> Case:
-        """Return a flipped file, or one of which the values were changed and the checksums computed again.
+        """Return a damaged file, or one with changed values and the right checksums.
 
         The checkpoint of an alignment is not forged: kernels use its values without a check.
         """
@@ -111,12 +111,12 @@ class Networks(Harness):
         (self.place / name).write_bytes(case.content)
         with chdir(self.place):
             command(COMMANDS[use].split())
-            # the history of a training has times
+            # the history of a training run contains times
             return hashlib.sha256(Path("O1").read_bytes()).hexdigest()
 
 
 def forged(name: str, data: bytes, rng: random.Random) -> bytes:
-    """Return a file with other values and the checksums of these."""
+    """Return a file with other values and the right checksums."""
     out = io.BytesIO()
     if name.endswith(".pt"):
         import torch
@@ -162,7 +162,7 @@ def _forged_numbers(array: np.ndarray, rng: random.Random) -> np.ndarray:
 
 
 def _forged_tensors(content: Any, rng: random.Random) -> Any:
-    """Change a tensor somewhere in a tree of maps and lists, or a plain value, or the tree."""
+    """Change a tensor or a plain value in a tree of maps and lists, or the tree itself."""
     import torch
 
     tensors: list[tuple[Any, Any]] = []

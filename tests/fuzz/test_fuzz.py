@@ -1,4 +1,4 @@
-"""A few seconds, at least eight cases, of every harness, and every past finding; ``make fuzz`` runs them longer."""
+"""A few seconds, at least eight cases, of every harness, and all past findings; ``make fuzz`` runs more cases."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ FINDINGS = Path(__file__).parent / "findings"
 
 
 def prepared(kind: type[Harness], directory: Path) -> Harness:
-    """A harness that is ready to run."""
+    """Return a prepared harness."""
     harness = kind(directory)
     with quiet():
         harness.prepare()
@@ -37,7 +37,7 @@ def test_no_crash_no_hang_no_traceback_no_silent_change(tmp_path: Path, name: st
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in HARNESSES])
 def test_past_findings(tmp_path: Path, name: str) -> None:
-    """Every file of ``findings/NAME`` ends in its sentence, or is accepted if it has none."""
+    """Every file of ``findings/NAME`` is refused with its message, or is accepted if it has none."""
     paths = sorted((FINDINGS / name).glob("*"))
     if not paths:
         pytest.skip("there is no finding of this harness")
@@ -55,16 +55,16 @@ def test_past_findings(tmp_path: Path, name: str) -> None:
 
 
 class Misbehaving(Harness):
-    """Every kind of bad outcome."""
+    """Harness with every kind of bad outcome."""
 
     name = "misbehaving"
 
     def prepare(self) -> None:
-        """Have a single target."""
+        """Set a single target."""
         self.originals["x"] = b"0"
 
     def use(self, case: Case) -> str:
-        """Do what the content says."""
+        """Crash, hang or raise an exception, depending on the content."""
         content = case.content
         if content == b"crash":
             os.kill(os.getpid(), signal.SIGSEGV)

@@ -1,4 +1,4 @@
-"""What ``python -m tests.fuzz.kills`` relies on; the command itself runs the workflow for tens of minutes."""
+"""Functions of ``python -m tests.fuzz.kills``; the command itself runs the workflow for tens of minutes."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from .kills import Job, Kills, Session, differences, jobs_of
 
 
 def made(run: Path, **files: str) -> Path:
-    """A directory of a run with these results."""
+    """Create the directory of a run with these results."""
     for name, text in files.items():
         path = run / "results" / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def test_every_difference_is_named(tmp_path: Path) -> None:
 
 
 def test_all_processes_of_a_session_are_found_and_killed(tmp_path: Path) -> None:
-    """A stage, whose output is its log, and its child, of a leader that does not wait for them."""
+    """All processes of a session are found and killed: its leader, a stage that writes its log, and their children."""
     log = tmp_path / "results/logs/stage.log"
     log.parent.mkdir(parents=True)
     child = f"{sys.executable} -c 'import time; time.sleep(60)'"
@@ -76,7 +76,7 @@ def test_every_job_that_keeps_a_state_counts() -> None:
 
 
 def test_jobs_of_a_run_by_their_logs(tmp_path: Path) -> None:
-    """Snakemake splits long names of files into directories."""
+    """Jobs are read from Snakemake's metadata, which splits long file names into directories."""
     for number, output in enumerate(("results/" + "x" * 300, "results/y")):
         name = base64.urlsafe_b64encode(output.encode()).decode()
         parts = [name[place : place + 250] for place in range(0, len(name), 250)]

@@ -78,7 +78,7 @@ TOKENS: dict[str, list[bytes]] = {
 
 
 def tokens_of(name: str) -> list[bytes]:
-    """Return the words of the format of a file."""
+    """Return the tokens of the format of a file."""
     kinds = {"marked.en": "marked", "lists": "lists", "al": "links", "fwd": "links", "rev": "links", "pt": "table"}
     kinds |= {"ro": "table", "pairs": "table", "moses.ini": "ini", "lex.e2f": "table", "lex.f2e": "table"}
     return TOKENS[kinds.get(name, name.rpartition(".")[2] if name.rpartition(".")[2] in TOKENS else "text")]
@@ -90,7 +90,7 @@ class Texts(Harness):
     name = "texts"
 
     def prepare(self) -> None:
-        """Write sound files."""
+        """Write valid files."""
         self.place = self.directory / "run"
         self.place.mkdir()
         with chdir(self.place):
