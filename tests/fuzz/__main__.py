@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from . import HARNESSES
-from .harness import BAD, HEADER, quiet, run, saved
+from .harness import BAD, HEADER, quiet_stderr, run, saved
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
     for name in args.only:
         with tempfile.TemporaryDirectory() as directory:
             harness = HARNESSES[name](Path(directory))
-            with quiet():
+            with quiet_stderr():
                 harness.prepare()
             seconds = None if args.minutes is None else 60 * args.minutes / len(args.only)
             report = run(harness, args.seed, args.cases, seconds)
@@ -48,4 +48,4 @@ def main() -> int:
 if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
-    os._exit(status)  # not sys.exit: DuckDB writes a page to standard error of what is not freed
+    os._exit(status)  # not sys.exit: DuckDB would print a page about memory that is not freed

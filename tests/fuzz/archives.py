@@ -102,7 +102,7 @@ class Archives(Harness):
         try:
             with tarfile.open(fileobj=io.BytesIO(case.content)) as archive:
                 archive.extractall(place, filter="tar")
-        except (tarfile.TarError, EOFError, OSError, ValueError, LookupError) as error:  # tar refuses it, not rnnsmt
+        except (tarfile.TarError, EOFError, OSError, ValueError, LookupError) as error:  # refused by tar, not by rnnsmt
             raise InputError(f"the archive cannot be unpacked ({type(error).__name__})") from None
         except Exception as error:
             if type(error).__module__ not in ("zlib", "lzma"):

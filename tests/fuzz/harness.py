@@ -149,7 +149,7 @@ def run(harness: Harness, seed: int, cases: int | None = None, seconds: float | 
     def made(number: int) -> Case:
         return harness.case(number, random.Random(f"{harness.name} {seed} {number}"))
 
-    with quiet():
+    with quiet_stderr():
         for target in harness.originals:
             harness.expected(target)  # before the fork, so that the worker has all kernels
     report, started = Report(harness.name), time.monotonic()
@@ -228,7 +228,7 @@ def _end(worker: int) -> tuple[int, bool]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_stderr() -> Iterator[None]:
     """Discard standard error, including the output of libraries."""
     sys.stderr.flush()
     before, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)

@@ -172,8 +172,8 @@ class Session:
 
     def kill(self) -> set[str]:
         """Kill all processes of the session; return the logs of the stages that were running."""
-        self.signal(signal.SIGSTOP)  # so that what was running is what is killed
-        self.signal(signal.SIGSTOP)  # what was being started at the first
+        self.signal(signal.SIGSTOP)  # so that the stages found running are those that are killed
+        self.signal(signal.SIGSTOP)  # processes that were being started at the first signal
         found = self.jobs()
         while self.members():
             self.signal(signal.SIGKILL)
@@ -237,7 +237,7 @@ class Kills:
     remade: list[str] = field(default_factory=list)
 
     def part(self, log: str) -> str:
-        """Return the name that a job is counted under: its rule, or its log for long rules (``KEEPING``)."""
+        """Return the name that a job is counted under: its rule, with the log if the rule is in ``KEEPING``."""
         rule = self.jobs[log].rule
         return f"{rule} {log.removeprefix('results/logs/').removesuffix('.log')}" if rule in KEEPING else rule
 
@@ -323,8 +323,10 @@ def killed(
     while True:
         with run.with_suffix(".log").open("a") as log:
             made = kills.jobs[aim].outputs if aim else []
-            kills.remade += [name for name in made if (configuration.reference / name).exists()]  # no temporary ones
-            # Snakemake makes a missing file again only if it is a target, or if what is made of it is not up to date
+            kills.remade += [
+                name for name in made if (configuration.reference / name).exists()
+            ]  # except temporary files
+            # Snakemake makes a missing file again only if it is a target, or if a file made from it is outdated
             command = configuration.command(run, cores, kills.remade)
             command += ["--forcerun", kills.jobs[aim].outputs[0]] if aim else []
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
@@ -359,7 +361,7 @@ def kill_once(session: Session, kills: Kills, seen: set[str], aim: str) -> dict[
     """
     began, drawn = time.monotonic(), kills.random
     chosen, started = "", dict[str, float]()
-    # some kills come while Snakemake starts, the others while a certain job is running
+    # some kills happen while Snakemake starts, the others while a certain job is running
     due = drawn.uniform(0, 8) if not kills.enough() and drawn.random() < 0.08 else None
     while session.process.poll() is None:
         time.sleep(0.05)
@@ -493,7 +495,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the session is ended
     directory = Path(args.directory).resolve() / version()
     drawn, found, wrong = random.Random(args.seed), dict[str, Kills](), list[str]()

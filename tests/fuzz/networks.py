@@ -14,7 +14,7 @@ import numpy as np
 from rnnsmt.base.arrays import TRAILER
 from rnnsmt.cli import main
 
-from ..unit.test_malformed_input import SCORE, STAGES, TRAIN, sound_files
+from ..unit.test_malformed_input import SCORE, STAGES, TRAIN, valid_files
 from .binary_models import forged_values
 from .harness import Case, Harness, command, one_thread
 from .mutation import flipped, mutated_value
@@ -69,7 +69,7 @@ class Networks(Harness):
         self.place = self.directory / "run"
         self.place.mkdir()
         with chdir(self.place):
-            sound_files()
+            valid_files()
             for words in (
                 STAGES["pairs"].replace("OD", "pairs"),
                 TRAIN.replace("O1", "m.pt"),

@@ -9,7 +9,7 @@ import pytest
 
 from . import HARNESSES
 from . import harness as module
-from .harness import BAD, Case, Harness, outcomes, quiet, read_finding, run
+from .harness import BAD, Case, Harness, outcomes, quiet_stderr, read_finding, run
 
 SLOW = ("networks", "texts", "plans")
 """Harnesses that need many seconds before the first case, or for a case."""
@@ -20,7 +20,7 @@ FINDINGS = Path(__file__).parent / "findings"
 def prepared(kind: type[Harness], directory: Path) -> Harness:
     """Return a prepared harness."""
     harness = kind(directory)
-    with quiet():
+    with quiet_stderr():
         harness.prepare()
     return harness
 
@@ -43,7 +43,7 @@ def test_past_findings(tmp_path: Path, name: str) -> None:
         pytest.skip("there is no finding of this harness")
     harness = prepared(HARNESSES[name], tmp_path)
     found = [read_finding(path) for path in paths]
-    with quiet():
+    with quiet_stderr():
         for finding in found:
             harness.expected(finding.case.target)
     results = list(outcomes(harness, lambda number: found[number].case, len(found)))

@@ -65,7 +65,7 @@ def test_rules_that_were_not_hit_come_first() -> None:
     assert kills.delay("a.log", 2, "") is None, "enough"
 
 
-def test_every_job_that_keeps_a_state_counts() -> None:
+def test_every_job_with_a_checkpoint_counts() -> None:
     jobs = {f"results/logs/tuning/mert.{name}.log": Job("mert", 10) for name in ("baseline", "cslm_nnjm")}
     kills = Kills(jobs, 1, set(), random.Random(1))
     kills.needed = {kills.part(log) for log in jobs}

@@ -7,7 +7,7 @@ import zipfile
 from contextlib import chdir
 from pathlib import Path
 
-from ..unit.test_malformed_input import READERS, STAGES, sound_files
+from ..unit.test_malformed_input import READERS, STAGES, valid_files
 from .harness import Case, Harness, command
 from .mutation import mutated_text
 
@@ -94,7 +94,7 @@ class Texts(Harness):
         self.place = self.directory / "run"
         self.place.mkdir()
         with chdir(self.place):
-            sound_files()
+            valid_files()
             command(NBEST.split())
             for name, side in (("set.sgm", "en"), ("ref.sgm", "fr")):
                 lines = Path(f"raw.{side}").read_text().splitlines()

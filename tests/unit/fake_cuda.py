@@ -258,7 +258,7 @@ class Device(TorchDispatchMode):
                 self.waits += 1
                 return
             masks = name in INDICES and any(x is not None and x.dtype == torch.bool for x in args[1])
-            fills = masks and name != "index" and args[2].dim() == 0  # torch takes masked_fill
+            fills = masks and name != "index" and args[2].dim() == 0  # torch calls masked_fill
             if name in WAITS or (masks and not fills):
                 self.to_host += 1
                 self.waits += 1
@@ -345,7 +345,7 @@ def fake_cuda() -> Iterator[Device]:
         "torch.cuda.CUDAGraph": FakeGraph,
         "torch.cuda.graph": capture,
         "torch.cuda.graph_pool_handle": lambda: None,
-        "torch._has_compatible_shallow_copy_type": lambda *_, **__: False,  # Module.to makes new parameters
+        "torch._has_compatible_shallow_copy_type": lambda *_, **__: False,  # Module.to creates new parameters
         "torch._C._InferenceMode": lambda mode: torch.no_grad(),  # tensors made in it cannot be wrapped
         "torch.Generator": _Generator,
         "torch.load": load_onto,

@@ -145,7 +145,7 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
         api.train_rnn(*arguments, updates=4, hidden=8)
     monkeypatch.setattr(Trainer, "step", lambda trainer: (resumed.append(trainer.update), step(trainer)))
     with (tmp_path / "rnn" / "rnn.checkpoint" / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails at once where the second call would wait for ever
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails immediately where the second call would wait
     assert api.train_rnn(*arguments, updates=4, hidden=8).model.exists()
     assert resumed == [2, 3]
     assert kept.traceback

@@ -65,7 +65,7 @@ def text(language: str, lines: int, seed: int) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def sound_files() -> None:
+def valid_files() -> None:
     """Write valid input of every stage into the working directory."""
     for side in ("en", "fr"):
         for name in ("raw", "tok"):
@@ -95,7 +95,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("good")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
-        sound_files()
+        valid_files()
     return directory
 
 
@@ -110,7 +110,7 @@ def place(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     yield directory
 
 
-def state(directory: Path) -> dict[str, bytes]:
+def contents(directory: Path) -> dict[str, bytes]:
     """Return the content of all files except locks."""
     return {
         str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file() and p.name != "lock"
@@ -119,14 +119,14 @@ def state(directory: Path) -> dict[str, bytes]:
 
 def refused(directory: Path, command: str, capsys: pytest.CaptureFixture[str]) -> str:
     """Run a stage that must refuse its input; return the error."""
-    before = state(directory)
+    before = contents(directory)
     assert main(command.split()) == 2
     error = capsys.readouterr().err
     assert "Traceback" not in error
     sentences = [line for line in error.splitlines() if ": error: " in line]
     assert len(sentences) == 1
     assert error.splitlines()[-1] == sentences[0], "nothing comes after the sentence"
-    assert state(directory) == before
+    assert contents(directory) == before
     return sentences[0].split(": error: ", 1)[1]
 
 
@@ -390,7 +390,7 @@ def trained(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return directory
 
 
-def respoilt(path: Path, change: Callable[[dict], object]) -> None:
+def change_content(path: Path, change: Callable[[dict], object]) -> None:
     """Change the content of a file of tensors."""
     from rnnsmt.networks.model_file import load_file, save_file
 
@@ -415,7 +415,7 @@ def respoilt(path: Path, change: Callable[[dict], object]) -> None:
     ],
 )
 def test_damaged_networks(trained: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict], object]) -> None:
-    respoilt(trained / "m.pt", change)
+    change_content(trained / "m.pt", change)
     sentence = refused(trained, SCORE, capsys)
     assert sentence.startswith("m.pt: ")
     assert sentence.endswith("; train the network again with `rnn train`")
@@ -439,7 +439,7 @@ def test_damaged_networks(trained: Path, capsys: pytest.CaptureFixture[str], cha
 def test_damaged_checkpoints(
     trained: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict], object]
 ) -> None:
-    respoilt(trained / "checkpoint/checkpoint.pt", change)
+    change_content(trained / "checkpoint/checkpoint.pt", change)
     before = (trained / "checkpoint/checkpoint.pt").read_bytes()
     assert main(TRAIN.split()) == 2
     assert "checkpoint/checkpoint.pt: " in (error := capsys.readouterr().err)

@@ -18,7 +18,7 @@ from snakemake_logger_plugin_rnnsmt.progress import RESULTS, WEIGHTS, Run, clock
 
 
 class Tty(io.StringIO):
-    """Stream that claims to be a terminal."""
+    """Stream that reports to be a terminal."""
 
     def isatty(self) -> bool:
         """Return True."""
@@ -59,7 +59,7 @@ def test_the_block_fits_into_the_terminal(monkeypatch):
     assert screen(stream.getvalue()) == ["x" * 9] * 3
 
 
-def test_a_reader_that_leaves():
+def test_a_closed_pipe():
     """A closed pipe, as in `snakemake -n | head`, causes neither an error nor a traceback."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -126,7 +126,7 @@ def test_the_weights_are_of_rules_of_the_workflow():
     assert set(WEIGHTS) <= set(re.findall(r"^ *(?:use )?rule (\w+)", text, re.MULTILINE))
 
 
-def test_a_resumed_run_counts_on(run):
+def test_a_resumed_run_continues_the_count(run):
     """A resumed run continues the count if exactly the remaining jobs are planned; otherwise the count begins at 0."""
     run.finished(1, 2.0)
     note = json.loads(json.dumps(run.note(3.0, ended=True)))
@@ -159,7 +159,7 @@ def test_durations(seconds, text):
     assert clock(seconds) == text
 
 
-def test_what_stages_say(tmp_path, run):
+def test_messages_of_stages(tmp_path, run):
     """Figures are printed for preparation always and for other rules if slow; warnings are printed once."""
     log = tmp_path / "x.log"
     log.write_text("warning: 3-grams are few\npreparing: 12\nrnnsmt corpus prepare: done: lines 12, kept 3, 0.2 s\n")
@@ -187,7 +187,7 @@ def test_last_words(tmp_path):
     assert last_words([str(log)]) == [f"line {n}" for n in range(4, 9)]
 
 
-def test_a_failure_is_the_last_that_is_said(tmp_path, run):
+def test_a_failure_is_printed_last(tmp_path, run):
     log = tmp_path / "x.log"
     log.write_text("rnnsmt corpus prepare: error: x: no text\n")
     failure = {"jobid": 2, "rule_name": "short", "log": [str(log)]}
@@ -196,13 +196,13 @@ def test_a_failure_is_the_last_that_is_said(tmp_path, run):
     assert run.end(10.0, [])[1] == f"short n=2 failed; its log: {log}"
 
 
-def test_a_failure_is_told_however_quiet_the_rest_is():
+def test_a_failure_is_printed_without_any_other_line():
     run = Run()
     run.failed({"jobid": 2, "rule_name": "short", "log": ["none.log"]})
     assert run.end(10.0, []) == ["short failed; its log: none.log"]
 
 
-def test_a_failure_that_was_mended_by_another_attempt_is_forgotten(run):
+def test_a_failure_before_a_successful_attempt_is_omitted(run):
     run.failed({"jobid": 2, "rule_name": "short", "log": []})
     run.announced({"jobid": 2, "rule_name": "short", "wildcards": {}, "log": []}, 1.0)
     run.finished(2, 2.0)

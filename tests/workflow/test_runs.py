@@ -222,7 +222,7 @@ def test_nothing_half_written_stays(finished):
 
 
 def test_memory_that_jobs_ask_for(finished):
-    """Requests cover the peak memory and exceed neither 500 MB nor twice the peak (thrice for neural searches)."""
+    """Requests cover the peak and are at most the larger of 500 MB and twice the peak (thrice for the search)."""
     rules = by_rule(finished.directory)
     assert len(rules) > 40
     for job in (job for jobs in rules.values() for job in jobs):

@@ -15,7 +15,7 @@ def check(directory, alignment: str, source: str = SOURCE, target: str = TARGET)
     return main(["align", "check", *map(str, names), "--output", str(directory / "out")])
 
 
-def test_good_alignment_is_written_sorted_and_without_doubles(tmp_path):
+def test_good_alignment_is_written_sorted_and_without_duplicates(tmp_path):
     assert check(tmp_path, "1-0 0-0 1-0\n0-1\n\n2-2 0-0\n") == 0
     assert (tmp_path / "out").read_text() == "0-0 1-0\n0-1\n\n0-0 2-2\n"
 

@@ -109,7 +109,7 @@ def test_weak_pairs_are_left_out(tmp_path, capsys):
 @pytest.mark.parametrize("room", [0, 500])
 def test_links_do_not_depend_on_the_word_pairs_in_memory(tmp_path, monkeypatch, aligner, room):
     bitext = bitext_of(tmp_path, *toy(60))
-    monkeypatch.setattr(direction_module, "_LEAST_BLOCK", 7)  # a block of this size does not divide the text evenly
+    monkeypatch.setattr(direction_module, "_LEAST_BLOCK", 7)  # several blocks, which do not fit into the memory
     right = both_directions(bitext, aligner)
     monkeypatch.setattr(direction_module, "CELLS", room)
     assert len(Direction(bitext.source, bitext.target).corpus[2]) == room

@@ -52,7 +52,7 @@ def text(sentences: int) -> tuple[bytes, bytes]:
 
 
 @pytest.mark.parametrize("aligner", ["fast_align", "hmm", "model4"])
-def test_ended_after_any_pass_and_gone_on_with(tmp_path, monkeypatch, aligner):
+def test_interrupted_in_any_pass_and_resumed(tmp_path, monkeypatch, aligner):
     assert words(tmp_path, *text(300), "--aligner", aligner) == 0
     right = (tmp_path / "out.gz").read_bytes()
     (tmp_path / "out.gz").unlink()
@@ -125,7 +125,7 @@ def test_killed_and_stopped(tmp_path):
     assert (tmp_path / "out.gz").read_bytes() == right
 
 
-def test_state_of_another_job_and_damaged_state(tmp_path, capsys):
+def test_checkpoint_of_another_job_and_damaged_checkpoint(tmp_path, capsys):
     state = ["--checkpoint-dir", str(tmp_path / "checkpoint"), "--save-every", "0", "--time-limit", "0.001"]
     assert words(tmp_path, *text(50)) == 0
     command = [sys.executable, "-m", "rnnsmt", *options(tmp_path, *state)]
@@ -167,7 +167,7 @@ def test_more_words_than_a_count_can_hold(tmp_path, capsys, monkeypatch):
     assert "t: 4 words; the maximum is 3; align the corpus in several parts" in capsys.readouterr().err
 
 
-def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
+def test_time_of_the_next_pass(tmp_path, monkeypatch):
     """The estimated time of the next pass excludes the time before the first pass."""
     clock, asked = [0.0], []
     monkeypatch.setattr(training.time, "monotonic", lambda: clock[0])
@@ -180,7 +180,7 @@ def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
     assert asked == [10.0]
 
 
-def test_a_time_limit_needs_a_place_for_the_state(tmp_path, capsys):
+def test_a_time_limit_requires_a_checkpoint_directory(tmp_path, capsys):
     assert words(tmp_path, b"a\n", b"x\n", "--time-limit", "10") == 2
     assert "--time-limit requires --checkpoint-dir" in capsys.readouterr().err
 

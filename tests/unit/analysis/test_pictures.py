@@ -72,7 +72,7 @@ def test_both_networks_as_perplexity():
     assert points([{"epoch": 1}, {"train perplexity": 3.0}], ("train",)) == []
 
 
-def test_the_held_out_perplexity_of_what_is_kept_is_said(directory, capsys):
+def test_the_held_out_perplexity_of_the_kept_parameters_is_stated(directory, capsys):
     assert main(["analysis", *commands(directory)["cslm"], "--output", str(directory / "a.png")]) == 0
     assert "held-out perplexity 52.5," in capsys.readouterr().err
 

@@ -25,7 +25,7 @@ def test_they_are_read_as_written(tmp_path: Path, size: int, mapped: bool) -> No
     assert np.array_equal(read_array(path, np.int64, 1, "again", mapped), values)
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_damage_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     write_array(path, np.arange(300).reshape(100, 3))
     data = path.read_bytes()

@@ -56,7 +56,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["out.gz"]
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path):
+def test_temporary_files_of_a_killed_process_are_removed(tmp_path):
     code = f"""
 import os, signal
 from rnnsmt.base import io
@@ -219,7 +219,7 @@ def test_help_without_a_stage(capsys):
     assert "prepare" in capsys.readouterr().out
 
 
-def test_bad_input_is_one_sentence_and_code_2(tmp_path, capsys):
+def test_invalid_input_is_reported_with_code_2(tmp_path, capsys):
     assert main(["corpus", "join", "--input", str(tmp_path / "none"), "--output", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert error.startswith("rnnsmt corpus join: error: ")
@@ -239,7 +239,7 @@ def test_the_last_line_gives_the_figures(tmp_path, capsys):
     assert "rnnsmt corpus join: done: files 1, lines 1,234, " in capsys.readouterr().err
 
 
-def test_a_full_disk_is_a_sentence(capsys, tmp_path):
+def test_a_full_disk_is_reported(capsys, tmp_path):
     io.write_lines(tmp_path / "a", ["x" * 10000] * 100)
     assert main(["corpus", "join", "--input", str(tmp_path / "a"), "--output", "/dev/full/out"]) == 2
     assert "error" in capsys.readouterr().err
@@ -254,7 +254,7 @@ def test_progress_in_a_log(capsys, monkeypatch):
     assert "counting: 5 pairs, " in capsys.readouterr().err
 
 
-def test_what_a_killed_process_left_is_removed_when_nobody_waits_for_it(tmp_path):
+def test_temporary_files_of_a_zombie_are_removed(tmp_path):
     """Temporary files of a killed process are removed even if the process is still a zombie."""
     code = f"""
 import os, signal
@@ -276,7 +276,7 @@ with io.atomic_text({str(tmp_path / "out")!r}) as out:
         child.wait()
 
 
-def test_what_a_living_process_writes_is_left_alone(tmp_path):
+def test_temporary_files_of_a_running_process_are_kept(tmp_path):
     other = tmp_path / f"{io._temporary_prefix()}{os.getppid()}-out"
     other.write_text("half")
     io.write_lines(tmp_path / "out", ["whole"])
@@ -344,7 +344,7 @@ def test_no_scratch_directory_below_a_file(tmp_path):
 # checkpoint directories
 
 
-def test_only_finished_states_are_replaced(tmp_path, capsys):
+def test_only_finished_checkpoints_are_replaced(tmp_path, capsys):
     """With changed settings, an interrupted job is refused and a finished job starts again."""
     (tmp_path / "checkpoint.json").write_text("{}")
     before = CheckpointDirectory(tmp_path, {"epochs": 3, "text": "a" * 64})
@@ -353,7 +353,7 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     with pytest.raises(InputError, match=r"changed: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
         changed.check(before.fingerprint)
     with pytest.raises(InputError, match="text, 3; "):
-        changed.check({3: "x" * 64})  # a forged state may have anything as a name
+        changed.check({3: "x" * 64})  # a forged checkpoint may have names of any type
     before.finish()
     before.clear_finished("checkpoint.json")
     assert (tmp_path / "checkpoint.json").exists()
@@ -362,7 +362,7 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     assert "in this directory had different settings; starting again; changed: epochs" in capsys.readouterr().err
 
 
-def test_what_a_killed_process_left_in_a_checkpoint_directory_goes(tmp_path):
+def test_temporary_files_in_a_checkpoint_directory_are_removed(tmp_path):
     """Temporary files in a checkpoint directory are removed, even those of a process on another node."""
     (tmp_path / ".tmp-another-node-17-passes.npz").write_text("half")
     (tmp_path / "passes.npz").write_text("whole")
@@ -374,7 +374,7 @@ def test_what_a_killed_process_left_in_a_checkpoint_directory_goes(tmp_path):
     "error",
     [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to ...")],
 )
-def test_too_little_memory_is_a_sentence(tmp_path, capsys, monkeypatch, error):
+def test_too_little_memory_is_reported(tmp_path, capsys, monkeypatch, error):
     def fail(_args):
         raise error
 
@@ -386,7 +386,7 @@ def test_too_little_memory_is_a_sentence(tmp_path, capsys, monkeypatch, error):
 @pytest.mark.parametrize(
     ("module", "extra"), [("torch", "networks"), ("matplotlib.figure", "figures"), ("nothere", "")]
 )
-def test_a_missing_module_is_a_sentence(tmp_path, capsys, monkeypatch, module, extra):
+def test_a_missing_module_is_reported(tmp_path, capsys, monkeypatch, module, extra):
     """A missing optional module is reported with the extra to install; any other missing module raises an exception."""
 
     def fail(_args):
@@ -444,7 +444,7 @@ time.sleep(20)
     assert (done.returncode, done.stderr) == (143, "")
 
 
-def test_nobody_reads_what_is_printed():
+def test_output_to_a_closed_pipe():
     reading, writing = os.pipe()
     os.close(reading)
     for words in (["rnn", "describe"], ["--help"]):
@@ -465,7 +465,7 @@ def test_a_closed_stream_is_no_output(tmp_path, number):
 
 
 @pytest.mark.parametrize("words", ["rnn describe >&-", "rnn describe --help >&-", "rnn describe 1</dev/null"])
-def test_output_to_a_closed_stream_fails_with_a_sentence(words):
+def test_output_to_a_closed_stream_is_reported(words):
     line = f"{shlex.quote(sys.executable)} -m rnnsmt {words}"
     done = subprocess.run(line, shell=True, check=False, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
@@ -473,14 +473,14 @@ def test_output_to_a_closed_stream_fails_with_a_sentence(words):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_closed_standard_input_is_a_sentence(monkeypatch):
+def test_a_closed_standard_input_is_reported(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(InputError, match="standard input is closed; specify an input file"):
         list(io.read_lines_or_stdin("-"))
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_terminal_is_a_sentence(monkeypatch, unbuffered):
+def test_a_full_terminal_is_reported(monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with Path("/dev/full").open("w") as full:
         process = stage("rnn", "describe", stdout=full, stderr=subprocess.PIPE)

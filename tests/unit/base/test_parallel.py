@@ -73,7 +73,7 @@ def make_killed() -> Callable[[tuple[int, ...]], int]:
     return work
 
 
-def test_a_worker_that_the_system_ends_is_a_sentence() -> None:
+def test_a_killed_worker_is_reported() -> None:
     with pytest.raises(InputError, match="--threads 2: a worker process was killed"):
         list(map_chunks(make_killed, range(1000), 2, 10))
     assert not multiprocessing.active_children()

@@ -242,7 +242,7 @@ def test_a_long_file_is_a_stream(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [tmx(PAIRS[:20]).encode(), tsv(PAIRS[:20]).encode(), zipped(OPUS)])
-def test_damage_ends_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_random_damage(tmp_path: Path, content: bytes) -> None:
     """A file with random bytes changed, cut or repeated gives rows or an error of one line, in limited time."""
     source = random.Random(3)
     begin = time.process_time()

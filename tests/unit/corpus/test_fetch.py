@@ -124,7 +124,7 @@ def test_connections_that_break_off(server: str, tmp_path: Path, pauses: list[fl
     assert names(tmp_path) == ["f"]
 
 
-def test_what_brings_something_is_no_failure(
+def test_an_attempt_that_receives_data_is_not_a_failure(
     server: str, tmp_path: Path, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An attempt that receives data is not counted as a failure, and the pauses start again with the shortest."""
@@ -135,7 +135,7 @@ def test_what_brings_something_is_no_failure(
 
 
 @pytest.mark.parametrize("path", ["/first4000", "/tagged/first4000", "/ranges/first4000"])
-def test_without_ranges_or_version_it_begins_anew(server: str, tmp_path: Path, path: str) -> None:
+def test_without_ranges_or_version_it_starts_again(server: str, tmp_path: Path, path: str) -> None:
     """A download starts from the beginning if the server does not support ranges or sends no version of the file."""
     assert fetch(tmp_path / "f", server + path, "none") == 0
     assert (tmp_path / "f").read_bytes() == CONTENT
@@ -148,7 +148,7 @@ def test_a_file_that_changes_on_the_server(server: str, tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == OTHER
 
 
-def test_a_sum_tells_halves_that_do_not_fit(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checksum_detects_mixed_versions(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """If the SHA-256 of a resumed download is wrong and the server sends no version, the file is downloaded again."""
     url = f"{server}/ranges/updated/first4000"
     assert fetch(tmp_path / "f", url, hashlib.sha256(OTHER).hexdigest()) == 0
@@ -157,7 +157,7 @@ def test_a_sum_tells_halves_that_do_not_fit(server: str, tmp_path: Path, capsys:
     assert [asked for _, asked in Site.asked] == [None, "bytes=4000-", None]
 
 
-def test_the_next_run_goes_on(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_next_run_resumes(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The next run resumes an incomplete download, from a mirror if the SHA-256 is known."""
     assert fetch(tmp_path / "f", f"{server}/tagged/cut5000", SUM) == 2
     assert names(tmp_path) == ["f.part", "f.part.json"]
@@ -170,13 +170,13 @@ def test_the_next_run_goes_on(server: str, tmp_path: Path, capsys: pytest.Captur
     assert names(tmp_path) == ["f"]
 
 
-def test_another_address_without_a_sum_begins_anew(server: str, tmp_path: Path) -> None:
+def test_another_address_without_a_checksum_starts_again(server: str, tmp_path: Path) -> None:
     assert fetch(tmp_path / "f", f"{server}/tagged/cut5000", "none") == 2
     assert fetch(tmp_path / "f", f"{server}/ranges/tagged/other", "none") == 0
     assert (tmp_path / "f").read_bytes() == OTHER
 
 
-def test_killed_when_all_had_come(server: str, tmp_path: Path) -> None:
+def test_killed_after_the_last_byte(server: str, tmp_path: Path) -> None:
     """A complete temporary file of a killed process is used; one that is too long is discarded."""
     (tmp_path / "f.part").write_bytes(CONTENT)
     (tmp_path / "f.part.json").write_text("damaged")

@@ -362,7 +362,7 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
 
 
 @pytest.mark.parametrize(("files", "options", "message"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_refused_with_one_sentence(
+def test_refused_with_one_error_line(
     work: Workplace, capsys: pytest.CaptureFixture[str], files: dict[str, bytes], options: list[str], message: str
 ) -> None:
     for name, content in files.items():
@@ -394,7 +394,7 @@ def test_another_encoding_is_refused(
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_a_few_bad_lines_are_counted_and_said(
+def test_a_few_bad_lines_are_counted_and_reported(
     work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, threads: str
 ) -> None:
     small = lambda make, items, threads: map_chunks(make, items, threads, 13)  # noqa: E731
@@ -418,7 +418,7 @@ def test_what_the_decoder_cannot_take_is_refused(work: Workplace, capsys: pytest
     assert work.nothing_written("s.en", "t.fr")
 
 
-def test_what_is_suspicious_in_a_test_set_is_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_suspicious_test_sets_are_reported(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
     assert work.pair("a\n" + "x " * 201 + "\n\n" + "a\n" * 200, "b\n" * 203, "--keep-all") == 0
     assert work.report["suspicious"] == {
         "more than 200 words": {"lines": 1, "first": [2]},
@@ -448,21 +448,21 @@ def test_blank_sets_are_refused(
     assert work.nothing_written("s.en", "t.fr")
 
 
-def test_a_small_set_is_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_small_set_is_reported(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
     assert work.pair("a\n" * 99, "b\n" * 99, "--keep-all") == 0
     assert "99 lines are a small dev or test set" in capsys.readouterr().err
     assert work.pair("a\n" * 99, "b\n" * 99) == 0
     assert "warning" not in capsys.readouterr().err
 
 
-def test_languages_without_rules_are_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_languages_without_rules_are_reported(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
     assert work.pair("a\n", "b\n", "--target-lang", "zz") == 0
     assert "warning: the tokeniser has no rules for the language zz" in capsys.readouterr().err
     assert work.pair("a\n", "b\n", "--target-lang", "zz", "--no-tokenize") == 0
     assert "warning" not in capsys.readouterr().err
 
 
-def test_a_file_that_is_replaced_meanwhile_is_refused(
+def test_a_file_that_changes_while_it_is_read_is_refused(
     work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that changes while it is read is refused, because the report would describe another text."""

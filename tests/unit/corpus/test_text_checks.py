@@ -58,7 +58,7 @@ def test_words_of_dev_that_training_lacks(shared_dir):
     assert warning is not None and warning.startswith("dev: 97 %") and "are source and target swapped" in warning
 
 
-def test_in_doubt_nothing_is_said():
+def test_no_warning_in_doubtful_cases():
     mixed = [*GERMAN, *["the house of the dog is in the garden and he was there ."] * 12]
     assert list(language_warnings(["a"], ["en"], [GERMAN])) == [
         "a: looks like de, but the language of this side is en; check the file and languages"
@@ -90,7 +90,7 @@ def test_tabs_in_some_lines_are_no_table(tmp_path):
     refuse_columns(str(path))
 
 
-def test_the_stages_say_so(tmp_path, capsys):
+def test_stages_print_the_warnings(tmp_path, capsys):
     """`corpus prepare` and `corpus truecase` print the warnings and write their output."""
     text, other = tmp_path / "a.en", tmp_path / "b.fr"
     text.write_text("\n".join(GERMAN) + "\n")

@@ -77,7 +77,7 @@ def test_refusals(tmp_path, capsys):
         assert not output.parent.exists() or not list(output.parent.iterdir())
 
 
-def test_an_archive_that_means_harm(tmp_path, capsys):
+def test_a_malicious_archive(tmp_path, capsys):
     """Links, devices and paths outside the archive are not extracted; an ordinary file of the same archive is."""
     path = tmp_path / "in" / "a.tar"
     path.parent.mkdir()

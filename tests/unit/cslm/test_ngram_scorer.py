@@ -436,7 +436,7 @@ def test_agrees_with_the_ngram_model_of_real_text(multi30k_tok, tmp_path):
     assert found.sum() == pytest.approx(sum(model.score(line) for line in lines[200:]) * math.log(10), rel=1e-5)
 
 
-# what goes wrong
+# invalid input
 
 
 def refused(capfd, stage, *said):

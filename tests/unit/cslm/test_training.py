@@ -216,7 +216,7 @@ def test_words_of_the_validation_alone_are_unknown_there(text):
     assert (contexts == NULL).any()
 
 
-def test_self_normalised_models_say_so(directory, text, tmp_path):
+def test_self_normalised_models_are_marked(directory, text, tmp_path):
     for alpha in ("0", "0.1"):
         assert main(command_line(directory, tmp_path / alpha, "--epochs", "1", "--self-normalised", alpha)) == 0
         trained = load_model(tmp_path / alpha / "m.pt")
@@ -343,13 +343,13 @@ def test_threads_share_a_minibatch(text, dropout):
     assert torch.equal(found[1], found[2])
 
 
-# stopping and going on
+# stopping and resuming
 
 
 @pytest.mark.parametrize(
     "settings", [TINY, replace(TINY, optimiser="adadelta", learning_rate=1.0, self_normalised=0.1)]
 )
-def test_interrupted_is_uninterrupted(text, tmp_path, settings):
+def test_interrupted_training_equals_uninterrupted(text, tmp_path, settings):
     """A training run that is interrupted and resumed every seven updates equals an uninterrupted one, bit for bit."""
 
     def advance(trainer, updates):
@@ -383,7 +383,7 @@ def test_interrupted_is_uninterrupted(text, tmp_path, settings):
 
 
 @pytest.mark.slow
-def test_killed_and_terminated_runs_end_like_a_quiet_one(directory, tmp_path):
+def test_killed_and_terminated_runs_end_like_an_uninterrupted_one(directory, tmp_path):
     options = ["--epochs", "8"]
     assert main(command_line(directory, tmp_path / "quiet", *options)) == 0
     broken = tmp_path / "broken"
@@ -413,7 +413,7 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(directory, tmp_path):
     assert "run the same command again to resume" in said
     assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
-    # a finished run that is asked for again only writes its files
+    # a finished run that is repeated only writes its files
     (broken / "m.pt").unlink()
     assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
@@ -450,7 +450,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sig
     assert (tmp_path / "m.pt").exists() == (code == 0)
 
 
-# what goes wrong
+# invalid input
 
 
 def refused(capfd, stage, *said):

@@ -222,7 +222,7 @@ def test_interchanged_details_are_refused(directory, capsys):
     ("p_strict", "said"),
     [(None, "(p 0.0300, noise of sentences only)"), (0.2, "(p 0.0300, p strict 0.2000, 95 % -0.10 to")],
 )
-def test_the_noise_in_p_is_said(p_strict, said):
+def test_the_noise_in_p_is_stated(p_strict, said):
     content = {
         "baseline": "A", "system": "B", "runs": 1, "sentences": 9, "bleu": [1.0, 1.5], "difference": 0.5,
         "p_value": 0.03, "p_strict": p_strict, "interval": [-0.1, 1.1], "groups": {}, "examples": {},

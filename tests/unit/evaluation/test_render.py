@@ -111,7 +111,7 @@ def test_what_the_noise_is_stands_in_every_form(outputs):
     assert "1: no figure has their noise" in value["columns"]["trainings"]
 
 
-def test_the_noise_of_several_trainings_is_said(tmp_path):
+def test_the_noise_of_several_trainings_is_stated(tmp_path):
     options = ["--output-json", f"{tmp_path}/t.json", "--trainings", "3"]
     assert main(command(tmp_path, write(tmp_path, *EIGHT), *options)) == 0
     for name in ("table1.md", "table1.html"):
@@ -211,7 +211,7 @@ def test_a_sentence_says_what_was_detected_and_how_much_was_missed(outputs):
         for row in (row for row in rows if row["test_set"] == name):
             added_to = " + ".join(labels[part] for part in row["without"].split("_"))
             said = f"{labels[row['feature']]} added to {added_to} ("
-            assert row["p_strict"] >= 0.05  # of two sentences nothing can be said
+            assert row["p_strict"] >= 0.05  # two sentences are too few to detect a difference
             assert f"{said}less than {max(row['high'], 0):.2f})" in text.split("not detected")[1]
     found = {"feature": "rnn", "without": "cslm", "low": 0.123, "high": 0.71, "p_strict": 0.01}
     assert render.contrast_words(found) == "RNN added to CSLM (+0.12 to +0.71)"
@@ -221,7 +221,7 @@ def test_a_sentence_says_what_was_detected_and_how_much_was_missed(outputs):
     )
 
 
-def test_the_number_of_contrasts_is_said(outputs):
+def test_the_number_of_contrasts_is_stated(outputs):
     page = " ".join((outputs / "table1.md").read_text().split())
     rows = json.loads((outputs / "table1.json").read_text())
     pairs = {(row["system"], row["without"]) for row in rows["contrasts"] if row["test_set"] == "test"}

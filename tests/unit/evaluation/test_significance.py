@@ -113,7 +113,7 @@ def p_values(trials: int, same_text: bool, run_noise: float) -> np.ndarray:
         base = rng.uniform(0.65, 0.9, S)
         for _ in range(2):
             runs = rng.normal(0, run_noise, (R, 1))
-            if same_text:  # the runs of a system translate a sentence well or badly together
+            if same_text:  # the quality of a sentence is similar in all runs of a system
                 outputs = np.repeat(statistics(rng, base[None]), R, 0)
                 noisy = statistics(rng, np.clip(base + runs, 0, 1))
                 other = rng.random((R, S)) < 0.2
@@ -211,7 +211,7 @@ def test_noise_of_trainings_is_that_of_their_means():
     bleu = bleu_of_many(system.sum(1))
     means = [(bleu[0] + bleu[2]) / 2, (bleu[1] + bleu[3]) / 2]
     noise = _noise(*_contributions(system), 2)
-    assert noise.variance == pytest.approx((means[0] - means[1]) ** 2 / 4)  # of the mean of two: variance / 2
+    assert noise.variance == pytest.approx((means[0] - means[1]) ** 2 / 4)  # variance of the mean of two
     assert noise.degrees == 1
 
 
@@ -300,7 +300,7 @@ def test_bootstrap_is_that_of_sacrebleu(qualities):
         [("one", outputs[0]), ("two", outputs[1])], {"BLEU": metric}, [references], test_type="bs", n_samples=1000
     )()[1]["BLEU"][1].p_value
     ours = compare(*(corpus_statistics(output, [references])[None] for output in outputs)).p_bootstrap
-    assert ours == pytest.approx(theirs, abs=1.5 / 1001)  # they round to float32
+    assert ours == pytest.approx(theirs, abs=1.5 / 1001)  # sacreBLEU rounds to float32
 
 
 def test_systems_that_share_a_network_have_as_many_trainings():

@@ -55,14 +55,14 @@ def test_a_lock_without_a_dead_run_stays(directory):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"host": 3}'])
-def test_a_run_that_says_nothing_of_itself_is_left_alone(directory, content):
+def test_an_invalid_record_of_a_run_is_kept(directory, content):
     dead(directory).write_text(content)
     assert not runs.enter(directory, cluster=False)
     assert (directory / "locks").exists()
 
 
 @pytest.mark.parametrize(("host", "cluster"), [("other", False), (HERE, True)])
-def test_jobs_that_may_go_on_elsewhere(directory, host, cluster):
+def test_jobs_that_may_still_run_elsewhere(directory, host, cluster):
     """The lock stays if jobs may still be running on another host or a cluster."""
     dead(directory)
     left = directory / runs.RUNS / "other.2.json"
@@ -110,7 +110,7 @@ def test_slurm_that_does_not_answer(directory, tmp_path_factory, monkeypatch, an
     assert (directory / "locks").exists()
 
 
-def test_whoever_unlocks_knows_better(directory):
+def test_unlock_removes_the_record_of_a_run(directory):
     left = dead(directory, cluster=True)
     assert not runs.enter(directory, cluster=False, arguments=["snakemake", "--unlock"])
     assert not left.exists()

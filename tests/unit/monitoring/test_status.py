@@ -42,7 +42,7 @@ def said(directory: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
     return out.splitlines()
 
 
-def test_a_run_that_goes_on(directory, capsys):
+def test_a_run_in_progress(directory, capsys):
     with (directory / ".snakemake/rnnsmt-runs/host.1.json").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         lines = said(directory, capsys)

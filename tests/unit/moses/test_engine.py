@@ -121,7 +121,7 @@ def test_last_words():
     assert last_words("") == ""
 
 
-def test_a_failure_is_one_sentence_with_the_log(tmp_path, capsys):
+def test_a_failure_is_reported_with_the_log(tmp_path, capsys):
     log = tmp_path / "logs/program.log"
     bad = script(tmp_path / "bad.pl", "echo step 1; echo 'ERROR: no model at /opt/x.perl line 7.' >&2; exit 3")
     with pytest.raises(InputError, match=rf"^bad.pl: ended with status 3: ERROR: no model; full output in {log}$"):
@@ -251,7 +251,7 @@ def test_what_moses_has_not(home, model, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monkeypatch, capsys):
+def test_tuning_keeps_the_best_iteration_and_resumes(home, model, tmp_path, monkeypatch, capsys):
     command = [
         "moses", "tune", "--ini", f"{model}/moses.ini", "--source", f"{tmp_path}/text", "--reference",
         f"{tmp_path}/reference", "--seed", "2", "--output-ini", f"{tmp_path}/tuned/moses.ini", "--output-history",

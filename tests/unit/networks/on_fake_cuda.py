@@ -169,7 +169,7 @@ def test_what_is_drawn_for_every_minibatch_is_no_graph(pairs, setup, setting):
 
 
 @pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
-def test_a_checkpoint_goes_on(tmp_path, text, pairs, setup, make):
+def test_a_checkpoint_resumes(tmp_path, text, pairs, setup, make):
     data = pairs if make is rnn_trainer else text
     first = take_steps(lambda at: make(data, at), setup)
     save_file(tmp_path / "checkpoint.pt", first.state())

@@ -38,7 +38,7 @@ def test_every_example_once_an_epoch(n, size, seed):
     assert n < 30 or not np.array_equal(*orders)
 
 
-def test_stream_goes_on_at_any_minibatch():
+def test_stream_resumes_at_any_minibatch():
     held_out = draw_held_out(1000, 10, 3)
     whole = ShuffledBatches(1000, 64, 3, held_out)
     for _ in range(40):

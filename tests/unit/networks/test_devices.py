@@ -107,7 +107,7 @@ def test_bfloat16_is_for_any_processor_and_reduced_for_those_that_multiply_it(mo
         ({"CUDA_VISIBLE_DEVICES": ""}, True, ""),
     ],
 )
-def test_auto_says_where_a_gpu_is_missing(tmp_path, monkeypatch, capsys, environment, driver, said):
+def test_auto_reports_a_missing_gpu(tmp_path, monkeypatch, capsys, environment, driver, said):
     for name in devices.RESERVED:
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():

@@ -79,7 +79,7 @@ def test_two_processes_train_as_one_with_twice_their_part_of_the_batch(data, tmp
 
 
 @pytest.mark.slow
-def test_they_stop_with_75_and_go_on(data, tmp_path):
+def test_they_stop_with_75_and_resume(data, tmp_path):
     """Training in two processes that is stopped (exit code 75) and resumed has the result of an uninterrupted one."""
     words = [command_line(data, tmp_path / name, "rnn", 1500, "--processes", "2") for name in ("at-once", "stopped")]
     at_once = start(words[0])
@@ -120,7 +120,7 @@ def test_none_is_left_alone(data, tmp_path, killed):
         assert not Path(f"/proc/{other}").exists()
 
 
-def test_bad_input_is_said_once_and_ends_with_2(data, tmp_path):
+def test_invalid_input_is_reported_once_with_code_2(data, tmp_path):
     words = command_line(tmp_path, tmp_path / "out", "rnn", 10, "--processes", "2")
     done = start(words)
     _, said = done.communicate(timeout=120)

@@ -70,7 +70,7 @@ def test_other_directions_are_the_direct_one_of_exchanged_and_reversed_text(dire
     expected_figures = prepare_examples(*([path] for path in files), vocabularies, str(directory / "expected"))
     found, expected = Examples.open(directory / "found"), Examples.open(directory / "expected")
     words, affiliations = expected.target.words.copy(), expected.affiliations.copy()
-    if direction.endswith("-rl"):  # what is behind a word was before it; </s> stays at the end
+    if direction.endswith("-rl"):  # following words become preceding words; </s> remains at the end
         for begin, end in itertools.pairwise(expected.target.offsets.tolist()):
             words[begin : end - 1] = words[begin : end - 1][::-1]
             affiliations[begin : end - 1] = affiliations[begin : end - 1][::-1]
@@ -82,7 +82,7 @@ def test_other_directions_are_the_direct_one_of_exchanged_and_reversed_text(dire
     assert {**figures} == {**expected_figures}
 
 
-def test_damage_is_told(directory):
+def test_damage_is_reported(directory):
     prepare(directory)
     path = directory / "examples/affiliations.npy"
     found = np.load(path)

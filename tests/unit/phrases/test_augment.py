@@ -49,7 +49,7 @@ def test_a_column_by_hand(table, tmp_path):
     ]
 
 
-def test_columns_in_parts(table, tmp_path):
+def test_columns_in_several_files(table, tmp_path):
     """A column may consist of several files, as cluster jobs write it; a count column is written as exp(n)."""
     parts = [column(tmp_path, [0.0], "1.npy"), column(tmp_path, np.float32([-1, -2]), "2.npy")]
     code, output = augment(table, "--column", *parts, "--column", column(tmp_path, [0.0, 1.0, 2.0], "wp.npy"))

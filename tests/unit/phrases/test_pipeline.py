@@ -488,7 +488,7 @@ def test_a_stopped_stage_leaves_nothing(tmp_path, sent):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "rnnsmt", "phrases", "extract", *arguments, "--output", str(out / "x.parquet")]
     for moment in ("spool", "counting"):
-        # a test run in the background ignores SIGINT, and so would its children
+        # child processes inherit that SIGINT is ignored if the tests run in the background
         process = subprocess.Popen(
             command, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         )

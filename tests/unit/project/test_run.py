@@ -101,7 +101,7 @@ def test_the_table_of_a_run_that_succeeds(
 def test_the_exit_status_of_invalid_input_is_2(
     directory: Path, snakemake: Callable, records: list[dict], status: int
 ) -> None:
-    """The exit status is 2 if a job failed on invalid input, else that of Snakemake."""
+    """The exit status is 2 for invalid input found before the run; for failed jobs and bugs it is that of Snakemake."""
 
     def run() -> int:
         for about in records:
@@ -143,7 +143,7 @@ def test_no_table_if_the_run_has_not_written_it(
         (["--report", "a.zip"], "pygments", "--report: the Python module pygments"),
     ],
 )
-def test_a_missing_extra_is_a_sentence(
+def test_a_missing_extra_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

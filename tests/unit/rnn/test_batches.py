@@ -77,7 +77,7 @@ def test_most_minibatches_are_whole(monkeypatch):
     assert changes > len(found) / 3  # not sorted by length
 
 
-def test_a_stream_goes_on_where_it_was(monkeypatch):
+def test_a_stream_resumes_where_it_was(monkeypatch):
     monkeypatch.setattr(data, "WINDOW", 128)
     pairs = MadePairs(700)
 

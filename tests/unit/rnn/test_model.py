@@ -172,7 +172,7 @@ def test_probabilities_of_all_targets_sum_to_one(sizes):
             sums.append(float(model.log_probability(*batch([([2, 3, 4], target) for target in targets])).exp().sum()))
     assert all(a < b < 1 for a, b in itertools.pairwise(sums))
     assert sums[-1] > 0.95
-    # what is missing falls geometrically
+    # the missing mass decreases geometrically
     gaps = [1 - value for value in sums]
     assert all(b < 0.8 * a for a, b in itertools.pairwise(gaps))
 

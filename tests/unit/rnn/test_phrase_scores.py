@@ -203,7 +203,7 @@ def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
 
 @pytest.mark.parametrize("left_out", [(1, 2), (2, 2)])
 def test_left_out_pairs_of_a_filtered_table(tmp_path, left_out):
-    """Origins and lengths of selected lines equal those of the whole table."""
+    """Left-out flags, counts and phrases of selected lines equal those of the whole table."""
     make_table(tmp_path / "table.txt", 3, 40)
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("a b c d e f g h a b c d\n")

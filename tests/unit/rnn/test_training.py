@@ -297,7 +297,7 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
         options = ["--pairs", held.directory, "--model", model, "--input", tmp_path / "phrases", "--output", out]
         assert main([str(part) for part in ["rnn", stage, *options]]) == 2
         assert "trained with --direction target and ignores source phrases" in capsys.readouterr().err
-    with torch.no_grad():  # no other source word has anything to say
+    with torch.no_grad():  # the scores do not depend on other source words
         network.encoder.embedding[: held.vocabularies[0].eos] = float("nan")
     assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
 
@@ -498,7 +498,7 @@ def test_reduced_precision_changes_little(pairs):
     assert curves[0] == pytest.approx(curves[1], abs=0.05)
 
 
-# stopping and going on
+# stopping and resuming
 
 
 @pytest.mark.parametrize(
@@ -511,7 +511,7 @@ def test_reduced_precision_changes_little(pairs):
         replace(TINY, variant="feed-forward", dropout=0.3, sampled_classes=5),
     ],
 )
-def test_interrupted_is_uninterrupted(pairs, tmp_path, settings):
+def test_interrupted_training_equals_uninterrupted(pairs, tmp_path, settings):
     """A training run that is saved and resumed every three updates equals an uninterrupted one, bit for bit."""
 
     def advance(trainer, updates):
@@ -553,7 +553,7 @@ def wait_for(process, words):
 
 
 @pytest.mark.slow
-def test_killed_and_terminated_runs_end_like_a_quiet_one(directory, tmp_path):
+def test_killed_and_terminated_runs_end_like_an_uninterrupted_one(directory, tmp_path):
     options = ["--updates", "400", "--evaluations", "4"]
     (tmp_path / "quiet").mkdir()
     assert main(command_line(directory, tmp_path / "quiet", *options)) == 0
@@ -573,7 +573,7 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(directory, tmp_path):
     assert "run the same command again to resume" in said
     assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
-    # a finished run that is asked for again only writes its files
+    # a finished run that is repeated only writes its files
     (broken / "m.pt").unlink()
     began = time.process_time()
     assert main(command_line(directory, broken, *options)) == 0
@@ -625,7 +625,7 @@ def test_equal_trainings_have_equal_checkpoints(pairs, tmp_path):
     assert (tmp_path / "1/checkpoint.pt").read_bytes() == (tmp_path / "2/checkpoint.pt").read_bytes()
 
 
-# what goes wrong
+# invalid input
 
 
 def fails(capfd, *said):
@@ -647,7 +647,7 @@ def test_other_settings_are_refused(directory, tmp_path, capfd):
     assert (tmp_path / "checkpoint" / "checkpoint.pt").read_bytes() == before
 
 
-def test_damaged_state(directory, tmp_path, capfd):
+def test_damaged_checkpoint(directory, tmp_path, capfd):
     assert main(command_line(directory, tmp_path, "--updates", "5")) == 0
     state = tmp_path / "checkpoint" / "checkpoint.pt"
     content = state.read_bytes()

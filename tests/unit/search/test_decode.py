@@ -204,7 +204,7 @@ def test_a_word_that_only_a_longer_phrase_translates_is_not_unknown(directory: P
     assert json.loads((directory / "r.json").read_text())["unknown_words"] == 1
 
 
-def test_an_empty_phrase_table_is_told(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_phrase_table_is_reported(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An empty phrase table causes a warning."""
     assert main(_command(directory)) == 0
     assert "no phrase pairs" not in capsys.readouterr().err
@@ -266,7 +266,7 @@ def test_sections_that_would_change_the_translation(
     assert section.splitlines()[0] in error
 
 
-def test_raw_text_is_told(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_raw_text_is_reported(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (directory / "in.txt").write_text("A b c.\nHello, a b\n")
     assert main(_command(directory)) == 0
     error = capsys.readouterr().err
@@ -483,7 +483,7 @@ def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> Non
 
 
 def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Pairs without reordering scores get 0 and are counted; a table that has none of the pairs is refused."""
+    """Pairs without reordering scores get 0 and are counted; a table that has none of many pairs is refused."""
     (tmp_path / "pt").write_text("".join(f"a ||| {i} ||| 1\n" for i in range(12)))
     table = load_phrase_tables([(tmp_path / "pt", 1)], None)
     (tmp_path / "rt").write_text("a ||| 3 ||| .5 .5 .5 .5 .5 .5\nb ||| 3 ||| .5 .5 .5 .5 .5 .5\n")

@@ -66,7 +66,7 @@ def test_probabilities_of_all_translations_sum_to_one() -> None:
     """Probabilities of all sentences of up to two words and of all prefixes of three words sum to 1."""
     model, source = network(), column(ids(2, 5, 3, 6))
     total = 0.0
-    words = range(5)  # id 0 is a class like the others to the softmax
+    words = range(5)  # the softmax treats id 0 like other classes
     for length in range(3):
         for sentence in itertools.product(words, repeat=length):
             total += _p(model, source, [*sentence, 5])

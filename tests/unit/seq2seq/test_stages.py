@@ -127,7 +127,7 @@ def test_the_network_learns_the_language(prepared: Path, text: Path) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_interrupted_is_uninterrupted(prepared: Path, tmp_path: Path, threads: int) -> None:
+def test_interrupted_training_equals_uninterrupted(prepared: Path, tmp_path: Path, threads: int) -> None:
     """A training run that is interrupted and resumed every twenty updates equals an uninterrupted one, bit for bit."""
     pairs, settings = SentencePairs.open(prepared), replace(DEMO, hidden=24, batch=8, epochs=2.0, held_out=10)
 
@@ -176,7 +176,7 @@ def test_training_in_bfloat16_learns_as_in_float32(prepared: Path, capsys: pytes
     assert one[-1] < 0.9 * found[0]["unigram perplexity"]
 
 
-def test_other_settings_do_not_go_on(prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_settings_do_not_resume(prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs, setup = SentencePairs.open(prepared), CPU
     trainer = Seq2SeqTrainer(pairs, DEMO, 1, setup)
     assert trainer.fingerprint() != Seq2SeqTrainer(pairs, DEMO, 2, setup).fingerprint()
@@ -349,7 +349,7 @@ def test_bad_lists_are_refused(
     assert not (text / "none").exists()
 
 
-def test_no_pair_left_is_said(prepared: Path) -> None:
+def test_no_remaining_pair_is_reported(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     with pytest.raises(InputError, match="no pairs remain for training"):
         SentenceBatches(pairs, 4, 1, np.arange(900))

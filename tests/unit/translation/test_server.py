@@ -138,7 +138,7 @@ def test_no_file_is_given_out(server, path):
         (b"a" * 10_000_000, 413, "at most 200,000 bytes"),
     ],
 )  # fmt: skip
-def test_refusals_are_sentences(server, body, status, said):
+def test_refusals_have_error_messages(server, body, status, said):
     try:
         found, content = ask(server, body=body)
     except (ConnectionError, http.client.HTTPException):
@@ -228,7 +228,7 @@ def test_the_content_of_a_get_is_no_request(server):
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-def test_too_many_connections_are_told(server):
+def test_too_many_connections_are_reported(server):
     with ExitStack() as stack:
         idle = [stack.enter_context(socket.create_connection(server.server_address)) for _ in range(300)]
         assert ask(server, "/health")[0] == 200  # the server accepts connections in order: it has accepted all of them
@@ -246,7 +246,7 @@ def test_too_many_connections_are_told(server):
     raise AssertionError("it does not answer any more")
 
 
-def test_a_failure_is_told_and_the_next_request_is_answered(server, system, monkeypatch, capsys):
+def test_a_failure_is_reported_and_the_next_request_is_answered(server, system, monkeypatch, capsys):
     monkeypatch.setattr(system, "explain_all", lambda *_: 1 / 0)
     status, content = ask(server, body={"text": "a", "explain": True})
     assert (status, json.loads(content)["error"]) == (500, "the translation failed; see the log")

@@ -148,11 +148,11 @@ def test_bad_lines_of_a_pipe(monkeypatch, content, said):
 
 
 @pytest.mark.parametrize("how", ["interrupt", "bad input"])
-def test_an_open_pipe_does_not_keep_it(system, how):
+def test_an_open_pipe_does_not_delay_the_end(system, how):
     """`rnnsmt translate` ends after Ctrl-C or an error, although its standard input is still open."""
     command = [sys.executable, "-m", "rnnsmt", "translate", "--system", str(system)]
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    # in the background, where these tests may run, the signal is ignored
+    # SIGINT is ignored if the tests run in the background
     restore = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, **streams, preexec_fn=restore) as process:
         process.stdin.write(b"a b\n")
@@ -360,7 +360,7 @@ def test_score_and_embed(system, tmp_path):
         (lambda directory: (directory.parent / "in").unlink(), "no such file"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_one_sentence(system, tmp_path, capsys, change, said):
+def test_errors_have_one_line(system, tmp_path, capsys, change, said):
     (tmp_path / "in").write_text("a b\n")
     change(system)
     capsys.readouterr()

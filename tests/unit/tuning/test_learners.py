@@ -149,7 +149,7 @@ def known_pool(seed: int) -> tuple[FlatPool, np.ndarray]:
     for _ in range(60):
         errors = rng.permutation(12)
         features = rng.standard_normal((12, 4))
-        # the part of the features along the truth says the number of errors
+        # features @ truth = -0.5 * errors
         features += np.outer(-0.5 * errors - features @ truth, truth) / (truth @ truth)
         rows.append(features)
         statistics += [[max(20 - k * n, 0) for k in (1, 2, 3, 4)] + [20, 19, 18, 17, 20] for n in errors]
@@ -196,7 +196,7 @@ def test_a_constant_feature_keeps_its_weight(optimiser):
         options = OptimiserOptions(optimiser=optimiser, interpolation=share)
         found = optimise_weights(pool, start, active, [1], options)
         assert found[1] > 0
-        if optimiser == "pro":  # its weight next to all others, whose absolute sum may shrink where signs change
+        if optimiser == "pro":  # relative to all others, whose absolute sum may shrink if signs change
             assert found[1] / np.abs(found).sum() >= 0.25
             alone = optimise_weights(pool, np.array([0.5, 0.75, 0.25]), active, [1], options)
             assert alone[1] / np.abs(alone[[0, 2]]).sum() == pytest.approx(3 * found[1] / np.abs(found[[0, 2]]).sum())

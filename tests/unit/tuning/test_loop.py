@@ -96,7 +96,7 @@ def test_same_seed_same_history_whatever_the_threads(tmp_path):
 
 
 @pytest.mark.parametrize("complete", range(1, 5))
-def test_goes_on_bit_for_bit(tmp_path, complete):
+def test_resumes_bit_for_bit(tmp_path, complete):
     undisturbed = run(tmp_path / "a")
     run(tmp_path / "b", LoopOptions(seed=3, max_iterations=complete, optimiser=OPTIONS.optimiser))
     decoder = ToyDecoder()
@@ -170,7 +170,7 @@ run(Path(sys.argv[2]))
 
 
 @pytest.mark.parametrize("stop", ["while decoding", "while saving candidates", "between the files"])
-def test_kill_at_any_time_and_go_on(tmp_path, stop):
+def test_kill_at_any_time_and_resume(tmp_path, stop):
     undisturbed = run(tmp_path / "a")
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[2]), str(tmp_path / "b"), stop]
     assert subprocess.run(command, capture_output=True, check=False).returncode == -9
@@ -231,7 +231,7 @@ def test_a_nested_model_that_is_far_behind_on_the_lists_is_not_decoded(tmp_path)
 
 
 def test_a_nested_model_that_is_ahead_is_the_result(tmp_path, all_decoded):
-    """The result is a nested model if no point between it and the best iteration has a higher BLEU."""
+    """The result is a nested model if no point between it and the best iteration has as high a BLEU."""
     tuned = run_with_nested(tmp_path, BAD, NEAR, decoder=Ahead(NEAR))
     assert (tuned.weights.tolist(), tuned.bleu) == (normalised(NEAR).tolist(), 100)
     assert [(one["nested"], one["part"]) for one in tuned.comparisons] == [(2, 0.75), (2, 0.5), (2, 0.25), (2, 0)]
@@ -297,7 +297,7 @@ def test_stops_when_bleu_does_not_rise(tmp_path):
     assert tuned.weights == pytest.approx(START / 0.5)
 
 
-def test_stops_before_the_time_limit_and_goes_on(tmp_path):
+def test_stops_before_the_time_limit_and_resumes(tmp_path):
     """With a short time limit, one iteration is done per call; the result is that of a run without a limit."""
 
     def limited(seconds: float):
@@ -414,7 +414,7 @@ def test_settings_that_are_gone_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "other"}'])
-def test_a_damaged_state_is_refused(tmp_path, content):
+def test_a_damaged_checkpoint_is_refused(tmp_path, content):
     run(tmp_path)
     (tmp_path / "checkpoint.json").write_text(content)
     with pytest.raises(InputError, match=r"checkpoint\.json"):

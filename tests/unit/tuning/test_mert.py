@@ -43,7 +43,7 @@ def outputs(out: Path) -> list[bytes]:
     return [(out / "tuned" / name).read_bytes() for name in ("moses.ini", "history.json")]
 
 
-def test_tunes_and_says_so(model, tmp_path, capsys):
+def test_tunes_and_reports(model, tmp_path, capsys):
     assert main(command(model, tmp_path)) == 0
     history = json.loads((tmp_path / "tuned" / "history.json").read_text())
     scores = [iteration["dev_bleu"] for iteration in history["iterations"]]
@@ -167,7 +167,7 @@ def test_runs_of_several_models_end_as_each_alone(model, tmp_path, monkeypatch, 
     assert "--ini: 2 given; specify one, or one for each of the 3 runs" in capsys.readouterr().err
 
 
-def test_several_runs_stop_before_the_time_limit_and_go_on(model, tmp_path, alone):
+def test_several_runs_stop_before_the_time_limit_and_resume(model, tmp_path, alone):
     codes = []
     while not codes or codes[-1] != 0:
         try:
@@ -226,7 +226,7 @@ def test_every_run_is_compared_with_its_own(model, tmp_path):
     assert together == [outputs(tmp_path / f"alone{seed}") for seed in (1, 2)]
 
 
-def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
+def test_another_nested_model_is_compared_again(model, tmp_path, monkeypatch):
     """With another nested model only the comparisons are decoded again, not the iterations."""
     monkeypatch.setattr(loop, "HOPELESS", 1.0)
     first, other = (tmp_path / f"{name}.ini" for name in ("first", "other"))
@@ -287,7 +287,7 @@ def test_filtered_tables_from_another_directory(model, tmp_path, capsys):
     assert outputs(tmp_path / "b")[1] == outputs(tmp_path / "a")[1]
 
 
-def test_goes_on_whatever_the_paths_are_called(model, tmp_path, monkeypatch):
+def test_resumes_with_other_path_names(model, tmp_path, monkeypatch):
     """A run resumes if the same files have other path names, or with another number of iterations."""
     assert main(command(model, tmp_path / "whole")) == 0
     assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
@@ -298,7 +298,7 @@ def test_goes_on_whatever_the_paths_are_called(model, tmp_path, monkeypatch):
     assert outputs(tmp_path / "b") == outputs(tmp_path / "whole")
 
 
-def test_a_finished_run_goes_on_with_more_iterations(model, tmp_path, capsys):
+def test_a_finished_run_is_extended_with_more_iterations(model, tmp_path, capsys):
     assert main(command(model, tmp_path / "whole")) == 0
     assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
     assert main(command(model, tmp_path / "b")) == 0
@@ -313,7 +313,7 @@ def test_unknown_words_and_empty_sentences(model, tmp_path):
     assert main(command(model, tmp_path, source=tmp_path / "dev.en", reference=tmp_path / "dev.fr")) == 0
 
 
-# Refusals
+# Invalid input
 
 
 def refused(arguments: list[str], out: Path, capsys, *parts: str) -> None:
@@ -336,7 +336,7 @@ def refused(arguments: list[str], out: Path, capsys, *parts: str) -> None:
         ({"optimiser": "mira"}, "--optimiser"),
     ],
 )
-def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, said):
+def test_a_checkpoint_of_other_options_is_refused(model, tmp_path, capsys, changed, said):
     assert main(command(model, tmp_path, max_iterations=1)) == 0
     for path in (tmp_path / "tuned").iterdir():
         path.unlink()
@@ -349,7 +349,7 @@ def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, s
     assert "the finished run in this directory had different settings; starting again" in capsys.readouterr().err
 
 
-def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
+def test_a_checkpoint_of_other_text_is_refused(model, tmp_path, capsys):
     source = tmp_path / "dev.en"
     source.write_text((model / "dev.en").read_text())
     ini = tmp_path / "moses.ini"
