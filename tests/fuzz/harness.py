@@ -44,7 +44,7 @@ class Case(NamedTuple):
     Attributes:
         target: what was damaged, e.g. the command and the file.
         content: the file.
-        forged: whether another output is no mistake: it has no checksum, or one of the damaged content.
+        forged: whether another output is allowed: the file has no checksum, or one of the damaged content.
     """
 
     target: str
@@ -53,13 +53,13 @@ class Case(NamedTuple):
 
 
 class Result(NamedTuple):
-    """How a case ended.
+    """Outcome of a case.
 
     Attributes:
         number: number of the case.
         target: what was damaged.
         outcome: one of ``OUTCOMES`` and ``BAD``.
-        detail: the sentence, the traceback, or the number of the signal.
+        detail: the error message, the traceback, or the number of the signal.
     """
 
     number: int
@@ -74,7 +74,7 @@ class Harness:
     Attributes:
         name: name of the harness.
         directory: empty directory for its files.
-        originals: undamaged content by target, the cases take turns.
+        originals: undamaged content by target; the cases use the targets in turn.
     """
 
     name = ""
@@ -101,7 +101,7 @@ class Harness:
         """Use the file of a case; return the output.
 
         Raises:
-            InputError: it is refused.
+            InputError: the file is refused.
         """
         raise NotImplementedError
 
@@ -140,10 +140,10 @@ def run(harness: Harness, seed: int, cases: int | None = None, seconds: float | 
 
     Args:
         harness: the harness.
-        seed: the cases of a seed are always the same.
+        seed: random seed, which determines the cases.
         cases: number of cases; None for no limit.
         seconds: time limit; None for no limit.
-        least: number of cases that are run however long they take, so that a busy machine tests something, too.
+        least: minimum number of cases, which are run even beyond the time limit.
     """
 
     def made(number: int) -> Case:
@@ -286,8 +286,8 @@ def command(words: list[str]) -> str:
     """Run a command of ``rnnsmt``; return what it wrote to standard error.
 
     Raises:
-        InputError: it ended in one sentence with status 2.
-        AssertionError: it ended otherwise.
+        InputError: the command exited with status 2 and an error of one line.
+        AssertionError: the command ended in another way.
     """
     from rnnsmt.cli import main
 
@@ -327,7 +327,7 @@ class Finding(NamedTuple):
 
     Attributes:
         case: the case.
-        message: part of the sentence that it ends in now; empty: it is accepted.
+        message: part of the error message; empty: the file is accepted.
     """
 
     case: Case

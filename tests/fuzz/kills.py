@@ -91,9 +91,9 @@ class Configuration:
     Attributes:
         name: name of the configuration and of its directory.
         directory: directory of the settings, of the run that is not killed and of those that are.
-        settings: what differs from config.yaml.
+        settings: differences from config.yaml.
         options: options of Snakemake.
-        targets: what is made.
+        targets: targets of Snakemake.
     """
 
     name: str
@@ -222,7 +222,7 @@ class Kills:
     Attributes:
         jobs: jobs of the run that was not killed, by log.
         wanted: minimum number of kills.
-        needed: what must be hit, see ``part``.
+        needed: parts that must be hit, see ``part``.
         random: generator of the moments.
         records: for every kill: the moment in seconds after the start of Snakemake, whether SIGINT preceded it, and the
             logs of the stages that were running.
@@ -310,7 +310,7 @@ def killed(
     """Start, kill and resume a run until it ends by itself.
 
     Args:
-        configuration: what is run.
+        configuration: the configuration to run.
         run: directory of the run.
         kills: choice and record of the kills.
         cores: number of cores.
@@ -350,8 +350,8 @@ def kill_once(session: Session, kills: Kills, seen: set[str], aim: str) -> dict[
     """Wait for a moment to kill a session and do it.
 
     Args:
-        session: has just started.
-        kills: what is to be hit.
+        session: session that has just started.
+        kills: choice and record of the kills.
         seen: logs of the jobs that earlier sessions of the run have begun; those of this one are added.
         aim: log of the job that is to be hit; the session is killed at the latest when it has ended.
 

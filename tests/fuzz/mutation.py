@@ -56,7 +56,7 @@ def mutated_text(data: bytes, rng: random.Random, tokens: list[bytes], other: by
         data: the text.
         rng: source of the changes.
         tokens: words of the format.
-        other: another text, of which parts are put in.
+        other: another text, parts of which are inserted.
     """
     for _ in range(rng.choice([1, 1, 1, 2, 3, 6])):
         data = rng.choice(_CHANGES)(data, rng, tokens, other)[:LONGEST]
@@ -155,7 +155,7 @@ def mutated_value(value: Any, rng: random.Random, names: list[str]) -> Any:
     Args:
         value: the tree, which is changed.
         rng: source of the change.
-        names: keys that the format knows.
+        names: keys of the format.
     """
     where: Any = {"": value}
     root, key = where, ""

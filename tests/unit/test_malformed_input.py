@@ -131,7 +131,7 @@ def refused(directory: Path, command: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def with_suffix(directory: Path, command: str, name: str, suffix: str, data: bytes) -> str:
-    """Replace a file by one with another suffix; return the command that reads it."""
+    """Replace a file by data under its name with a suffix; return the command that reads it."""
     (directory / name).unlink()
     (directory / f"{name}{suffix}").write_bytes(data)
     if name in TABLES:

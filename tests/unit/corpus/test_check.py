@@ -106,7 +106,7 @@ def test_text_without_spaces_between_words(
 
 
 def test_test_sentences_in_the_training_text(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Test sentences that occur in the training text or in dev, also up to case and punctuation, are counted."""
+    """Test sentences with an equal or similar sentence in the training text, or an equal one in dev, are counted."""
     known = (corpora / "test.en").read_text().splitlines()
     near = [line.split() for line in known[10:15]]
     for words in near:

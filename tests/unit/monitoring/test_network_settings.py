@@ -48,7 +48,7 @@ def test_phrases_that_a_network_does_not_take(config):
 
 
 def test_first_layers(config):
-    """First-layer size: 14 positions, the words of one side and </s>, 512 units of preset paper, float32."""
+    """The first layer of the joint model has 14 positions, the words of one side and </s>, 512 units, in float32."""
     config["nnjm"], config["rnn"]["vocab_size"] = {"preset": "paper", "settings": {}}, 15000
     assert first_layers_mb(config) == {"nnjm": 14 * 15001 * 512 * 4 / 1e6}
     config["nnjm"]["settings"] = {"window": 3, "order": 3, "hidden_1": 10}

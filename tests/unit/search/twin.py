@@ -120,10 +120,9 @@ def tiny_model(
     reordering_type: str = "wbe-msd-bidirectional-fe-allff",
     two: bool = False,
 ) -> TinyModel:
-    """Write a random model directory.
+    """Write a random model directory; some pairs have no reordering scores, source word ``d`` has no translation.
 
-    Some pairs have no reordering scores, and source word ``d`` has no translation. two: write a second phrase table of
-    two scores, with other pairs for phrases of the first, and a second LM.
+    two: write a second phrase table of two scores, with other pairs for phrases of the first, and a second LM.
     """
     kind, direction = reordering_type.split("-")[1:3]
     turns = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind] * (1 + (direction == "bidirectional"))
