@@ -16,4 +16,4 @@ PASSES_OF = {
     "hmm": MODEL1_ITERATIONS + HMM_ITERATIONS + 1,
     "model4": MODEL1_ITERATIONS + HMM_ITERATIONS + MODEL4_ITERATIONS,
 }
-"""Number of iterations over the corpus of each aligner; here, so that the workflow need not import numba."""
+"""Number of iterations over the corpus of each aligner; defined here, so that the workflow does not import numba."""

@@ -60,8 +60,8 @@ def words_options(parser: argparse.ArgumentParser) -> None:
 def words(args: argparse.Namespace) -> dict[str, object]:
     r"""Align the words of a parallel corpus in one direction.
 
-    The output is in Pharaoh format: ``i-j`` links source word i to target word j (0-based). Line n belongs to sentence
-    pair n; a pair with an empty side has an empty line.
+    The output is in Pharaoh format: ``i-j`` links source word i to target word j (0-based). Line n contains the links
+    of sentence pair n; the line of a pair with an empty side is empty.
 
     Aligners:
 

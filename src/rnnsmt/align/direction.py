@@ -1,7 +1,7 @@
 """One alignment direction: every generated word is linked to one given word or to NULL.
 
-A pass over the corpus counts, then estimates. Counting iterates over blocks of sentences, which are the same for any
-number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.base.kernels.numbers``),
+Each pass over the corpus collects counts, then estimates parameters. Counts are collected over blocks of sentences,
+which are the same for any number of threads and parts. Expected counts are sums of integers (``base.kernels.numbers``),
 and sums of fractions are stored per block, so parameters are bit-identical for any number of threads and parts.
 """
 
@@ -46,7 +46,7 @@ large compared with them."""
 
 
 class NumberedCorpus(NamedTuple):
-    """Text and lexicon, as the kernels of all aligners take them."""
+    """Text and lexicon, the common input of the kernels of all aligners."""
 
     starts: npt.NDArray[np.int64]  # [given vocabulary + 1], the rows of the lexicon
     words: npt.NDArray[np.int32]  # [pairs], the generated words of every row, ascending
@@ -58,12 +58,12 @@ class NumberedCorpus(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Corpus statistics that the estimation steps need."""
+    """Corpus statistics for the estimation steps."""
 
     starts: npt.NDArray[np.int64]  # [given vocabulary + 1], the rows of the lexicon
     letters: npt.NDArray[np.int64]  # [given vocabulary], the length of every word
     lengths: npt.NDArray[np.int64]  # [n, 2], distinct lengths of a generated and its given sentence, ascending
-    length_counts: npt.NDArray[np.int64]  # [n], how often they occur
+    length_counts: npt.NDArray[np.int64]  # [n], number of sentence pairs of these lengths
 
     def estimate(
         self, parameters: Parameters, counts: Counts, estimator: Callable[..., None], *settings: float
@@ -86,7 +86,7 @@ class Sentences:
     """Sentence pairs that a job processes: those of a corpus or of a part of it.
 
     Attributes:
-        pairs: number of word pairs in the lexicon. Index ``pairs`` stands for all other pairs.
+        pairs: number of word pairs in the lexicon. Index ``pairs`` represents all other pairs.
         bounds: the first sentence of every block, and the end of the last block.
     """
 

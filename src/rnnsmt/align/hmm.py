@@ -1,10 +1,10 @@
 """HMM alignment model (Vogel, Ney and Tillmann 1996) with jumps that depend on word classes (Och and Ney 2003).
 
-It begins with IBM Model 1 (Brown et al. 1993), in which every given word and NULL generate a word with equal
+Training begins with IBM Model 1 (Brown et al. 1993), in which every given word and NULL generate a word with equal
 probability: plain EM from uniform distributions.
 
 The settings are those of GIZA++: five EM iterations from Model 1's lexical probabilities and uniform jumps; NULL has
-weight 0.4, against 1 for all jumps together; a fifth of every jump distribution is uniform; maximum-likelihood
+weight 0.4, all jumps together have weight 1; 0.2 of every jump distribution is uniform; maximum-likelihood
 estimates. Unlike in GIZA++, there is no distribution of the position of the last word, and the distribution of the
 position of the first word does not depend on the sentence length. A word is linked to the given word with the highest
 posterior probability, unless that of NULL is higher. No random numbers are drawn.
@@ -38,7 +38,7 @@ LONGEST = 200
 class HmmTables(NamedTuple):
     """Parameters of the HMM, or their expected counts in fixed point."""
 
-    t: Any  # p(f | e), [pairs of the lexicon + 1]; counts have no place for the pairs that it does not have
+    t: Any  # p(f | e), [pairs of the lexicon + 1]; counts lack the last element, that of pairs not in the lexicon
     t_null: Any  # p(f | NULL), [generated vocabulary]
     jumps: Any  # weights of the jumps -W .. W of every class of given words, [given classes, 2 W + 1]
     beginnings: Any  # weights of the first position, [W]
@@ -145,7 +145,7 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
         null: p_null p(f_j | NULL), [J].
         step, begin: as filled by ``transitions``.
         alpha, beta: work space, [J, I + 1]; the last column is the start state.
-        posterior: filled with p(a_j = i | both sentences), [J, I]; the rest of a row's mass is NULL's.
+        posterior: filled with p(a_j = i | both sentences), [J, I]; 1 minus the sum of a row is the probability of NULL.
         moves: filled with the expected number of transitions, [I, I].
     """
     words, length = emission.shape
@@ -215,9 +215,9 @@ def viterbi(emission, null, step, begin, best, back, links):
 
     Args:
         emission, null, step, begin: as in ``forward_backward``.
-        best: work space, [2, I + 1]: probability of the best path that ends in each state, for the word before and the
-            current word in turn; the last column is the start state.
-        back: work space, [J, I + 1]: the state before; I + 1 if NULL generated the word, and the state is the same.
+        best: work space, [2, I + 1]: probability of the best path that ends in each state, for the previous and the
+            current word, in alternating rows; the last column is the start state.
+        back: work space, [J, I + 1]: previous state; I + 1 if NULL generated the word and the state did not change.
         links: int64 [J], filled.
     """
     words, length = emission.shape
@@ -287,8 +287,8 @@ def hmm_block(  # noqa: PLR0912
         p_null: probability of NULL; 0: 1 / (I + 1), the same as for each given word in Model 1.
         last: whether links are set instead of counts.
         counts: counts, ``HmmTables`` of int64 in fixed point, flat, updated; empty if ``last``.
-        best: given position of every generated word, [generated words]: the one of highest posterior probability, or -1
-            if NULL's is higher; set if ``last``.
+        best: given position of every generated word, [generated words]: the one with the highest posterior probability,
+            or -1 if that of NULL is higher; set if ``last``.
 
     Returns:
         The log-likelihood of the generated sentences.
@@ -308,7 +308,7 @@ def hmm_block(  # noqa: PLR0912
     alpha, beta = np.empty((size, size + 1)), np.empty((size, size + 1))
     begin, null = np.empty(size), np.empty(size)
     width = jumps.shape[1] // 2
-    # float sums of the block, added to the shared counts once: a fixed order of additions, few atomic ones
+    # float sums of the block, added to the shared counts once: the order of additions is fixed, and few are atomic
     nulls, moved, begun = np.zeros(len(t_null)), np.zeros(jumps.shape), np.zeros(len(beginnings))
     log_likelihood, pairs = 0.0, at
     for s in range(first, end):
@@ -392,7 +392,7 @@ def model1_block(block, corpus, t, t_null, counts, null_counts, best):
     for s in range(first, end):
         longest = max(longest, given_offsets[s + 1] - given_offsets[s])
     entries = np.empty(longest, np.int64)
-    # summed per block and added once: a fixed order of additions, few atomic ones
+    # summed per block and added once: the order of additions is fixed, and few are atomic
     nulls = np.zeros(len(t_null))
     for s in range(first, end):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]

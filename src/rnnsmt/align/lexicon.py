@@ -1,7 +1,7 @@
-"""The word pairs that occur together in at least one sentence pair, as compressed sparse rows, and their probabilities.
+"""The word pairs that co-occur in at least one sentence pair, as compressed sparse rows, and their probabilities.
 
-The aligners store one parameter per pair, so memory grows with the number of distinct pairs, and not with the
-product of the vocabulary sizes or with the number of sentence positions.
+The aligners store one parameter per pair, so memory is proportional to the number of distinct pairs, not to the
+product of the vocabulary sizes or to the number of sentence positions.
 """
 
 from itertools import pairwise
@@ -41,7 +41,7 @@ class Lexicon(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """What the search for partners of given words reads."""
+    """Input of the search for the partners of given words: the generated words that co-occur with them."""
 
     sentence_starts: npt.NDArray[np.int64]  # [given vocabulary + 1], where the list of each given word begins
     sentences: npt.NDArray[np.int32]  # [given words of the corpus], the sentences of every word, ascending
@@ -85,7 +85,7 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
 
     strengths, weakest = count(WEAKEST), WEAKEST
     if strengths.sum() > max_pairs:
-        # the last step of ``weakness`` up to which all pairs together fit
+        # the highest ``weakness`` up to which there are at most max_pairs pairs
         weakest = int(np.searchsorted(np.cumsum(strengths), max_pairs, side="right")) - 1
         count(weakest)
         say(
@@ -146,8 +146,8 @@ def weakness(together, count_e, count_f):
 def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengths):
     """Find the distinct partners of the given words ``first`` .. ``behind`` - 1.
 
-    Pairs of ``weakness`` above ``weakest`` are left out. The kernel is called twice: with empty ``words`` it counts the
-    partners, with allocated ``words`` it writes them.
+    Pairs of ``weakness`` above ``weakest`` are discarded. The kernel is called twice: with empty ``words`` it counts
+    the partners, with allocated ``words`` it writes them.
 
     Args:
         first, behind: range of given words.
@@ -199,7 +199,7 @@ def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengt
 
 @kernel()
 def find(starts, words, e, f):
-    """Return the index of the pair (e, f) in the lexicon, or ``len(words)`` if it is not there."""
+    """Return the index of the pair (e, f) in the lexicon, or ``len(words)`` if the lexicon does not contain it."""
     end = starts[e + 1]
     entry = lower_bound(words, starts[e], end, f)
     return entry if entry < end and words[entry] == f else len(words)
@@ -236,7 +236,7 @@ def corpus_cells(
         at: number of word pairs of the corpus before the block.
         starts, words: the lexicon.
         given_ids, given_offsets, generated_ids, generated_offsets: both sides of the text.
-        cells: int32; pairs beyond its end are left out.
+        cells: int32; pairs beyond its end are ignored.
     """
     for s in range(first, behind):
         for p in range(generated_offsets[s], generated_offsets[s + 1]):

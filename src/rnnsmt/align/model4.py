@@ -1,8 +1,8 @@
 """IBM Model 4 (Brown et al. 1993), trained as by GIZA++ with the settings of Moses (Och and Ney 2003).
 
-The models are trained in sequence, each initialised from the one before: Model 1 (five iterations), the HMM (five),
+The models are trained in sequence, each initialised from the previous one: Model 1 (five iterations), the HMM (five),
 Model 3 (three) and Model 4 (three). The first iteration of Models 3 and 4 collects its counts from alignments of the
-model before, so six passes over the corpus follow those of the HMM (``PASSES``). In each pass, hill climbing
+previous model, so six passes over the corpus follow those of the HMM (``PASSES``). In each pass, hill climbing
 starts from the Viterbi path of the HMM with the current lexical probabilities, and ends at an alignment without a more
 probable neighbour (one word linked elsewhere, or the links of two words swapped). Fractional counts are collected over
 this alignment and its neighbours. The first of the six passes aligns with the HMM itself, without hill climbing, and
@@ -23,9 +23,9 @@ The arrays of the kernels describe one sentence pair of I given and J generated 
 position of every generated word, I for NULL. A neighbour of an alignment differs in one word that is linked elsewhere
 (a move), or in two words that exchange their links (a swap).
 
-GIZA++ moves to the first better neighbour in its own order, where this implementation moves to the best one, and it
-finds its word classes in a different way. 97 % of its links in one direction and 98 % in the other are identical
-(27,000 sentence pairs of Multi30k). No random numbers are drawn.
+GIZA++ moves to the first better neighbour, this implementation to the best one; the word classes of GIZA++ are
+computed by another algorithm. 97 % of its links in one direction and 98 % in the other are identical (27,000 sentence
+pairs of Multi30k). No random numbers are drawn.
 """
 
 from typing import Any, NamedTuple
@@ -69,7 +69,7 @@ _BETTER = 1e-4  # minimum gain of a hill-climbing step in log-probability
 class Tables(NamedTuple):
     """Parameters of the models, or their expected counts in fixed point, for sentences of at most W words."""
 
-    t: Any  # p(f | e), [pairs of the lexicon + 1]; counts have no place for the pairs that it does not have
+    t: Any  # p(f | e), [pairs of the lexicon + 1]; counts lack the last element, that of pairs not in the lexicon
     t_null: Any  # p(f | NULL), [generated vocabulary]
     distortion: Any  # Model 3's p(j | i, J) at ``distortion_row(i, J, W)`` + j
     fertility: Any  # p(phi | e), [given vocabulary, MAX_FERTILITY + 1]
@@ -78,7 +78,7 @@ class Tables(NamedTuple):
 
 
 class PlacedPair(NamedTuple):
-    """What the positions of the cepts of a sentence pair depend on besides the links, and work space."""
+    """Inputs of ``placement`` for a sentence pair, other than the links, and work space."""
 
     given_classes: Any  # [I], class of every word
     generated_classes: Any  # [J]
@@ -286,7 +286,7 @@ def placement_counts(links, pair, head_counts, inner_counts, moves, swaps, itsel
 
 @kernel()
 def _hmm_gains(links, lexical, log_step, log_begin, log_null, moves, swaps):
-    """Compute the gain of every neighbour with the probabilities of the HMM, as ``model3.neighbour_gains``."""
+    """Compute the gain of every neighbour with the probabilities of the HMM; ``moves`` and ``swaps`` are filled."""
     now = path_score(links, lexical, log_step, log_begin, log_null)
     for j in range(len(links)):
         old = links[j]
@@ -320,8 +320,8 @@ def fertility_block(  # noqa: PLR0912, PLR0915
         given_classes, generated_classes: class of every word, int32 [vocabulary].
         jumps, beginnings: parameters of the HMM, as in ``HmmTables``.
         tables: parameters, ``Tables``.
-        counts: counts, ``Tables`` of int64 in fixed point, updated; empty arrays if ``counted`` is 0.
-        best: given position of every generated word, -1 for NULL, [generated words]; set if ``counted`` is 0.
+        counts: counts, ``Tables`` of int64 in fixed point, updated; empty arrays if the second model is 0.
+        best: given position of every generated word, -1 for NULL, [generated words]; set if the second model is 0.
 
     Returns:
         The log-probability of the alignments.
@@ -431,7 +431,7 @@ def fertility_block(  # noqa: PLR0912, PLR0915
 
 
 MAX_FERTILITY = 10
-"""Index that stands for all fertilities from this one on, which are considered impossible."""
+"""Index that represents all fertilities of at least this value, which are considered impossible."""
 
 NEVER = -1e3
 """Factor of the log-probability of impossible numbers of NULL words, see ``null_score``; finite, so that differences
@@ -556,7 +556,7 @@ def neighbour_counts(  # noqa: PLR0912
             total += swaps[j, k]
     posterior[:words, : length + 1] = 0.0
     for j in range(words):
-        # start with mass 1 on the alignment; each neighbour then moves its probability to its own links
+        # start with mass 1 on the alignment; each neighbour then moves its probability to its links
         posterior[j, links[j]] += 1.0
     for j in range(words):
         for i in range(length + 1):

@@ -1,6 +1,6 @@
-"""Alignments in Pharaoh format: one sentence pair per line, links ``i-j`` (source-target positions, from 0).
+"""Alignments in Pharaoh format: one sentence pair per line, links ``i-j`` (0-based source and target positions).
 
-In memory, the links of many sentence pairs are three flat arrays, so kernels can process them.
+In memory, the links of many sentence pairs are three flat arrays, which numba kernels can process.
 """
 
 import re
@@ -104,13 +104,13 @@ def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> I
 
     Raises:
         InputError: as ``read_link_blocks`` and ``rnnsmt.base.io.read_parallel``; the number of lines differs, or a link
-            points behind the end of its sentence; names file and line.
+            points beyond the end of its sentence; names file and line.
     """
     text = read_parallel(source, target)
     before = 0
     for links in read_link_blocks(path):
         rows = [[len(words_of(line)) for line in row] for row in islice(text, links.sentences)]
-        # lines after the end of the text accept every link here; _other_text reports them below
+        # links of lines after the end of the text are not checked here; _other_text reports these lines below
         lengths = np.array([*rows, *[[MAX_POSITION + 1] * 2] * (links.sentences - len(rows))])
         _check_bounds(path, links, lengths, before)
         before += links.sentences
@@ -129,7 +129,7 @@ def _other_text(path: str | Path, lines: int, of_text: int) -> InputError:
 
 
 def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64], before: int) -> None:
-    """Check that no link points behind the end of a sentence.
+    """Check that no link points beyond the end of a sentence.
 
     Args:
         path: file name for the message.
@@ -138,7 +138,7 @@ def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64]
         before: number of lines of the file before these.
 
     Raises:
-        InputError: a link points behind the end; names file and line.
+        InputError: a link points beyond the end; names file and line.
     """
     per_link = np.diff(links.offsets)
     for side, positions, words in (("source", links.source, lengths[:, 0]), ("target", links.target, lengths[:, 1])):

@@ -1,4 +1,4 @@
-"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as atools or symal does it."""
+"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as in atools or symal."""
 
 import numpy as np
 

@@ -41,8 +41,8 @@ class Pass:
     """One pass over the corpus.
 
     Attributes:
-        count: computes counts; may run on parts of the sentences.
-        estimate: updates the parameters, in place, from the counts of all sentences.
+        count: function that computes counts, of all sentences or of a part of them.
+        estimate: function that updates the parameters, in place, from the counts of all sentences.
     """
 
     count: Callable[[Sentences, Parameters], Counts]
@@ -146,12 +146,12 @@ class AlignmentCheckpoint:
     """Checkpoint of the parameters after a pass, on disk."""
 
     def __init__(self, directory: CheckpointDirectory, save_every: float, stop: Stop) -> None:
-        """Lock the checkpoint directory, and remove what a finished run with other settings left.
+        """Lock the checkpoint directory, and remove the files of a finished run with other settings.
 
         Args:
             directory: the checkpoint directory.
             save_every: minimum number of seconds between checkpoints, which are written only after a pass.
-            stop: tells whether the process has been asked to stop.
+            stop: stop request, by a signal or the time limit.
         """
         self._directory, self._save_every, self._stop = directory, save_every, stop
         self._path = directory.path / "passes.npz"
@@ -163,7 +163,7 @@ class AlignmentCheckpoint:
         """Return the number of completed passes and the parameters after them; 0 and {} if there is no checkpoint.
 
         Raises:
-            InputError: the checkpoint belongs to another job, or is damaged.
+            InputError: the checkpoint was written by another job, or is damaged.
         """
         self._last = time.monotonic()  # the first pass is timed from here
         if not self._path.exists():
@@ -175,10 +175,10 @@ class AlignmentCheckpoint:
         return done, parameters
 
     def after_pass(self, done: int, parameters: Parameters) -> None:
-        """Write a checkpoint if one is due, or if the process has been asked to stop.
+        """Write a checkpoint if one is due, or if the process must stop.
 
         Raises:
-            SystemExit: a signal or the time limit asks the process to stop; the checkpoint is written.
+            SystemExit: the process must stop because of a signal or the time limit; the checkpoint is written.
         """
         now = time.monotonic()
         # the next pass may take as long as the longest one so far: stop if it would exceed the time limit
@@ -199,7 +199,7 @@ class AlignmentCheckpoint:
 
 
 ARRAYS = "arrays"
-"""Entry of the names of all arrays: a damaged archive may lack one of them, or have it under another name."""
+"""Name of the list of all arrays, which detects a damaged archive in which one is missing or has another name."""
 
 
 def save_arrays(path: str | Path, fingerprint: dict[str, str], **arrays: npt.NDArray[Any]) -> None:
@@ -292,8 +292,8 @@ def cut_shards(
 def _shard(direction: Direction, number: tuple[int, int]) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a shard: its sentences, numbered from 0, and the lexicon entries that occur in them.
 
-    ``words_before`` is the number of generated words in the shards before. ``cells`` [pairs of the shard] contains the
-    index of each pair in the lexicon of the corpus.
+    ``words_before`` is the number of generated words in the previous shards. ``cells`` [pairs of the shard] contains
+    the index of each pair in the lexicon of the corpus.
     """
     first, end = bounds_of_shard(number, len(direction.bounds) - 1)
     bounds = direction.bounds[first : end + 1]
@@ -305,7 +305,7 @@ def _shard(direction: Direction, number: tuple[int, int]) -> dict[str, npt.NDArr
 
     for _ in in_threads(mark, list(pairwise(bounds.tolist())), direction.threads):
         pass
-    # the last mark stands for pairs that the lexicon does not contain
+    # the last mark represents pairs that the lexicon does not contain
     cells = np.flatnonzero(marks[:-1])
     text: list[npt.NDArray[Any]] = []
     for side in (direction.given, direction.generated):
@@ -327,7 +327,7 @@ def count_shard(path: str | Path, parameters: str | Path, output: str | Path, th
     Only the non-zero counts of ``t`` are stored, with their indices in the lexicon of the corpus in ``cells``.
 
     Raises:
-        InputError: the parameters are those of the last iteration, or a file belongs to another job.
+        InputError: the parameters are those of the last iteration, or a file was written by another job.
     """
     names = ("shard", "bounds", "starts", "words", "cells", "words_before", *TEXT)
     job, shard = load_arrays(path, REMEDY, *names)
@@ -358,7 +358,7 @@ def estimate_from_shards(
         The number of the iteration, from 1.
 
     Raises:
-        InputError: a file belongs to another job or iteration, or the counts of a shard are missing.
+        InputError: a file was written by another job or iteration, or the counts of a shard are missing.
     """
     job, statistics = load_arrays(corpus, REMEDY, *Statistics._fields)
     done, learnt = _parameters(parameters, job)
@@ -374,7 +374,7 @@ def links_of_shards(corpus: str | Path, counts: Sequence[str | Path]) -> Iterabl
     """Return the links of the corpus from the counts files of all shards in the last iteration.
 
     Raises:
-        InputError: as ``estimate``.
+        InputError: as ``estimate_from_shards``.
     """
     job, text = load_arrays(corpus, REMEDY, "offsets")
     last = len(ALIGNERS[job["--aligner"]].passes) - 1
@@ -410,7 +410,7 @@ def _parameters(path: str | Path, job: dict[str, str]) -> tuple[int, Parameters]
     """Return the number of completed iterations and the parameters after them.
 
     Raises:
-        InputError: the file belongs to another job.
+        InputError: the file was written by another job.
     """
     fingerprint, _ = load_arrays(path, REMEDY, "done", "t_null")
     if fingerprint != job:
@@ -420,10 +420,10 @@ def _parameters(path: str | Path, job: dict[str, str]) -> tuple[int, Parameters]
 
 
 def _in_order(paths: Sequence[str | Path], job: dict[str, str], done: int) -> list[str | Path]:
-    """Return the counts files of all shards for the iteration after ``done`` others, sorted by shard.
+    """Return the counts files of all shards for the iteration that follows ``done`` completed ones, sorted by shard.
 
     Raises:
-        InputError: a file belongs to another job or iteration, or a shard is missing.
+        InputError: a file was written by another job or iteration, or a shard is missing.
     """
     by_number: dict[int, str | Path] = {}
     for path in paths:

@@ -1,6 +1,6 @@
-"""Word classes that maximise the likelihood of a class-bigram model, by exchange (Kneser and Ney 1993; mkcls).
+"""Word classes that maximise the likelihood of a class-bigram model: exchange algorithm (Kneser and Ney 1993; mkcls).
 
-The alignment models tie the distortion parameters of the words of a class.
+In the alignment models, all words of a class share their distortion parameters.
 
 With N(c, d) the bigram counts and N(c) the unigram counts of classes, the log-likelihood of the class-bigram model is,
 up to a constant, sum over c, d of h(N(c, d)) - 2 sum over c of h(N(c)), with h(n) = n log n. Moving one word changes
@@ -30,7 +30,7 @@ def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.ND
     order = np.lexsort((np.arange(words), -frequency)).astype(np.int32)
     assignment = np.empty(words + 1, np.int32)
     assignment[order] = np.arange(words) % classes
-    assignment[words] = classes  # sentence boundary: a class of its own
+    assignment[words] = classes  # separate class of the sentence boundary
     keys, counts = _bigrams(side)
     # f: successors of each word, b: its predecessors, both as (starts, words, counts)
     f = _rows(keys // (words + 1), keys % (words + 1), counts, words + 1)
@@ -94,15 +94,15 @@ def exchange_words(  # noqa: PLR0912
         for k in range(f_starts[w], f_starts[w + 1]):
             bigrams[assignment[w], assignment[f_words[k]]] += f_counts[k]
             size[assignment[w]] += f_counts[k]
-    # counts of the current word with its successors and predecessors, by class; the non-zero classes are listed in
-    # used_*, so the gain of a class costs time proportional to them, and clearing too
+    # counts of the current word with its successors and predecessors, by class; used_* list the classes with non-zero
+    # counts, so that computing a gain and clearing the counts take time proportional to their number
     after, before = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
     used_after, used_before = np.empty(classes, np.int64), np.empty(classes, np.int64)
     for _ in range(passes):
         moved = 0
         for w in order:
-            # own: count of the bigram of the word with itself, which belongs to no other class; total: count of the
-            # word
+            # itself: count of the bigram of the word with itself, which always moves with the word; total: count of
+            # the word
             itself, total, n_after, n_before = 0, 0, 0, 0
             for k in range(f_starts[w], f_starts[w + 1]):
                 total += f_counts[k]
@@ -122,11 +122,11 @@ def exchange_words(  # noqa: PLR0912
                         n_before += 1
                     before[c] += b_counts[k]
             old = assignment[w]
-            # take the word out of its class: then the gains of all classes are comparable
+            # remove the word from its class, so that the gains of all classes are comparable
             _shift(bigrams, size, old, -1, after, used_after[:n_after], before, used_before[:n_before], itself, total)
             best, best_gain = old, -np.inf
             for c in range(classes - 1):
-                # own, before and after all fall into cell (c, c) where their class is c
+                # itself, and after and before of class c, are all added to element (c, c)
                 gain = 2.0 * (_h(size[c]) - _h(size[c] + total))
                 inside = bigrams[c, c]
                 gain += _h(inside + after[c] + before[c] + itself) - _h(inside)
