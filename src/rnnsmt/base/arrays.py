@@ -1,6 +1,6 @@
-"""Reading and writing of arrays in ``.npy`` files, which one stage writes for another.
+"""Reading and writing of arrays in ``.npy`` files, which stages exchange.
 
-Behind the data stands their SHA-256, which numpy ignores and ``read_array`` checks. Files without it, of earlier
+The data are followed by their SHA-256, which numpy ignores and ``read_array`` checks. Files without it, of earlier
 versions or of other programs, are accepted.
 """
 
@@ -21,8 +21,8 @@ from rnnsmt.base.io import InputError, atomic_path
 
 DAMAGED_ARRAY = (ValueError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, TokenError, BadZipFile,
                  zlib.error)  # fmt: skip
-"""Exceptions of numpy on damaged files: of the reader of Python literals in a header, and of the archive of an ``.npz``
-file, whose CRC-32 is checked for every array."""
+"""Exceptions that numpy raises for damaged files: when it parses the Python literal in the header, or reads the archive
+of an ``.npz`` file, whose CRC-32 is checked for every array."""
 
 TRAILER = b"\nSHA256 "
 """Marker between the data and their SHA-256 of 32 bytes."""
@@ -65,10 +65,10 @@ def read_array(
 
 
 def _check_data(path: Path, array: NDArray[Any], remedy: str) -> None:
-    """Compare the elements of a mapped file with the SHA-256 behind them, if there is one.
+    """Compare the SHA-256 of the elements of a mapped file with the one that follows them, if there is one.
 
     Raises:
-        InputError: they differ, or something else stands there.
+        InputError: they differ, or other data follow the elements.
     """
     with path.open("rb") as stream:
         stream.seek(getattr(array, "offset", 0))

@@ -1,7 +1,7 @@
 """File input and output: decompression by content, atomic writing, and the exception for invalid input.
 
 Text is UTF-8 with one segment per line and lines ending in ``\\n``. When reading, gzip, bzip2 and xz are recognised by
-their first bytes, whatever the file name; when writing, files are compressed according to the suffix ``.gz``, ``.bz2``
+their first bytes, not by the file name; when writing, files are compressed according to the suffix ``.gz``, ``.bz2``
 or ``.xz``. Control characters, ``|||`` and empty lines are handled in ``rnnsmt.corpus`` only.
 """
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 MAX_LINE_BYTES = 1 << 24
-"""Maximum line length in bytes. A longer line is not text; it raises an error before it fills the memory."""
+"""Maximum line length in bytes. A longer line is not text; an error is raised before it fills the memory."""
 
 KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
 """First bytes of KenLM's binary files."""
@@ -37,10 +37,10 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """First bytes of zip archives."""
 
 MAX_RATIO = 100
-"""Maximum size of a decompressed file per byte of the compressed one; text, tables and models have 3 to 20."""
+"""Maximum ratio of decompressed to compressed size; text, tables and models have ratios of 3 to 20."""
 
 ALWAYS_UNPACKED = 1 << 26
-"""Size in bytes up to which a file is decompressed whatever its ratio."""
+"""Decompressed size in bytes up to which any ratio is accepted."""
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """Error numbers for a full disk, a file size limit and a quota; these errors do not name the file."""
@@ -67,14 +67,15 @@ class DamagedError(InputError):
 
 
 _DECOMPRESSOR = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, OSError, ValueError)
-"""Exceptions of the decompressors for damaged files; an ``OSError`` with a number is an error of the system."""
+"""Exceptions of the decompressors for damaged files; an ``OSError`` with ``errno`` is an error of the operating system.
+"""
 
 DAMAGED = (DamagedError, *_DECOMPRESSOR)
-"""Exceptions when a damaged file is read."""
+"""Exceptions raised when a damaged file is read."""
 
 
 class _Unpacked(io.RawIOBase):
-    """Decompressed content of a file of ``size`` bytes, which is refused when it is much larger than the file."""
+    """Decompressed content of a file of ``size`` bytes; reading fails if it is much larger than the file."""
 
     def __init__(self, stream: BinaryIO, path: Path, size: int) -> None:
         super().__init__()
@@ -112,7 +113,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def is_regular_file(path: str | Path) -> bool:
-    """Return whether a path is that of a regular file, or of a link to one; False for a name that no file can have."""
+    """Return whether a path is that of a regular file, or of a link to one; False for an invalid file name."""
     with suppress(OSError, ValueError):
         return Path(path).is_file()
     return False
@@ -121,11 +122,11 @@ def is_regular_file(path: str | Path) -> bool:
 def open_binary(path: str | Path) -> io.BufferedReader:
     """Open a file for reading bytes, decompressing it if its first bytes are those of gzip, bzip2 or xz.
 
-    Reading raises ``InputError`` when the content exceeds ``ALWAYS_UNPACKED`` bytes and ``MAX_RATIO`` times the size of
-    the compressed file: a small file must not fill memory or disk; it raises ``DamagedError`` for a damaged one.
+    Reading raises ``InputError`` if the content exceeds ``ALWAYS_UNPACKED`` bytes and ``MAX_RATIO`` times the size of
+    the compressed file, so that a small file cannot fill memory or disk, and ``DamagedError`` if the file is damaged.
 
     Raises:
-        InputError: the file is missing, a directory, not readable, or not compressed although its suffix says so.
+        InputError: the file is missing, a directory, not readable, or not compressed although it has such a suffix.
     """
     path = Path(path)
     try:
@@ -172,7 +173,7 @@ def open_text(path: str | Path) -> io.BufferedReader:
 
 @contextmanager
 def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
-    """Open a zip archive, or provide None if the file is not one, by its first bytes.
+    """Open a zip archive, or provide None if the file does not begin like a zip archive.
 
     Raises:
         InputError: the file cannot be opened, or the archive is damaged.
@@ -190,16 +191,16 @@ def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
 
 
 def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io.BufferedReader:
-    """Open a file of a zip archive for reading bytes; it is not decompressed if it is compressed itself.
+    """Open a member of a zip archive for reading bytes; a member such as ``text.gz`` is not decompressed further.
 
     Args:
         archive: the archive.
-        path: its path.
-        name: name of the file in it.
+        path: path of the archive.
+        name: name of the member.
 
     Raises:
-        InputError: it is a directory, encrypted, or stored with another method than deflate or bzip2; when it is read:
-            it is too large for the archive, see ``open_binary``.
+        InputError: the member is a directory, encrypted, or compressed by a method other than deflate or bzip2. During
+            reading: the member is too large in comparison with the archive, see ``open_binary``.
     """
     member = archive.getinfo(name)
     if member.is_dir():
@@ -217,7 +218,7 @@ def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io
 
 
 def _zip_damage(path: str | Path, error: Exception) -> Exception:
-    """Return the error for a zip archive that cannot be opened; a directory with forged positions gives EINVAL."""
+    """Return the error for a zip archive that cannot be opened; EINVAL: its central directory has invalid offsets."""
     if isinstance(error, OSError) and error.errno == errno.EINVAL:
         error = zipfile.BadZipFile("its central directory points outside of the file")
     return damage(path, None, error)
@@ -300,7 +301,7 @@ def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
 def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines of about ``size`` bytes, including their ``\\n``.
 
-    For large files, where a Python step per line is too slow. A missing ``\\n`` at the end of the file is added.
+    For large files, for which a Python loop over lines is too slow. A missing ``\\n`` at the end of the file is added.
 
     Raises:
         InputError: as ``read_byte_lines``.
@@ -345,7 +346,7 @@ def read_whole(path: str | Path, limit: int) -> bytes | None:
 
 
 def damage(path: str | Path, lines: int | None, error: Exception) -> Exception:
-    """Return the error for a file that is damaged, after ``lines`` lines; that of the system if the file is not."""
+    """Return the error for a file that is damaged after ``lines`` lines; an error of the system remains unchanged."""
     if isinstance(error, OSError) and error.errno is not None:
         return error
     if isinstance(error, DamagedError):
@@ -355,14 +356,14 @@ def damage(path: str | Path, lines: int | None, error: Exception) -> Exception:
 
 
 STANDARD_STREAM = "-"
-"""Path that stands for standard input or output."""
+"""Path that denotes standard input or output."""
 
 
 def standard_input() -> TextIO:
     """Return standard input.
 
     Raises:
-        InputError: it is closed, or open for writing only.
+        InputError: standard input is closed, or open for writing only.
     """
     if sys.stdin is None or not sys.stdin.readable() or _is_open(0, os.O_WRONLY):
         raise InputError("standard input is closed; specify an input file, or pipe text to the command")
@@ -375,7 +376,7 @@ def _is_open(descriptor: int, mode: int) -> bool:
 
 
 def stdout_is_closed() -> bool:
-    """Return whether nothing can be written to standard output, see ``stopping.open_closed_streams``."""
+    """Return whether nothing can be written to standard output, see ``resuming.open_closed_streams``."""
     return _is_open(1, os.O_RDONLY)
 
 
@@ -508,7 +509,7 @@ def scratch_directory(output: str | Path) -> Iterator[Path]:
 
     It is created next to ``output``, or in the directory given by the environment variable ``RNNSMT_SCRATCH``, e.g. on
     a local disk; variables in its value are expanded on the machine of the stage (``RNNSMT_SCRATCH='$TMPDIR'``). Every
-    process has its own directory, so two processes with the same output do not interfere. Directories left on this
+    process has a separate directory, so two processes with the same output do not interfere. Directories left on this
     machine by killed processes are removed.
 
     Raises:
@@ -544,7 +545,7 @@ def check_output(path: str | Path) -> Path:
     """Return the path if it can be an output file: devices, pipes and directories are not replaced.
 
     Raises:
-        InputError: the path has no name, is not a regular file, or lies below something that is not a directory.
+        InputError: the path has no name, is not a regular file, or has a parent that is not a directory.
     """
     path = Path(path)
     if not path.name:
@@ -565,10 +566,10 @@ def _check_parents(path: Path, itself: bool = False) -> None:
 
     Args:
         path: the path.
-        itself: the path is a directory, which may exist itself.
+        itself: whether the path is a directory that may already exist.
 
     Raises:
-        InputError: this parent is not a directory or not writable.
+        InputError: the nearest existing parent is not a directory or not writable.
     """
     parent = next(parent for parent in [*[path] * itself, *path.parents] if parent.exists())
     if not parent.is_dir():
@@ -615,7 +616,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _alive(process: int) -> bool:
-    """Return whether a process is running; zombies are not."""
+    """Return whether a process is running; False for a zombie."""
     try:
         os.kill(process, 0)
         status = Path(f"/proc/{process}/stat").read_bytes()
@@ -689,7 +690,7 @@ def write_report(path: str | Path, figures: Mapping[str, object]) -> None:
 
 
 def checksum_of(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the content of a JSON file, without its own entry ``checksum``."""
+    """Return the SHA-256 of the content of a JSON file, without the entry ``checksum``."""
     content = {name: value for name, value in content.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

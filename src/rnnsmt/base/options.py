@@ -1,4 +1,4 @@
-"""Checks of the options of every stage before it starts, so that a mistake is not found after hours of work.
+"""Checks of the options of every command before it starts, so that it does not fail after hours of computation.
 
 Outputs are the options whose names begin with ``--output``, and those of ``OTHER_OUTPUTS``.
 """
@@ -19,7 +19,7 @@ DEVICES = ("auto", "cpu", "cuda")
 MAX_SEED = 2**63 - 1
 
 MAX_INT = 2**31 - 1
-"""Of every other whole number: what libraries take."""
+"""Maximum of all other integers, as limited by the libraries."""
 
 SEEDS = ("seed", "random")
 
@@ -30,7 +30,7 @@ DIRECTORIES = ("output_dir", "checkpoint_dir")
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
 NO_PATHS = ("package", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing", "threshold")
-"""Options whose values are names, which an output may have too."""
+"""Options whose values are not paths; an output may have the same name as a value."""
 
 
 def positive(text: str) -> int:
@@ -66,13 +66,13 @@ def k_of_n(text: str) -> tuple[int, int]:
 
 
 def bounds_of_shard(shard: tuple[int, int], total: int) -> tuple[int, int]:
-    """Return the first of ``total`` items (0-based) of shard K of N nearly equal ones, and the one after its last."""
+    """Return the range of items (first and end, 0-based) of shard K of N, if ``total`` items are split evenly."""
     number, shards = shard
     return total * (number - 1) // shards, total * number // shards
 
 
 def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
-    """Say what is wrong with thresholds of pruning n-grams of orders 1, 2 and so on; None where nothing is."""
+    """Return the error message for invalid pruning thresholds of n-grams of order 1, 2 and so on; None: valid."""
     if len(thresholds) > order:
         return f"{len(thresholds)} thresholds for a model of order {order}; specify at most one for each order"
     if list(thresholds) != sorted(thresholds):
@@ -84,7 +84,7 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Check that an argument of a Python function is one of the choices.
 
     Raises:
-        InputError: it is not.
+        InputError: the argument has another value.
     """
     if value not in (names := list(choices)):
         raise InputError(f"{name} {value!r}: must be one of {', '.join(names)}")
@@ -94,17 +94,17 @@ def check_integer(name: str, value: object, least: int, most: int) -> None:
     """Check that an argument of a Python function is an integer from ``least`` to ``most``.
 
     Raises:
-        InputError: it is not.
+        InputError: the argument has another type or value.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
         raise InputError(f"{name} {value!r}: must be an integer from {least} to {most}")
 
 
 def check_options(args: argparse.Namespace) -> None:
-    """Check threads, the seed, the size of whole numbers, seconds and the outputs of a stage.
+    """Check the threads, random seed, other integers, seconds and outputs of a command.
 
     Raises:
-        InputError: a number is out of range; an output cannot be written, is an input, or is there twice.
+        InputError: a number is out of range; an output cannot be written, is also an input, or is used twice.
     """
     _check_range(args, "threads", 1, MAX_THREADS)
     for name, value in vars(args).items():
@@ -140,7 +140,7 @@ def option(name: str) -> str:
 
 
 def _values(value: Any) -> list[Any]:
-    """Return the values of an option: those of a list, or of the lists of an option that is repeated; one, or none."""
+    """Return the values of an option as a flat list: one value, a list, the lists of a repeated option, or None."""
     if not isinstance(value, list):
         return [] if value is None else [value]
     return [item for element in value for item in (element if isinstance(element, list) else [element])]
@@ -171,7 +171,7 @@ def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
 
 
 def _same(path: str | Path, other: str | Path) -> bool:
-    """Return whether both are the same file, there or not yet."""
+    """Return whether two paths denote the same file, which need not exist."""
     try:
         return Path(path).resolve() == Path(other).resolve()
     except (OSError, ValueError):

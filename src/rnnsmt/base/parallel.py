@@ -43,13 +43,13 @@ def map_chunks(
     """Apply a function to chunks of items and yield its results in order.
 
     Args:
-        make: returns the function; called once in every process (it may import modules and compile kernels).
+        make: called once in every process; returns the function (may import modules and compile kernels).
         items: read lazily; at most ``3 * threads`` chunks are in memory.
         threads: number of processes; with 1, the current process does the work.
         chunk: number of items per chunk.
 
     Raises:
-        InputError: a process was killed, e.g. by the system because memory was short.
+        InputError: a process was killed, e.g. by the operating system because no memory was left.
     """
     iterator = iter(items)
     chunks = iter(lambda: tuple(islice(iterator, chunk)), ())
@@ -69,7 +69,7 @@ def map_chunks(
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
-            # a signal to all processes may reach this one last; it then ends the stage instead of this error
+            # A signal that was sent to all processes may arrive here last. It must end the stage, not this error.
             time.sleep(0.1)
             raise InputError(
                 f"--threads {threads}: a worker process was killed, possibly because the machine ran out of memory; "
@@ -156,7 +156,7 @@ class Writer(Protocol):
 
 
 class _GzipWriter:
-    """Writer that cuts its input into blocks and compresses them in a thread pool, in order."""
+    """Writer that splits its input into blocks, compresses them in a thread pool and writes them in order."""
 
     def __init__(self, out: BinaryIO, threads: int, level: int) -> None:
         self._out, self._threads, self._level = out, threads, level

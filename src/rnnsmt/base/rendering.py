@@ -77,9 +77,9 @@ def canvas(rows: int, columns: int, width: float, height: float, share: bool = F
 
 @contextmanager
 def styled(more: dict[str, Any] | None = None) -> Iterator[None]:
-    """Create or save a figure in this context, which has the style of all figures.
+    """Set the common style of all figures; create and save figures in this context.
 
-    Warnings about characters that the font lacks are suppressed; ``save`` prints one for a picture.
+    Warnings about characters that the font lacks are suppressed; ``save`` prints one warning for a PNG file.
 
     Args:
         more: additional settings of matplotlib.
@@ -92,7 +92,7 @@ def styled(more: dict[str, Any] | None = None) -> Iterator[None]:
 
 
 def svg_metadata() -> dict[str, str | None]:
-    """Return metadata for matplotlib that leave out date and version."""
+    """Return metadata for matplotlib without date and version."""
     return {"Date": None, "Creator": None}
 
 
@@ -118,8 +118,8 @@ def save(figure: "Figure", paths: Sequence[str]) -> None:
 def write_page(output: str | Path, package: str, template: str, **values: object) -> int:
     """Render a template of a package and write the page; return its size in bytes.
 
-    Values are escaped for HTML; the filter ``plain`` first replaces Moses' entities by characters. A name that the
-    template uses and ``values`` lacks raises an error.
+    Values are escaped for HTML; the filter ``plain`` first replaces Moses' entities by characters. A name in the
+    template that is not in ``values`` raises an error.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -1,13 +1,13 @@
-"""Early end of stages, by signals, a time limit or closed standard streams, and the directories from which they resume.
+"""Early termination of stages by signals, a time limit or closed standard streams, and directories of checkpoints.
 
 Most stages terminate on SIGTERM and Ctrl-C as on an exception (``catch_signals``). Long stages with checkpoints record
 the signal and poll it, and the time limit, at points where they can stop (``Stop``). A signal that is ignored when the
 process starts, as in the background of a shell script, remains ignored.
 
-A checkpoint directory (``CheckpointDirectory``) is used by one process at a time and resumed only with the same
-settings. A system lock, which is released when its process ends, keeps out a second process: a stage may outlive a
-killed Snakemake. ``finished.json`` marks that the outputs of the job were written; after that, other settings replace
-the checkpoint, while the checkpoint of an interrupted job is never discarded.
+A checkpoint directory (``CheckpointDirectory``) is used by one process at a time, and a job is resumed only with the
+same settings. A file lock, which is released when its process ends, excludes a second process: a job may still be
+running after Snakemake was killed. ``finished.json`` records that the outputs of the job were written; after that, a
+job with other settings replaces the checkpoint. The checkpoint of an interrupted job is never discarded.
 """
 
 import fcntl
@@ -30,9 +30,9 @@ SAVED = 75
 class Stop:
     """Context manager that records SIGTERM and Ctrl-C instead of ending the process, and watches the time limit.
 
-    A second signal ends the process at once. It is time to stop about five minutes before the limit, or a tenth of the
-    limit if that is shorter. The limit is in seconds from the creation of the object. Signals keep their meaning
-    outside the ``with`` block.
+    A second signal ends the process at once. The time limit is in seconds from the creation of the object; the process
+    must stop 300 s before it, or 0.1 of it if that is shorter. Outside the ``with`` block, signals are handled as
+    before.
     """
 
     def __init__(self, time_limit: float | None) -> None:
@@ -54,7 +54,7 @@ class Stop:
         self.signal = number
 
     def asked(self, ahead: float = 0.0) -> bool:
-        """Return whether to save and stop now.
+        """Return whether the process must save a checkpoint and stop now.
 
         Args:
             ahead: seconds until the next call; the maximum of all calls is used.
@@ -95,14 +95,14 @@ def _stop(number: int, _frame: FrameType | None) -> None:
 
 
 def leave_signals() -> None:
-    """Let SIGTERM and Ctrl-C end the process at once; for code that has nothing to clean up."""
+    """Let SIGTERM and Ctrl-C end the process at once, for code that needs no cleanup."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
 
 def signal_again(lost: "sys.UnraisableHookArgs") -> None:
-    """Send a signal again whose exception was raised in a destructor, where Python prints and drops it.
+    """Send a signal again if its exception was raised in a destructor, where Python prints and discards exceptions.
 
     For use as ``sys.unraisablehook``.
     """
@@ -121,8 +121,8 @@ def signal_again(lost: "sys.UnraisableHookArgs") -> None:
 def open_closed_streams() -> None:
     """Reopen closed file descriptors 0 to 2 on /dev/null.
 
-    Libraries print to these descriptors, so no output file may get one of them. A closed standard output is opened
-    for reading: what a command writes to it fails instead of being lost.
+    Libraries print to these descriptors, so no output file may have one of them. A closed standard output is opened
+    for reading, so that writing to it fails and no output is lost silently.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         if number == 1:
@@ -134,7 +134,7 @@ def open_closed_streams() -> None:
 
 
 def drop_streams() -> None:
-    """Discard what stdout and stderr still hold in their buffers at exit."""
+    """Discard the buffered output of stdout and stderr at exit."""
     for stream in (sys.stdout, sys.stderr):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -148,8 +148,8 @@ def lock_or_wait(file: IO[Any], path: Path, use: str = "using") -> bool:
 
     Args:
         file: the file, open for writing.
-        path: what is locked, for messages.
-        use: what the other process is doing with it, for messages.
+        path: locked file or directory, for messages.
+        use: participle that describes its use by the other process, for messages.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -170,11 +170,11 @@ class CheckpointDirectory:
     """Checkpoint directory of one job."""
 
     def __init__(self, path: str | Path, fingerprint: Mapping[str, object]) -> None:
-        """Create an object for a directory, without touching it.
+        """Create an object for a directory, without accessing the directory.
 
         Args:
             path: the directory.
-            fingerprint: name and value of everything that the result depends on.
+            fingerprint: all settings and inputs that the result depends on, by name.
         """
         self.path = Path(path)
         self.fingerprint = {name: str(value) for name, value in fingerprint.items()}
@@ -184,11 +184,11 @@ class CheckpointDirectory:
 
     @staticmethod
     def is_finished(path: str | Path) -> bool:
-        """Return whether a directory holds the checkpoint of a finished job, which other settings may replace."""
+        """Return whether a directory is that of a finished job, which a job with other settings may replace."""
         return (Path(path) / FINISHED).exists()
 
     def lock(self) -> None:
-        """Wait until no other process uses the directory; the lock is held until ``release`` or the object's end.
+        """Wait until no other process uses the directory, then lock it, until ``release`` or the end of this object.
 
         Temporary files of killed processes, on any machine, are removed.
         """
@@ -199,7 +199,7 @@ class CheckpointDirectory:
                 leftover.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Release the lock before the end of this object, which a saved traceback may keep."""
+        """Release the lock explicitly, since a saved traceback can keep this object alive."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None

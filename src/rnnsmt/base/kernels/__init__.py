@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 
 NOT_NEEDED = ("scipy", "yaml")
-"""Modules that numba imports to check the version of one, and to read ``.numba_config.yaml`` with the other."""
+"""Modules that numba imports only to check the version (scipy) and to read ``.numba_config.yaml`` (yaml)."""
 
 
 @contextmanager
 def _quick_import() -> Iterator[None]:
-    """Leave out what a module imports without need, and the garbage collection, as nothing becomes garbage."""
+    """Disable the import of ``NOT_NEEDED``, and garbage collection, since an import creates no garbage."""
     needed = {"yaml"} if Path(".numba_config.yaml").exists() else set()
     hidden = [name for name in NOT_NEEDED if name not in sys.modules and name not in needed]
     collecting = gc.isenabled()

@@ -1,15 +1,15 @@
-"""Decorator for numba kernels with a dependable cache on disk.
+"""Decorator for numba kernels with a reliable cache on disk.
 
 Numba caches compiled code on disk and recompiles a function when its file changes. It does not notice changes of
 anything else that was compiled into the function: functions and constants of other files, or the field order of a named
-tuple argument. After such an edit or a ``git pull`` it would run stale code. The cache of ``kernel`` also compares
+tuple argument. After such a change, it would run stale code. The cache of ``kernel`` also compares
 
 * the files of the kernels that a kernel calls, directly or indirectly, and the values of the constants that they read;
 * the fields of the named tuples that they construct;
 * the fields of the named tuples that a kernel is called with, from the types of the arguments of each call.
 
-A kernel can be in any file and accept any named tuple. A global of another kind, whose changes would go unnoticed, is
-an error.
+A kernel can be in any file and accept any named tuple. A global of a kind whose changes cannot be detected raises an
+error.
 """
 
 import dis
@@ -36,19 +36,19 @@ INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of kernels that are called by other kernels only: no wrappers for calls from Python or C are compiled."""
 
 UNCOUNTED: dict[str, Any] = {"_nrt": False}
-"""Options of kernels that allocate no arrays, nor assign one to a slice of another: numba does not count references to
-the arrays that they are given. Otherwise each call of another kernel with a named tuple, even if it is inlined in a
-loop, costs two atomic operations per array of the tuple. Kernels that are called by such a kernel may allocate."""
+"""Options of kernels that neither allocate arrays nor assign an array to a slice of another: numba does not count the
+references to their array arguments. Otherwise, each call of another kernel with a named tuple, even if it is inlined in
+a loop, executes two atomic operations per array of the tuple. Kernels that such a kernel calls may allocate arrays."""
 
 LIBRARIES = ("numpy", "math", "numba", "builtins")
-"""Packages whose functions and types kernels may use without a stamp; numba has its own implementation of them."""
+"""Packages whose functions and types kernels may use without a stamp: numba implements them."""
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile with ``njit(cache=True, nogil=True)`` and a cache that depends on all sources and constants used.
 
     Raises:
-        RuntimeError: this numba version has another cache, so stale code could not be detected.
+        RuntimeError: this numba version has a different cache, so stale code could not be detected.
         TypeError: the function is a closure; its variables would not be compared.
     """
 
@@ -57,16 +57,16 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             return function
         if function.__closure__:
             raise TypeError(f"kernel {function.__qualname__} reads variables of an enclosing function")
-        _file_stamp(function.__code__.co_filename)  # now, while the file is probably the one that was imported
+        _file_stamp(function.__code__.co_filename)  # now, since the file may change after the import
         return _Kernel(function, options)
 
     return decorate
 
 
 class _Kernel:
-    """A kernel, for which numba's dispatcher is made at its first use: most commands use few of those they import.
+    """Kernel whose numba dispatcher is created on first use: most commands use few of the kernels that they import.
 
-    Everything else than calls is answered by the dispatcher, also to numba where other kernels call this one.
+    Other attributes are those of the dispatcher, so numba can compile kernels that call this one.
     """
 
     _lock = threading.Lock()
@@ -92,10 +92,10 @@ class _Kernel:
 
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    # explicit, since numba otherwise compiles a kernel with the option of the kernel that is first to call it
+    # _nrt is explicit, since numba otherwise compiles a kernel with the option of its first caller
     dispatcher = numba.njit(nogil=True, **{"_nrt": True, **options})(function)
     _set_cache(dispatcher, _KernelCache(function))
-    # loading compiled code needs no extensions of numba; _KernelCache initialises them before it compiles
+    # loading compiled code requires no extensions of numba; _KernelCache initialises them before it compiles
     dispatcher._compilation_chain_init_hook = _nothing
     return dispatcher
 
@@ -135,9 +135,9 @@ class _KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the compiled code for argument types ``sig``, or None; numba calls this before it compiles and saves."""
-        # not earlier than the first call, since a kernel may call kernels that are defined after it
+        # at the first call, not at the definition, since a kernel may call kernels that are defined after it
         self._cache_file._version = f"{numba.__version__} {_stamp(self._function)}"
-        # numba would first prepare to compile, 0.1 s; compiled code needs only the addresses of C functions
+        # numba would first initialise the compiler (0.1 s); compiled code needs only the addresses of C functions
         _import_without_scipy()
         _add_c_functions()
         with self._guard_against_spurious_io_errors():
@@ -148,10 +148,10 @@ class _KernelCache(FunctionCache):
         return overload
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        """Return the key of a compiled variant: argument types, fields of records among them, machine, bytecode.
+        """Return the key of a compiled variant: argument types, fields of named tuples, machine, bytecode.
 
-        All is text. Numba's own key contains the classes of records; it cannot be unpickled if one was renamed or
-        moved, and does not tell the order of the fields.
+        Argument types are text. Numba's key contains the classes of named tuples: it cannot be unpickled if one was
+        renamed or moved, and does not contain the order of the fields.
         """
         _, *rest = super()._index_key(sig, codegen)
         return (str(sig), *_record_fields(getattr(sig, "args", sig)), *rest)
@@ -159,10 +159,10 @@ class _KernelCache(FunctionCache):
 
 @cache
 def _import_without_scipy() -> None:
-    """Import ``numba.np.arraymath``, of which compiled code is part, without scipy, which it imports to check for BLAS.
+    """Import ``numba.np.arraymath``, which compiled code requires, without scipy, which it imports to check for BLAS.
 
-    Importing scipy takes 0.2 s. The module uses BLAS for np.convolve and np.correlate only, which then work without;
-    matrix products check for BLAS on their own. A numba version with another structure imports scipy as usual.
+    Importing scipy takes 0.2 s. The module uses BLAS for np.convolve and np.correlate only, which also work without it;
+    matrix products check for BLAS separately. A numba version with another structure imports scipy as usual.
     """
 
     def no_blas() -> None:
@@ -186,7 +186,7 @@ def _add_c_functions() -> None:
 
 
 def _record_fields(kinds: Iterable[Any]) -> Iterator[str]:
-    """Return name and fields of all named tuples in numba types, also of those inside other tuples."""
+    """Yield name and fields of all named tuples in numba types, including those inside other tuples."""
     for kind in kinds:
         if isinstance(kind, BaseNamedTuple):
             yield _class_description(kind.instance_class)  # type: ignore[attr-defined]
@@ -202,7 +202,7 @@ def _class_description(record: Any) -> str:
 
 @cache
 def _stamp(function: Callable[..., Any]) -> str:
-    """Return a hash of all that was compiled into a kernel, except the types of its arguments."""
+    """Return a hash of everything that is compiled into a kernel, except the types of its arguments."""
     parts = {_file_stamp(__file__)}
     reached, waiting = {function}, [function]
     while waiting:
@@ -228,7 +228,7 @@ def _dependencies(function: Callable[..., Any]) -> tuple[set[str], set[Callable[
 
 def _globals_read(code: CodeType) -> set[str]:
     """Return the names of the globals that a function and the comprehensions in it read, without attributes."""
-    # as dis.get_instructions, which takes 50 ms for the kernels of a search; an instruction is two bytes
+    # replaces dis.get_instructions, which takes 50 ms for the kernels of a search; an instruction has two bytes
     operations, arguments = np.frombuffer(code.co_code, np.uint8).reshape(-1, 2).T
     names = set()
     for index in np.flatnonzero(operations == dis.opmap["LOAD_GLOBAL"]).tolist():
@@ -236,12 +236,12 @@ def _globals_read(code: CodeType) -> set[str]:
         while operations[index - further] == dis.EXTENDED_ARG:  # the first instruction is RESUME
             argument |= int(arguments[index - further]) << 8 * further
             further += 1
-        names.add(code.co_names[argument >> 1])  # the lowest bit tells whether the global is called
+        names.add(code.co_names[argument >> 1])  # the lowest bit: whether the global is called
     return names.union(*(_globals_read(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 def _description(name: str, value: Any, function: Callable[..., Any]) -> str:
-    """Return a text that changes whenever code compiled with a global does.
+    """Return a text that changes whenever the code compiled with a global changes.
 
     Raises:
         TypeError: the global is of a kind whose changes cannot be detected.

@@ -1,8 +1,8 @@
 """Kernels on numbers: hashes of 64-bit integers, fixed-point counts, binary search, and formatting as text.
 
 A fractional count is stored as an integer in units of 1 / ``ONE``. Integer addition is associative, so the
-sentences of a corpus can be distributed over threads and machines in any way with the same result. An accumulator can
-hold counts up to 2^31.
+sentences of a corpus can be distributed over threads and machines in any way with the same result. The maximum of a
+count is 2^31.
 
 Text is written into uint8 arrays; the constants are ASCII codes (48 is ``0``, 46 ``.``, 45 ``-``, 43 ``+``, 101 ``e``).
 """
@@ -52,7 +52,7 @@ def scramble(value):
 
 
 CHECKSUM_LANES = 8
-"""Number of words that ``add_to_checksum`` takes at a time: independent sums, so that the processor need not wait."""
+"""Number of words per step of ``add_to_checksum``: independent sums, which the processor computes in parallel."""
 
 _ROTATE = np.uint64(31)
 
@@ -60,7 +60,7 @@ _BACK = np.uint64(33)
 
 
 def new_checksum() -> np.ndarray:
-    """Return the state of a checksum of nothing, ``uint64`` [``CHECKSUM_LANES``]."""
+    """Return the initial state of a checksum, ``uint64`` [``CHECKSUM_LANES``]."""
     return np.arange(1, CHECKSUM_LANES + 1, dtype=np.uint64)
 
 
@@ -69,15 +69,15 @@ def add_to_checksum(state, words):
     """Add data to a checksum of 64 bits, which detects accidental changes; it does not protect against forgery.
 
     Every step is a bijection of the sum and of the word, so a change within one word always changes the result.
-    It reads more than 10 gigabytes per second, three times as many as CRC-32 and seven times as many as SHA-256.
+    It processes more than 10 gigabytes per second, three times as many as CRC-32 and seven times as many as SHA-256.
 
     Args:
-        state: of ``new_checksum``, changed in place.
+        state: state from ``new_checksum``, updated in place.
         words: ``uint64`` [a multiple of ``CHECKSUM_LANES``].
     """
     a, b, c, d = state[0], state[1], state[2], state[3]
     e, f, g, h = state[4], state[5], state[6], state[7]
-    # in rows: for an index such as k + 7 numba would ask whether it is negative, which takes as long as the sum
+    # two-dimensional: for an index such as k + 7, numba checks whether it is negative, which takes as long as the sum
     rows = words.reshape(words.shape[0] // CHECKSUM_LANES, CHECKSUM_LANES)
     for k in range(rows.shape[0]):
         a, b = _step(a, rows[k, 0]), _step(b, rows[k, 1])
@@ -162,7 +162,7 @@ POWERS = np.array(_POWERS)
 """float64 [261], the double nearest to 10^k for k from ``_LEAST`` to ``_MOST``."""
 
 POWERS_REST = np.empty(len(_POWERS))
-"""float64 [261], 10^k less ``POWERS``: together they hold 10^k to twice the precision of a double."""
+"""float64 [261], 10^k minus ``POWERS``: together they represent 10^k with twice the precision of a double."""
 
 
 # exact integer arithmetic; the quotient of two integers is correctly rounded in Python
@@ -231,7 +231,7 @@ def _six_digits(x: Any, exponent: Any) -> Any:
 def put_number(buffer: Any, at: Any, x: Any) -> Any:
     """Write 0 or a number from 1e-290 to 1e10 with six significant digits, as ``%g``; return the position after it.
 
-    Smaller positive numbers are written as 0; as probabilities they cannot be distinguished from it.
+    Smaller positive numbers are written as 0; for probabilities, the difference is irrelevant.
     """
     if x < 1e-290:
         buffer[at] = 48
@@ -239,8 +239,8 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:
     if x == 1.0:
         buffer[at] = 49
         return at + 1
-    # log2(1 + m) is m or up to 0.09 more, so the exponent is never too large, and too small for one number in
-    # fifty; rounding may also carry into a seventh digit
+    # log2(1 + m) exceeds m by 0 to 0.09, so the exponent is never too large; it is too small for 2 % of the numbers.
+    # Rounding may also carry into a seventh digit.
     exponent = np.int64(np.floor((np.float64(x).view(np.int64) * 2.0**-52 - 1023.0) * _LOG10_2))
     digits = _six_digits(x, exponent)
     while digits >= 1000000:

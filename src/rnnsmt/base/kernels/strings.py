@@ -67,7 +67,7 @@ def parse_float(buffer, begin, end, pow10):  # noqa: PLR0911, PLR0912, PLR0915
                     used += 1
                 if seen_point:
                     scale -= 1
-            elif not seen_point:  # further digits before the point only raise the exponent
+            elif not seen_point:  # further digits before the point only increase the exponent
                 scale += 1
         elif byte == 46 and not seen_point:
             seen_point = True
@@ -112,8 +112,8 @@ def parse_float(buffer, begin, end, pow10):  # noqa: PLR0911, PLR0912, PLR0915
 
 
 LONGEST_RUN = 4096
-"""Maximum number of neighbouring slots in use in a hash table from a file. Tables that are filled by hashing, at most
-two thirds of them, have runs of tens of slots, below 300 with 2^31 slots; a look-up walks through a run."""
+"""Maximum number of consecutive used slots (a run) in a hash table from a file; a look-up may read a whole run. In
+tables filled by hashing, at most two thirds full, runs have tens of slots, and fewer than 300 with 2^31 slots."""
 
 
 class InternTable(NamedTuple):
@@ -190,14 +190,13 @@ def place(slots, key, number):
 
 @kernel(**INNER)
 def strings_fault(table):
-    """Return 0 if no use of a table from a file can leave its arrays, else the index of the sentence in
-    ``STRING_FAULTS``.
+    """Return 0 if a table from a file cannot cause out-of-bounds accesses, otherwise an index of ``STRING_FAULTS``.
 
-    The table has the array sizes that ``InternTable`` gives, at least one slot among them.
+    The arrays must have the sizes given in ``InternTable``, with at least one slot.
     """
     slots, offsets, arena = table.slots, table.offsets, table.arena
     count, size = table.hashes.shape[0], slots.shape[0]
-    # without branches, which processors cannot predict in a hash table
+    # without branches: processors cannot predict those that depend on the content of a hash table
     wrong, run, longest = np.int64(0), np.int64(0), np.int64(0)
     for slot in range(size):
         entry = slots[slot]
@@ -209,7 +208,7 @@ def strings_fault(table):
     first = 0
     while first < size and slots[first] != 0:
         first += 1
-    # the runs at the end and at the beginning are one
+    # a run at the end continues at the beginning
     if first == size or max(longest, run + first) > LONGEST_RUN:
         return 2
     falls = 0
@@ -217,7 +216,7 @@ def strings_fault(table):
         falls += offsets[number + 1] < offsets[number]
     if falls or offsets[0] != 0 or offsets[count] != arena.shape[0]:
         return 3
-    # not their number: a sum of 64 bits takes seven times as long
+    # a flag, not a count: a 64-bit sum takes seven times as long
     newline = False
     for position in range(arena.shape[0]):
         newline |= arena[position] == _NEWLINE
@@ -257,7 +256,7 @@ def _add_all(table, buffer, offsets, out):
 
 
 class Interner:
-    """Distinct byte strings, numbered from 0 in order of arrival, in flat arrays."""
+    """Distinct byte strings, numbered from 0 in order of first appearance, in flat arrays."""
 
     def __init__(self, capacity: int = 1024, arena: int = 1 << 14) -> None:
         """Create an empty table with capacity for this number of strings with ``arena`` bytes in total."""
@@ -286,7 +285,7 @@ class Interner:
     def reserve(self, strings: int, size: int) -> None:
         """Make capacity for this number of further strings with ``size`` bytes in total.
 
-        The arrays grow by at least half, so the cost of repeated calls is linear.
+        The arrays grow by at least half, so repeated calls take linear time in total.
         """
         count, used = len(self), self.arena_used
         if count + strings <= len(self.table.hashes) and used + size <= len(self.table.arena):

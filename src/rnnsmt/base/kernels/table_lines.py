@@ -91,7 +91,7 @@ def _numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
                 points += 1
             position += 1
         length = position - first
-        # a plain decimal number, certainly finite: need not be parsed if its value is not wanted
+        # a plain decimal number is finite, so it is parsed only if its value is required
         plain = digits + points == length and 0 < digits < 300 and points < 2
         if count < out.shape[0] or not plain:
             value = parse_float(buffer, first, position, pow10)
