@@ -244,7 +244,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _load_network(path: str, pairs_directory: str) -> "tuple[RNNEncoderDecoder, Pairs]":
-    """Load a network that encodes source phrases onto the CPU, and its pairs.
+    """Load a network that encodes source phrases, on the CPU, and its phrase pairs.
 
     path: the model file. pairs_directory: the directory of `rnn prepare`.
 
@@ -264,7 +264,7 @@ def _load_network(path: str, pairs_directory: str) -> "tuple[RNNEncoderDecoder, 
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` and ``--pairs``, which ``_load_network`` takes."""
+    """Add ``--model`` and ``--pairs``, the arguments of ``_load_network``."""
     parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
     parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
 

@@ -46,14 +46,14 @@ def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[flo
 def is_kept(row: dict[str, Any], history: dict[str, Any]) -> bool:
     """Return whether the parameters at this row are those of the trained network.
 
-    Histories of the RNN give the update of these parameters, those of the CSLM the epoch.
+    Histories of the RNN contain the update of these parameters, those of the CSLM the epoch.
     """
     names = [name for name in ("update", "epoch") if f"kept {name}" in history]
     return any(row.get(name) == history[f"kept {name}"] for name in names)
 
 
 def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
-    """Return the perplexity per word of a row, which may also be given as log probability; None if there is none."""
+    """Return the perplexity per word of a row, which may contain the log probability instead; None: neither."""
     for kind in kinds:
         if isinstance(value := row.get(f"{kind} {PERPLEXITY}"), (int, float)):
             return float(value)
@@ -64,7 +64,7 @@ def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """History of a training: rows, perplexities of training and held-out data, and the point that was kept."""
+    """History of a training run: rows, perplexities of training and held-out data, and the point that was kept."""
 
     rows: list[dict[str, Any]]
     trained: Points
@@ -93,7 +93,7 @@ class LearningCurve:
 
 
 def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure":
-    """Draw one line per training, with a legend for the first."""
+    """Draw the curves of all training runs, with a legend for the first."""
     figure, (axes,) = canvas(1, 1, 6.4, 4.0)
     for number, curve in enumerate(curves):
         for name, perplexities, colour in (("trained", curve.trained, GREY), ("held out", curve.held_out, BLUE)):
@@ -205,7 +205,7 @@ def mean_ranks(sentences: Iterable[str], text: Iterable[str]) -> NDArray[np.floa
 def groups_by(values: NDArray[np.float64], number: int) -> list[NDArray[np.int64]]:
     """Return the indices of the sentences in ascending order of their values, in ``number`` groups of similar size.
 
-    Sentences without a value (nan) are left out.
+    Sentences without a value (nan) are ignored.
     """
     valid = np.flatnonzero(~np.isnan(values))
     order = valid[np.argsort(values[valid], kind="stable")]

@@ -1,6 +1,7 @@
-"""Phrase pairs as the phrase table and the network see them.
+"""Phrase pairs with the scores of the phrase table and of the network.
 
-Scores of a sample (Figure 3 of the paper), and examples of long source phrases, frequent and rare (Tables 2 and 3).
+Scatter plot of a sample (Figure 3 of the paper), and examples of long source phrases, frequent and rare (Tables 2 and
+3).
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rnnsmt.rnn.model import RNNEncoderDecoder
 
 DIRECT = 2
-"""Index of the direct phrase probability among Moses' scores."""
+"""0-based index of the direct phrase probability among Moses' scores."""
 
 MORE_WORDS_THAN = 3
 """A phrase is long if it has more words than this, as in the paper."""
@@ -59,7 +60,7 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
 
     Args:
         table: phrase table.
-        scores: network scores of its lines, in parts.
+        scores: network scores of its lines, in consecutive shards.
         size: number of lines.
         seed: random seed.
 
@@ -163,7 +164,7 @@ class Example(NamedTuple):
 
 
 class LongPhrase(NamedTuple):
-    """Long source phrase with several targets: its count, and the range of its lines from 0."""
+    """Long source phrase with several targets: its count, and the range of its lines (0-based, end excluded)."""
 
     extracted: float
     begin: int
@@ -231,7 +232,7 @@ def examples_of(
 
     Args:
         table: phrase table.
-        scores: network scores of its lines, in parts.
+        scores: network scores of its lines, in consecutive shards.
         chosen: source phrases.
         model: the network.
         vocabularies: source and target vocabulary.

@@ -58,7 +58,7 @@ class Cost(NamedTuple):
 def costs(logs: Path) -> tuple[list[Cost], list[Cost]]:
     """Return the resources of every stage and of every job from the last lines of the logs, by descending CPU time.
 
-    Unfinished jobs are left out.
+    Unfinished jobs are omitted.
     """
     stages: dict[str, Cost] = {}
     jobs = []
@@ -84,7 +84,7 @@ def heading(config: Mapping[str, Any], created: float) -> tuple[str, str]:
     """Return the title of the page and a line with the corpora by role, and the date.
 
     Args:
-        config: configuration of the run; settings that it lacks are left out.
+        config: configuration of the run; missing settings are omitted.
         created: time of the table, in seconds since 1970.
     """
     languages = config.get("languages")
@@ -99,7 +99,7 @@ def heading(config: Mapping[str, Any], created: float) -> tuple[str, str]:
 def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the summary of every test set: the system with the highest BLEU, the contrasts, and a plot of all runs.
 
-    Dev sets are left out, because the weights were tuned on them, unless there are no others.
+    Dev sets, on which the weights were tuned, are omitted unless there are no other sets.
 
     Args:
         content: JSON file of ``evaluation table``.
@@ -124,11 +124,11 @@ def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[di
 
 
 WIDE = 576.0
-"""Width in points from which a figure has a line of the page to itself."""
+"""Minimum width in points of a figure that is shown on a separate line of the page."""
 
 
 def picture_of(path: str) -> dict[str, Any]:
-    """Return name, title and data address of an SVG figure, for embedding in a page, and whether it is wide.
+    """Return name, title and data URL of an SVG figure, for embedding in a page, and whether it is wide.
 
     Raises:
         InputError: the file is missing or not SVG.
@@ -176,7 +176,8 @@ def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
 def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return Table 1 for the template: a row per system, and columns for every test set.
 
-    Columns without any value are left out: ``differences``, ``intervals`` and ``paper`` say whether they have one.
+    Columns without values are omitted: the flags ``differences``, ``intervals`` and ``paper`` are true if there are
+    values.
     """
     rows = content["rows"]
     sets = list(dict.fromkeys(row["test_set"] for row in rows))
@@ -216,7 +217,7 @@ def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 METRICS = {"chrf": "chrF", "chrfpp": "chrF++", "ter": "TER"}
-"""Metrics beside BLEU in the table, by the beginning of the names of their columns."""
+"""Metrics of the table other than BLEU, by the prefix of the names of their columns."""
 
 
 def _other_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

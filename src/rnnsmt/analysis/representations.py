@@ -1,12 +1,12 @@
-"""What the networks have learnt, in the plane: words and phrases of the RNN Encoder-Decoder, sentences of an LSTM.
+"""Two-dimensional plots of learnt vectors: words and phrases of the RNN Encoder-Decoder, sentences of an LSTM.
 
 Words and phrases (Figures 4 and 5 of the paper): Barnes-Hut t-SNE (van der Maaten 2013) of the embeddings of source
 words, or of the vectors c of source phrases of four or more words. The whole map is shown, and zooms on clusters found
 by HDBSCAN (Campello et al. 2013).
 
 Sentences (Sutskever et al. 2014, Figure 2): the vector of a sentence is the state h of the encoder's last layer after
-the sentence and its EOS, the initial state of the decoder. Each group of sentences has its own principal component
-analysis, of which the first two components are shown.
+the sentence and its EOS, the initial state of the decoder. The plot of each group of sentences shows its first two
+principal components.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,10 +37,10 @@ ZOOMS = 4
 """Number of zooms."""
 
 LABELLED = 60
-"""Maximum number of points of a zoom, so that most can be labelled; larger if all clusters are larger."""
+"""Maximum number of points of a zoom, so that most can be labelled; ignored if all clusters are larger."""
 
 CLUSTER_SIZES = (15, 10, 5)
-"""Minimum numbers of points of a zoom: the first for which there are enough zooms, otherwise the last."""
+"""Minimum numbers of points of a zoom: the first one that yields enough clusters is used, otherwise the last."""
 
 FEW = 10
 """Number of points below which no map is computed."""
@@ -79,8 +79,8 @@ def word_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int) -> Vec
 def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed: int) -> Vectors:
     """Return the vectors c of distinct source phrases of ``LEAST_WORDS`` words or more without UNK, drawn at random.
 
-    The pairs of a source phrase follow each other in the table; the first stands for it, so a phrase with many
-    targets is not drawn more often.
+    The pairs of a source phrase are consecutive in the table, and only the first of them can be drawn, so that a
+    phrase with many targets is not drawn more often.
     """
     import torch
 
@@ -189,7 +189,7 @@ def frames(points: NDArray[np.float64], zooms: Iterable[NDArray[np.int64]]) -> l
 
 
 def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> None:
-    """Write labels next to their points where there is space; the others are left out."""
+    """Write labels next to their points where there is space; the others are omitted."""
     from matplotlib.transforms import Bbox
 
     frame = axes.get_window_extent()
@@ -284,7 +284,7 @@ def _label_sentences(axes: "Axes", points: Floats, sentences: Sequence[str]) -> 
     on_the_left = x < (x.min() + x.max()) / 2
     widths = np.array([LETTER * len(unescape(sentence)) + 0.1 for sentence in sentences]) / WIDTH
     low, high = x.min(), x.max()
-    for _ in range(9):  # fixed point: a wider axis makes the sentences longer in units of x
+    for _ in range(9):  # fixed-point iteration: a wider axis makes the sentences longer in units of x
         size = max(high - low, 1e-9)
         low = min(np.where(on_the_left, x - widths * size, x))
         high = max(np.where(on_the_left, x, x + widths * size))

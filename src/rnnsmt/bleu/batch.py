@@ -1,4 +1,4 @@
-"""BLEU of many candidates at once, for n-best lists and significance tests: classes, and the kernels below them.
+"""BLEU of many candidates at once, for n-best lists and significance tests: classes, and their kernels.
 
 References are prepared once, candidates are scored in batches. Results are equal to those of ``multi_bleu``. The
 kernels release the GIL and use no random numbers.
@@ -120,7 +120,7 @@ def _slot(keys, node, word):
     key = (np.int64(node) << 32) | np.int64(word)
     mask = keys.size - 1
     # multiplicative hashing by 2^64 / golden ratio (as int64); the low bits of the product, which depend on few
-    # bits of the key, are dropped
+    # bits of the key, are discarded
     slot = (key * np.int64(-7046029254386353131) >> 20) & mask
     while keys[slot] != -1 and keys[slot] != key:
         slot = (slot + 1) & mask
