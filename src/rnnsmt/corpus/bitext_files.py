@@ -1,9 +1,9 @@
 """Files with both sides of a bitext: zip archives as OPUS distributes them, translation memories (TMX), tables (TSV).
 
-The format is recognised by the first bytes. All of them are read as streams; the memory does not depend on the size of
+The format is recognised by the first bytes. All formats are read as streams; the memory does not depend on the size of
 the file. A zip archive contains one text file for each side, ``Books.en-fr.en`` and ``Books.en-fr.fr``, or one TMX or
-TSV file. TMX is read by expat: nothing is fetched, and a document type with declarations of its own (entities, default
-attributes) is refused, since these can make a small file expand to any size.
+TSV file. TMX is parsed by expat: nothing is downloaded, and a document type that contains declarations (entities,
+default attributes) is rejected, since these can expand a small file to any size.
 """
 
 import html
@@ -68,8 +68,8 @@ class BitextFile:
     Attributes:
         path: zip archive, TMX file or TSV file; TMX and TSV may be compressed with gzip, bzip2 or xz.
         langs: codes of source and target.
-        columns: columns of source and target in a TSV file, from 1.
-        members: names of source and target in a zip archive; None: by their suffixes.
+        columns: columns of source and target in a TSV file, 1-based.
+        members: names of source and target in a zip archive; None: they are selected by their suffixes.
     """
 
     path: str
@@ -83,7 +83,7 @@ def read_bitext(file: BitextFile, limit: int | None = LINE_BYTES) -> Iterator[Ro
 
     Args:
         file: the file.
-        limit: number of bytes above which a segment is returned as None; None: no segment is.
+        limit: maximum number of bytes of a segment; a longer one is returned as None. None: no limit.
 
     Raises:
         InputError: the file is missing, damaged, or none of these formats; it has no pair of these languages; a segment
@@ -98,11 +98,11 @@ def read_bitext(file: BitextFile, limit: int | None = LINE_BYTES) -> Iterator[Ro
 
 
 def languages_of_bitext(path: str, members: Sequence[str] | None = None) -> tuple[str, str] | None:
-    """Return the languages of source and target in a file that names them; None if it does not name two.
+    """Return the languages of source and target that a file specifies, or None if it does not specify two.
 
     Args:
-        path: zip archive: the suffixes of its files count, in the order of its name or theirs (``Books.sv-en``); TMX
-            file: its first translation units, and ``srclang``.
+        path: zip archive, whose languages are the suffixes of its files, in the order in its name or theirs
+            (``Books.sv-en``); or TMX file, whose languages are those of its first translation units and ``srclang``.
         members: names of source and target in a zip archive.
 
     Raises:
@@ -173,7 +173,7 @@ def _rows_of_stream(file: BitextFile, name: str, stream: BufferedReader) -> Iter
 
 
 def _is_xml(name: str, stream: BufferedReader) -> bool:
-    """Return whether a stream begins as XML, which TMX is."""
+    """Return whether a stream begins with XML, the format of TMX."""
     start = _start(name, stream)
     return bool(_XML.match(start.decode("utf-16", "ignore").encode() if _is_utf16(start) else start))
 
@@ -279,7 +279,7 @@ def _without_language(name: str, lang: str) -> str:
 
 
 def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> Iterator[Row]:
-    """Yield two columns of a table; a column that a line lacks is empty.
+    """Yield two columns of a table; missing columns are empty.
 
     Raises:
         InputError: most of the first lines lack a column, or a line is too long.
@@ -322,8 +322,8 @@ def _tmx_rows(name: str, langs: tuple[str, str], stream: BufferedReader) -> Iter
 class _TmxReader:
     """Parser of a TMX file (TMX 1.4b, and 1.1 with ``lang`` instead of ``xml:lang``).
 
-    Of every translation unit with both languages, the first variant of each gives a row. A variant in ``en-GB`` is of
-    the language ``en``.
+    Every translation unit with both languages yields a row: the first variant in each language. The language of a
+    variant in ``en-GB`` is ``en``.
     """
 
     def __init__(self, name: str, langs: tuple[str, str]) -> None:
@@ -347,25 +347,25 @@ class _TmxReader:
 
     @property
     def line(self) -> int:
-        """Number of the line that is parsed."""
+        """Number of the current line."""
         return self._parser.CurrentLineNumber
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Convert errors of expat to sentences."""
+        """Convert exceptions of expat to ``InputError``."""
         try:
             yield
         except expat.ExpatError as error:
             message = expat.ErrorString(error.code)
             raise self._error(f"not well-formed XML ({message})", error.lineno) from None
-        except (ValueError, LookupError) as error:  # an encoding that Python does not know, or one of several bytes
+        except (ValueError, LookupError) as error:  # an encoding unknown to Python, or a multi-byte encoding
             raise self._error(f"unsupported encoding ({error}); convert it to UTF-8") from None
 
     def _error(self, what: str, line: int | None = None) -> InputError:
         return InputError(f"{self._name}, line {line or self.line}: {what}")
 
     def rows_of(self, stream: BufferedReader) -> Iterator[list[Row]]:
-        """Yield the rows of every part of a file that is read at once."""
+        """Yield the rows of every chunk of a file."""
         while True:
             try:
                 chunk = stream.read(CHUNK)
@@ -384,10 +384,10 @@ class _TmxReader:
         return (pair[1], pair[0]) if pair and self._source_lang == pair[1] else pair
 
     def parse(self, chunk: bytes) -> list[Row]:
-        """Parse the next bytes, or the end if there are none; return the rows that they complete.
+        """Parse the next chunk, or the end of the file if it is empty; return the rows that are complete.
 
         Raises:
-            InputError: the file is not well-formed, or an item of it is larger than ``MAX_LINE_BYTES``.
+            InputError: the file is not well-formed, or an element is larger than ``MAX_LINE_BYTES``.
         """
         self._rows = []
         with self._errors():
@@ -398,7 +398,7 @@ class _TmxReader:
         return self._rows
 
     def check_end(self) -> None:
-        """Report the units without both languages.
+        """Print the number of translation units without both languages.
 
         Raises:
             InputError: no unit has both.
@@ -469,7 +469,7 @@ class _TmxReader:
         self._text.append(text)
 
     def _entity(self, name: str, is_parameter: bool) -> None:
-        """Replace an entity of the document type that is not read, if HTML has it: ``&eacute;``."""
+        """Replace an entity of an external document type, which is not read, if HTML defines it: ``&eacute;``."""
         text = html.unescape(f"&{name};")
         if is_parameter or text.startswith("&"):
             raise self._error(f"undefined entity {name[:20]}; replace it with the character itself")

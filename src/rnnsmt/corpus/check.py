@@ -1,12 +1,12 @@
-"""Checks of all corpora of an experiment before a long run, also for text that is not what the configuration says.
+"""Checks of all corpora of an experiment before a long run.
 
-That may be another language, swapped sides, or several columns. The language of a text is that whose function words are
-most frequent in it. This is no general language identification: it covers the languages of ``FUNCTION_WORDS``, and is
-silent in doubt.
+The checks find text in a language other than the configured one, swapped sides, files with several columns, duplicates,
+test sentences in the training text, and lines that are shifted on one side. They also compute the n-gram overlap of dev
+and test with the training text, on which the gain of the RNN depends (docs/reproduction.md).
 
-Duplicates, test sentences in the training text, and lines that are shifted on one side are found, too, and the n-gram
-overlap of dev and test with the training text, on which the gain of the RNN depends (docs/reproduction.md). Dev and
-test sets are read first and kept in memory as an index of their sentences; training text is a stream.
+The language of a text is the one whose function words are most frequent in it. Only the languages of ``FUNCTION_WORDS``
+are recognised, and there is no warning in doubtful cases. Dev and test sets are read first, and an index of their
+sentences is kept in memory; training text is read as a stream.
 """
 
 import re
@@ -31,13 +31,13 @@ SAMPLE_LINES = 2000
 """Number of lines of a text that are examined."""
 
 MIN_WORDS = 200
-"""Minimum number of words of the sample; the language of less text is not judged."""
+"""Minimum number of words of the sample; the language of a shorter text is not checked."""
 
 MIN_SHARE = 0.1
 """Minimum share of function words of a language; in running text it is 0.2 to 0.5."""
 
 MIN_DISTINCT = 5
-"""Minimum number of different function words of a language, so that repeated lines are not judged."""
+"""Minimum number of different function words of a language; repetitions of one line contain fewer."""
 
 MIN_RATIO = 2.0
 """Minimum number of function words of the recognised language per function word of the expected one."""
@@ -46,13 +46,13 @@ MAX_UNKNOWN = 0.5
 """Share of words that do not occur in the training text above which a text is reported."""
 
 MIN_VOCABULARY = 1000
-"""Minimum size of the vocabulary of the training text; less text has too few words."""
+"""Minimum size of the vocabulary of the training text; for smaller ones, unknown words are not reported."""
 
 OVERLAP_ORDER = 4
 """Maximum length of the n-grams whose share in the training text is reported."""
 
 MIN_CODES = 0.9
-"""Share of lines without a sentence (numbers, identifiers) from which a side is reported."""
+"""Minimum share of lines without a sentence (numbers, identifiers) for which a side is reported."""
 
 MAX_CODES_OTHER = 0.5
 """Maximum share of such lines of the other side; in a word list, both sides have more."""
@@ -123,7 +123,7 @@ def language_warnings(paths: Sequence[str], langs: Sequence[str], samples: Seque
             recognised[side] = other_language(shares[side], lang)
         elif len(langs) == 2 and shares[side].get(langs[1 - side], 0.0) >= max(
             MIN_SHARE, MIN_RATIO * shares[1 - side][langs[1 - side]]
-        ):  # a language without function words: it has more of those of the other side than this side itself
+        ):  # without a list for this language: more function words of the other language than on the other side
             recognised[side] = langs[1 - side]
     if len(langs) == 2 and recognised == [langs[1], langs[0]]:
         yield (
@@ -170,7 +170,7 @@ def refuse_columns(path: str) -> None:
     """Reject a file with a tab in nearly every line, e.g. a TSV with both sides.
 
     Raises:
-        InputError: it is one; the message says how to write each column to a file.
+        InputError: the file has several columns; the message contains the remedy.
     """
     first = [segment.strip() for segment in islice(read_segments(path), COLUMN_LINES) if segment and segment.strip()]
     tabs = sum(b"\t" in segment for segment in first)
@@ -193,10 +193,10 @@ COPY_BYTES = 1 << 27
 """Number of bytes of training text in which the sentences of dev and test sets are looked up at the start of a run."""
 
 COPY_DIVISORS = {".xz": 2, ".bz2": 8}
-"""Divisors of this number for compressions that are slower than gzip, by suffix."""
+"""Divisors of ``COPY_BYTES`` for compression formats that are slower than gzip, by suffix."""
 
 COPY_PAIRS = 40_000
-"""Number of pairs of a file with both sides that are read for this; 40,000 units of a TMX file take two seconds."""
+"""Number of pairs read for the same purpose from a file with both sides; 40,000 TMX units take two seconds."""
 
 CHUNK = 1 << 20
 """Number of bytes that are read at once."""
@@ -214,7 +214,7 @@ class CheckedCorpus:
     Attributes:
         name, role: as in the configuration.
         paths: file of each side, or the file with both sides once.
-        rows: returns the raw segments of both sides, or of the target side of monolingual text.
+        rows: function that returns the raw segments of both sides, or of the target side of monolingual text.
     """
 
     name: str
@@ -239,11 +239,11 @@ class _Set:
     """Index of the sentences of a dev or test set.
 
     Attributes:
-        keys: number of the pair by the key of a sentence, for each side.
-        indices: the sentences of each side.
-        equal, near: numbers of the pairs of which a sentence, or a near-duplicate of one, is in the training text.
+        keys: numbers of the pairs with each sentence key, for each side.
+        indices: indices of the sentences of each side.
+        equal, near: numbers of the pairs with a sentence, or a near-duplicate of it, in the training text, by side.
         sentences: the normalised words of every sentence of each side.
-        shared: number of sentences of each side that are also in a set before this one, by its name.
+        shared: number of sentences of each side that are also in an earlier set, by the name of that set.
     """
 
     findings: Findings
@@ -265,19 +265,19 @@ class NgramOverlap:
         self._occurs: dict[tuple[str, ...], bool] = {}
 
     def add(self, words: Sequence[str]) -> None:
-        """Add a sentence whose overlap will be asked for."""
+        """Add a sentence whose overlap will be computed."""
         for n in range(1, OVERLAP_ORDER + 1):
             for ngram in _ngrams(words, n):
                 self._occurs[ngram] = False
 
     def read_training(self, words: Sequence[str]) -> None:
-        """Note the n-grams of a sentence of the training text."""
+        """Record the n-grams of a sentence of the training text."""
         for n in range(1, OVERLAP_ORDER + 1):
             known = False
             for ngram in _ngrams(words, n):
                 if ngram in self._occurs:
                     self._occurs[ngram] = known = True
-            # What contains no n-gram of the sentences contains no longer one either.
+            # if no n-gram of the sentence occurs in the added sentences, no longer one does
             if not known:
                 return
 
@@ -307,7 +307,7 @@ class CorpusCheck:
         self._overlap = NgramOverlap()
 
     def run(self, texts: Sequence[CheckedCorpus]) -> list[Findings]:
-        """Check all corpora; return what was found in the given order."""
+        """Check all corpora; return the findings in the order of ``texts``."""
         by_name: dict[str, Findings] = {}
         held_out = [text for text in texts if text.role in ("dev", "test")]
         for text in (*held_out, *(text for text in texts if text not in held_out)):
@@ -321,7 +321,7 @@ class CorpusCheck:
         return [by_name[text.name] for text in texts]
 
     def _read(self, text: CheckedCorpus, findings: Findings) -> None:
-        """Read a corpus once; count and report what is wrong with it."""
+        """Read a corpus once, and record its counts and problems."""
         langs = self._langs if text.role != "mono" else self._langs[1:]
         sides = range(2 - len(langs), 2)
         reader = _Reader(len(langs))
@@ -357,7 +357,7 @@ class CorpusCheck:
         findings.warnings += _content_warnings(text.paths, reader, langs)
 
     def _report_overlap(self, held_out: _Set) -> None:
-        """Report how much of a dev or test set is in the training text, and words that are not."""
+        """Record how many sentences of a dev or test set are in the training text, and how many words are not."""
         findings = held_out.findings
         for side, name in enumerate(("source", "target")):
             total = max(1, len(held_out.indices[side]))
@@ -385,7 +385,7 @@ class CorpusCheck:
 
 
 def _search(held_out: _Set, side: int, key: int, words: list[str]) -> None:
-    """Look for a training sentence in a dev or test set."""
+    """Search a dev or test set for a training sentence and for near-duplicates of it."""
     held_out.equal[side].update(held_out.keys[side].get(key, ()))
     held_out.near[side].update(number for number, similarity in held_out.indices[side].similar(words) if similarity < 1)
 
@@ -405,13 +405,13 @@ class _Reader:
         self.unspaced = [(0, 0)] * sides
         """Number of characters of the sample in scripts without spaces between words, and of parts between spaces."""
         self.characters = [array("i") for _ in range(sides)]
-        """Number of characters of every line; 0: there is no text."""
+        """Number of characters of every line; 0: no text."""
         self._lines = self._empty = self._foreign = self._long = self._ratio = self._same = self._repeated = 0
         self._words = [0] * sides
         self._seen: set[int] = set()
 
     def words_of(self, row: Row) -> list[list[str] | None]:
-        """Count a pair; return the normalised words of each side, None where there is no text."""
+        """Count a pair; return the normalised words of each side, None for a side without text."""
         self._lines += 1
         words: list[list[str] | None] = []
         for side, raw in enumerate(row):
@@ -443,7 +443,7 @@ class _Reader:
         return words
 
     def _count_unspaced(self, side: int, text: str) -> None:
-        """Count the characters of scripts without spaces between words, and the texts between spaces that have some."""
+        """Count the characters of scripts without spaces between words, and the parts between spaces with any."""
         counts = [count for part in text.split() if (count := len(_UNSPACED.findall(part)))]
         characters, parts = self.unspaced[side]
         self.unspaced[side] = characters + sum(counts), parts + len(counts)
@@ -462,7 +462,7 @@ class _Reader:
         }
 
     def warnings(self, role: str) -> Iterator[str]:
-        """Yield what should be inspected."""
+        """Yield descriptions of lines that should be inspected."""
         lines, ratio = max(1, self._lines), CleaningOptions.max_ratio
         if not self._lines:
             yield "has no lines"
@@ -503,13 +503,13 @@ def text_of(corpus: Corpus, langs: tuple[str, str]) -> CheckedCorpus:
 
 
 def first_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterator[str]:
-    """Yield what the first lines of corpora say about their languages, and what is in training and test text.
+    """Yield warnings about the first lines of corpora, and about test sentences in the training text, before a run.
 
-    It takes milliseconds, and at most about two seconds with long training text, before a run. Corpora that are not
-    there yet, or prepared already, are skipped.
+    This takes milliseconds, and at most about two seconds with long training text. Corpora that do not exist yet, or
+    are already prepared, are skipped.
 
     Raises:
-        InputError: corpora cannot be read, except those that the workflow makes; the message has one line for each.
+        InputError: corpora that the workflow does not create cannot be read; the message has one line for each.
     """
     mistakes = []
     for corpus in corpora:
@@ -534,9 +534,9 @@ def _exists(text: CheckedCorpus) -> bool:
 def training_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterator[str]:
     """Yield a warning for every dev or test set with source sentences that are also in the training text.
 
-    Lines are compared as they are. Of the training text, ``COPY_BYTES`` bytes of text files are read, and
-    ``COPY_PAIRS`` pairs of files with both sides; several texts share them equally. Sets that are prepared already, and
-    files that are missing or damaged, are skipped.
+    Lines are compared without normalisation. At most ``COPY_BYTES`` bytes of text files and ``COPY_PAIRS`` pairs of
+    files with both sides are read; several training texts have equal shares of these limits. Sets that are already
+    prepared, and files that are missing or damaged, are skipped.
     """
     sets: dict[int, Counter[bytes]] = {}
     for number, corpus in enumerate(corpora):
@@ -584,7 +584,7 @@ def _source_lines(corpus: Corpus, langs: tuple[str, str], texts: int) -> Iterato
 
 
 def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[str]) -> Iterator[str]:
-    """Yield what the first lines of one text say about its languages and about lines that are shifted on one side.
+    """Yield warnings about the first lines of a text: its languages, and lines that are shifted on one side.
 
     Args:
         paths: file of each side, or the file with both sides once.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rnnsmt.corpus.preparation import CorpusSide
 
 FOUND = 3
-"""Exit status of `rnnsmt corpus check` if it has found something."""
+"""Exit status of `rnnsmt corpus check` if it finds problems."""
 
 
 def fetch_options(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +108,7 @@ def _add_languages(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_bitext(parser: argparse.ArgumentParser, required: bool, pair: bool = False) -> None:
-    """Add the options for a file with both sides; with ``pair``, for two files, too."""
+    """Add the options for a file with both sides; with ``pair``, also for two files."""
     add = parser.add_argument
     text = "file with source and target text: zip archive, TMX or TSV"
     if pair:
@@ -132,7 +132,7 @@ def _add_bitext(parser: argparse.ArgumentParser, required: bool, pair: bool = Fa
 
 
 def _set_languages(args: argparse.Namespace, files: "Sequence[str | None]") -> list[str]:
-    """Set languages without an option to those of the files, or to the default; return a warning about the latter.
+    """Set languages without an option to those of the files, or to the default; return a warning about a default.
 
     Args:
         args: ``source_lang`` and ``target_lang`` are set.
@@ -149,7 +149,7 @@ def _set_languages(args: argparse.Namespace, files: "Sequence[str | None]") -> l
     else:
         found = languages_of_input(both, args.members) or (None, None)
     if both is not None and args.members is None and any(map(eq, options, reversed(found))):
-        found = (found[1], found[0])  # such a file has two languages, but no order
+        found = (found[1], found[0])  # such a file determines both languages, but not their order
     sides = list(zip(("source", "target"), options, found, DEFAULT_LANGUAGES, strict=True))
     args.source_lang, args.target_lang = (option or lang or assumed for _, option, lang, assumed in sides)
     lacking = [
@@ -167,7 +167,7 @@ def _set_languages(args: argparse.Namespace, files: "Sequence[str | None]") -> l
 
 
 def _bitext(args: argparse.Namespace, path: str | None) -> "BitextFile":
-    """Return a file with both sides, as the options describe it. path: None checks the options only.
+    """Return the file with both sides that the options describe; path: None: only check the options.
 
     Raises:
         InputError: an invalid language code, or both sides are the same.
@@ -309,7 +309,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     bitext = None if args.bitext is None else _bitext(args, args.bitext)
     prepared = prepare_corpus(sides, options, args.threads, args.min_lines, bitext)
     write_json(args.report, prepared.report())
-    for warning in warnings:  # after all errors, each of which is one line
+    for warning in warnings:  # last, so that the output of a failed command is only the error
         say(f"warning: {warning}")
     return prepared.figures()
 
@@ -532,7 +532,7 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     """Return the languages and the corpora that the options or the configuration name.
 
     Raises:
-        InputError: a corpus is not of this form, or the configuration is not one.
+        InputError: an option ``--corpus`` or the configuration is malformed.
     """
     from rnnsmt.corpus.check import text_of
     from rnnsmt.plan.corpora import corpora_listed
@@ -559,7 +559,7 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
 
 
 def _languages_of_names(corpora: list[str]) -> dict[str, str]:
-    """Return the languages that the file names of all parallel corpora end with, otherwise those of the paper."""
+    """Return the languages given by the suffixes of the files of all parallel corpora, otherwise the default."""
     from rnnsmt.plan.corpora import NAMES, language_suffix
 
     pairs = {tuple(map(language_suffix, files)) for text in corpora if len(files := text.split("=")[2:]) == 2}
@@ -575,7 +575,7 @@ def _read_config(path: str) -> dict[str, Any]:
     """Return the settings of a configuration file.
 
     Raises:
-        InputError: it is missing, or not a YAML file with corpora.
+        InputError: the file is missing, or not a YAML file with corpora.
     """
     import yaml
 
@@ -596,7 +596,7 @@ def _entry(text: str) -> dict[str, str]:
     """Return the entry of ``corpora`` for NAME=ROLE=FILE[=FILE].
 
     Raises:
-        InputError: it is not of this form.
+        InputError: the text is not of this form.
     """
     name, role, *files = [*text.split("="), ""] if "=" not in text else text.split("=")
     if role not in ("bitext", "mono", "dev", "test") or len(files) not in (1, 2) or (role == "mono" and len(files) > 1):
@@ -676,7 +676,7 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.corpus.check import SAMPLE_LINES, unknown_words_warning
     from rnnsmt.corpus.tokenizer import Truecaser
 
-    model = Truecaser(args.model)  # read here, so a bad model ends the stage before any work
+    model = Truecaser(args.model)  # read here, so that an invalid model is reported before any work
     if Path(args.input).is_file():  # a pipe can be read only once
         sample = islice(read_lines(args.input), SAMPLE_LINES)
         if warning := unknown_words_warning(args.input, sample, model.best, args.model):

@@ -1,4 +1,4 @@
-"""Download of corpus files, resumed as often as necessary and checked by SHA-256, and extraction of files of archives.
+"""Download of corpus files, resumed as often as necessary and checked by SHA-256; extraction of files from archives.
 
 A file is stored as ``FILE.part`` until it is complete; ``FILE.part.json`` records its address and version. A broken
 connection, a killed process or a full disk therefore do not lose data: the next attempt, or the next run of the
@@ -68,7 +68,7 @@ class Partial:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Wait until no other process downloads the same file. An empty file is removed at the end."""
+        """Wait until no other process downloads the same file, and lock it. An empty file is removed at the end."""
         while True:
             self.file = self.path.open("ab", buffering=0)
             lock_or_wait(self.file, self.path, "downloading")
@@ -91,7 +91,7 @@ class Partial:
         return os.fstat(self.file.fileno()).st_size
 
     def validator(self, url: str) -> str | None:
-        """Return the version (ETag or date) of the received data, or None if it is not known or of another address."""
+        """Return the version (ETag or date) of the received data; None if it is unknown or the address differs."""
         with suppress(InputError, TypeError, AttributeError):
             record = read_json(self._about) if self._about.exists() else {}
             if record.get("url") == url:
@@ -116,13 +116,13 @@ class Partial:
 
 
 def download(url: str, partial: Partial, known: bool) -> None:
-    """Download the missing rest of a file.
+    """Download the missing part of a file.
 
     Args:
         url: the address.
         partial: the data received so far.
-        known: the SHA-256 of the file is known. Data from another address, or of an unknown version, are then continued
-            as well: a mismatch is detected by the hash.
+        known: whether the SHA-256 of the file is known. If so, data from another address or of an unknown version are
+            also continued, since the hash detects a mismatch.
 
     Raises:
         BrokenOffError: the connection ended early, or the server reported a temporary error.
@@ -179,7 +179,7 @@ def _receive(response: "http.client.HTTPResponse", url: str, partial: Partial) -
 
 
 def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tuple[int, str, str]:
-    """Download a file from the first address that works, in the given order, and move it to its place.
+    """Download a file from the first address that works, in the given order.
 
     Args:
         urls: addresses.
@@ -190,7 +190,7 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
         Number of bytes, SHA-256, address.
 
     Raises:
-        InputError: no address has such a file, or there is not enough space.
+        InputError: no address provides the file, or there is not enough space.
     """
     check_output(output)
     if output.is_symlink():
@@ -226,7 +226,7 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return inode and time of a file, or None if it does not exist."""
+    """Return inode and modification time of a file, or None if it does not exist."""
     with suppress(FileNotFoundError):
         status = path.stat()
         return status.st_ino, status.st_mtime_ns
@@ -278,8 +278,8 @@ def extract_member(path: str, name: str, output: str) -> tuple[int, int]:
         Size of the file in bytes, and number of members before it.
 
     Raises:
-        InputError: the archive is missing or damaged, or unpacks to too much; it has no such file; the member is a
-            link, a directory or a device; or the name leads out of the archive.
+        InputError: the archive is missing, damaged, or too large when decompressed; it has no such file; the member is
+            a link, a directory or a device; or the name is not a path inside the archive.
     """
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         raise InputError(f"--member {name}: must be a path inside the archive, without .. and without a leading /")

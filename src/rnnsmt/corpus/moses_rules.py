@@ -1,9 +1,9 @@
 """The classes of sacremoses, imported in a third of the time.
 
-sacremoses compiles eighty regular expressions when it is imported. A dozen of them contain all letters of Unicode, each
-written as a character of its own, which the parser of ``re`` reads one by one; most are never used. Here they are
-compiled at their first use, with neighbouring characters written as ranges, which match the same. Modules that
-sacremoses needs for functions that are not used here are imported when these are called.
+sacremoses compiles eighty regular expressions when it is imported. A dozen of them list all letters of Unicode one by
+one, which makes them slow to compile, and most are never used. Here, they are compiled at first use, and runs of
+consecutive characters are replaced by equivalent ranges. Modules that sacremoses imports for functions that are not
+used here are imported when these functions are called.
 """
 
 import re
@@ -18,17 +18,17 @@ import numpy as np
 import regex  # type: ignore[import-untyped]  # noqa: F401  # imported by sacremoses; it must get the real module re
 
 UNUSED = ("joblib", "tqdm", "xml.sax.saxutils")
-"""Modules for processing files in parallel and for XML."""
+"""Modules that sacremoses imports for parallel processing and for XML, which are not used here."""
 
 LONG_PATTERN = 1000
-"""Patterns with more characters than this are those with all letters or digits of Unicode."""
+"""Maximum length of patterns that do not list all letters or digits of Unicode."""
 
 SHORTEST_RANGE = 4
-"""Minimum number of neighbouring characters that are written as a range."""
+"""Minimum number of consecutive characters that are written as a range."""
 
 
 def with_ranges(pattern: str) -> str:
-    """Write runs of neighbouring characters beyond ASCII, which are in sets of a long pattern, as ranges."""
+    """Replace runs of consecutive non-ASCII characters, which occur only in sets of a long pattern, by ranges."""
     if len(pattern) <= LONG_PATTERN:
         return pattern
     codes = np.frombuffer(pattern.encode("utf-32-le"), np.uint32)
@@ -41,13 +41,13 @@ def with_ranges(pattern: str) -> str:
 
 
 class _LatePattern:
-    """A regular expression that is compiled at its first use."""
+    """Regular expression that is compiled at first use."""
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         self._source = pattern, flags
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_source":  # while it is unpickled
+        if name == "_source":  # during unpickling
             raise AttributeError(name)
         pattern, flags = self._source
         compiled = re.compile(with_ranges(pattern), flags)
@@ -56,7 +56,7 @@ class _LatePattern:
 
 
 class _LateModule(ModuleType):
-    """A module whose functions import the module itself when they are called."""
+    """Placeholder of a module, whose functions import the module when they are called."""
 
     def __getattr__(self, name: str) -> Any:
         def late(*args: Any, **options: Any) -> Any:
@@ -66,7 +66,7 @@ class _LateModule(ModuleType):
 
 
 class _LateRe(ModuleType):
-    """The module ``re``, except that patterns are compiled late."""
+    """The module ``re``, except that patterns are compiled at first use."""
 
     compile = _LatePattern
 
@@ -76,7 +76,7 @@ class _LateRe(ModuleType):
 
 @contextmanager
 def _late_modules() -> Iterator[None]:
-    import_module("xml.sax")  # the package of one of the modules, with the real re
+    import_module("xml.sax")  # parent package of one of the modules; it must import the real re
     late: dict[str, ModuleType] = {"re": _LateRe("re")}
     late |= {name: _LateModule(name) for name in UNUSED if name not in sys.modules}
     hidden = {name: sys.modules[name] for name in late if name in sys.modules}

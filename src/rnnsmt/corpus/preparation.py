@@ -1,8 +1,8 @@
 """Preparation of a corpus, monolingual or parallel: from raw files to clean tokens, with a report of all changes.
 
 Normalisation and tokenisation are those of Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of
-clean-corpus-n.perl. Every rejected and every repaired line is counted by its reason, and so are suspicious properties
-of lines that are kept.
+clean-corpus-n.perl. Rejected and repaired lines, and suspicious properties of lines that are kept, are counted by
+reason.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ Segments = tuple[bytes | None, ...]
 
 @dataclass(frozen=True)
 class CorpusSide:
-    """One language of a corpus: raw file (its name in messages), tokenised file, language code."""
+    """One language of a corpus: raw file (or its name in messages), tokenised file, language code."""
 
     input: str
     output: str
@@ -67,7 +67,7 @@ class CorpusSide:
 
 @dataclass
 class LineCounts:
-    """Number of lines by reason, with the numbers of the first of them."""
+    """Number of lines by reason, and the line numbers of the first ones."""
 
     lines: Counter[str] = field(default_factory=Counter)
     first: dict[str, list[int]] = field(default_factory=dict)
@@ -101,17 +101,17 @@ class LineCounts:
 
 @dataclass
 class Tally:
-    """Counts over a sequence of lines, with line numbers from 1 relative to it.
+    """Counts over a sequence of lines; line numbers are 1-based and relative to the sequence.
 
     Attributes:
         tokens: number of tokens of the kept lines by side.
-        bad_utf8: number of lines that are not UTF-8, and the first of them, by side.
+        bad_utf8: number of lines that are not UTF-8, and the number of the first one, by side.
         too_long: line of the first segment of more than ``MAX_SEGMENT`` words by side; 0 if there is none.
         lines: number of lines.
         kept: number of lines that are kept.
         rejected: rejected lines by reason.
         repaired: repaired lines by reason; a line may have several reasons.
-        suspicious: lines of dev and test sets, all of which are kept, with properties that are worth a warning.
+        suspicious: lines of dev and test sets, all of which are kept, with properties that cause a warning.
     """
 
     tokens: list[int]
@@ -184,9 +184,9 @@ def prepare_corpus(
         bitext: file with both sides, instead of one file for each side.
 
     Raises:
-        InputError: as ``read_pairs``; a file has another encoding or several columns, was changed while it was read, or
-            is not a dev or test set; fewer than ``min_lines`` lines with words remain. No output is written in these
-            cases.
+        InputError: as ``read_pairs``; a file has another encoding or several columns, or was modified while it was
+            read; a dev or test segment is too long for the decoder; fewer than ``min_lines`` lines with words remain.
+            No output is written in these cases.
     """
     for side in sides:
         if options.tokenize and not has_rules(side.lang):
@@ -328,7 +328,7 @@ class InputFile:
 
     @classmethod
     def look_at(cls, path: str) -> "InputFile":
-        """Compute the hash of a file.
+        """Read the properties of a file.
 
         Raises:
             InputError: the file cannot be read.
@@ -338,10 +338,10 @@ class InputFile:
         return cls(path, status.st_size, sha256(path), status.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Check that the file has not been replaced since.
+        """Check that the file has not been modified since ``look_at``.
 
         Raises:
-            InputError: its size or time has changed.
+            InputError: the size or the modification time has changed.
         """
         status = Path(self.path).stat()
         if (status.st_size, status.st_mtime_ns) != (self.size, self.changed_ns):
@@ -401,7 +401,7 @@ def check_cleaning(options: CleaningOptions) -> None:
     """Check that the options can be satisfied.
 
     Raises:
-        InputError: they cannot; the message names the option.
+        InputError: an option is out of range; the message names it.
     """
     if options.max_length < options.min_length:
         raise InputError("--max-length must be at least --min-length")

@@ -4,9 +4,9 @@ A file has one segment per line, or the ``<seg>`` elements of a WMT SGM file. Th
 bytes, not by the file name. Files that are not text of one language are rejected.
 
 A raw line is repaired, rejected, or processed into tokens. Control characters would break lines and fields of all later
-files and are repaired with any options: a tab, a line separator (U+0085, U+2028, U+2029) and any other white space
-become one space. Letters and accents that are stored as two characters are composed (Unicode's normal form C), since
-the tokeniser would separate them. Repaired and rejected lines are counted by reason.
+files and are always repaired: a tab, a line separator (U+0085, U+2028, U+2029) and any other white space are replaced
+by one space. Letters and accents that are stored as two characters are composed (Unicode's normal form C), since the
+tokeniser would separate them. Repaired and rejected lines are counted by reason.
 """
 
 import codecs
@@ -30,7 +30,7 @@ from rnnsmt.base.io import (
 )
 
 LINE_BYTES = 1 << 16
-"""Maximum length of a training line in bytes; longer lines are rejected without being read."""
+"""Maximum length of a training line in bytes; longer lines are rejected and not kept in memory."""
 
 SGM_BYTES = 1 << 28
 """Maximum size of an ``.sgm`` file, which is read as a whole."""
@@ -57,10 +57,10 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
 
     Args:
         path: text or SGM file, plain or compressed.
-        limit: maximum number of bytes; ``None`` for test sets, where only a line that cannot be text raises an error.
+        limit: maximum number of bytes; ``None``, for test sets: only a line that cannot be text raises an error.
 
     Raises:
-        InputError: the file is missing, damaged, or of another type than its first bytes or its suffix say.
+        InputError: the file is missing or damaged, is not text, or its content does not match its suffix.
     """
     start = _first_bytes(path)
     refuse_foreign(path, start)
@@ -106,7 +106,7 @@ def is_sgm(path: str | Path, start: bytes) -> bool:
 
 
 def refuse_foreign(path: str | Path, start: bytes) -> None:
-    """Reject files that are recognisably not UTF-8 text with lines.
+    """Reject files whose first bytes are not those of UTF-8 text with lines.
 
     Raises:
         InputError: an archive, UTF-16 or UTF-32, other binary data, or lines that end in CR alone.
@@ -176,9 +176,9 @@ def _sgm_segments(path: str | Path) -> list[bytes]:
 
 
 def _segment_places(path: str | Path, text: str) -> list[tuple[int, int]]:
-    """Return the first character of the content of every ``<seg>``, and the one after its last.
+    """Return the range of characters (begin, end) of the content of every ``<seg>``.
 
-    The time is linear in the length of the text, whatever it contains.
+    The time is linear in the length of the text for any content.
 
     Raises:
         InputError: there is no segment, or a segment is not closed.

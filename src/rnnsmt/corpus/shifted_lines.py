@@ -1,16 +1,17 @@
 """Ranges of a parallel text in which one side is shifted by a line, found by the lengths of the sentences.
 
-A sentence and its translation have about the same number of characters, up to a factor that is that of the languages
-(Gale and Church 1993); neighbouring lines have not. With d = ln(target characters / source characters) less its mean,
-of source line i and target line i + o, the evidence for offset o is ::
+A sentence and its translation have about the same number of characters, up to a factor that depends on the languages
+(Gale and Church 1993); neighbouring lines do not. Let d be ln(target characters / source characters) minus its mean,
+for source line i and target line i + o. The evidence for offset o is ::
 
     e_o(i) = ln N(d; 0, s) - ln N(d; 0, w)
 
-where s and w are the standard deviations of d for translations and for lines that are none; both are estimated from
-windows of the text. Source lines for which the sum of e_o, less the larger e of the other offsets, is large are shifted
-by o. The largest sum over any range of lines also says where the range begins and ends.
+where s and w are the standard deviations of d for lines that are translations of each other and for lines that are not;
+both are estimated from windows of the text. The gain of offset o is e_o minus the larger e of the other offsets. The
+range of source lines with the largest sum of gains is shifted by o if this sum is large enough.
 
-The method needs no dictionary. It is silent where lengths tell nothing: in sorted text, and for lines of equal length.
+The method requires no dictionary. It reports nothing if the lengths are not informative: for sorted text, and for lines
+of equal length.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,31 +24,31 @@ WINDOW = 100
 """Number of lines of the windows from which s and w are estimated."""
 
 MIN_RATIO = 1.3
-"""Smallest w / s of a text that is judged; of unrelated texts, the estimates differ by a factor of up to 1.2."""
+"""Minimum w / s of a text that is examined; for unrelated texts, the estimate of w / s is up to 1.2."""
 
 CAP = 3.0
-"""Largest evidence of a line, in nats, so that a few odd lines do not decide."""
+"""Maximum evidence of a line, in nats, which limits the influence of outliers."""
 
 MIN_EVIDENCE = 40.0
-"""Smallest evidence of a range that is reported, in nats; ranges of correct text have at most a third."""
+"""Minimum evidence of a range that is reported, in nats; ranges of correct text have at most a third of it."""
 
 MIN_LINES = 30
-"""Smallest number of lines of a range that is reported."""
+"""Minimum number of lines of a range that is reported."""
 
 MAX_RANGES = 5
 """Number of ranges after which the search ends."""
 
 MAX_SEARCHES = 200
-"""Number of parts of the text that are searched, in a text with many ranges that are too short to be reported."""
+"""Maximum number of parts of the text that are searched, if many ranges are too short to be reported."""
 
 OFFSETS = (-1, 1)
 
 
 class ShiftedLines(NamedTuple):
-    """A range of source lines, from 1, both ends included, whose translations are ``offset`` lines further on.
+    """Range of source lines (1-based, both ends included) whose translations are ``offset`` lines later.
 
     Attributes:
-        fit, fit_as_given: correlation of the lengths of both sides in the range, with the offset and without it.
+        fit, fit_as_given: correlation of the log lengths of both sides in the range, with and without the offset.
     """
 
     first: int
@@ -61,7 +62,7 @@ def shifted_lines(source: Sequence[int], target: Sequence[int]) -> list[ShiftedL
     """Find the ranges of a text that fit better if they are shifted by one line.
 
     Args:
-        source, target: numbers of characters of each line; 0: an empty line, which is no evidence.
+        source, target: numbers of characters of each line; 0: an empty line, whose evidence is 0.
 
     Returns:
         At most ``MAX_RANGES`` ranges, in the order of the text.
@@ -104,7 +105,7 @@ def shift_warnings(ranges: Sequence[ShiftedLines]) -> Iterator[str]:
 
 
 def _later(values: NDArray[np.float64], offset: int) -> NDArray[np.float64]:
-    """Return for every line the value ``offset`` lines further on, NaN outside the text."""
+    """Return for every line the value ``offset`` lines later, NaN outside the text."""
     shifted = np.full(len(values), np.nan)
     if offset > 0:
         shifted[:-offset] = values[offset:]
@@ -116,9 +117,10 @@ def _later(values: NDArray[np.float64], offset: int) -> NDArray[np.float64]:
 
 
 def _deviations(ratios: dict[int, NDArray[np.float64]]) -> tuple[float, float, float] | None:
-    """Estimate the mean of d, and s and w; None if the text is too short, or if lengths tell nothing.
+    """Estimate the mean of d, and s and w; return None if the text is too short or its lengths are not informative.
 
-    In most windows, one offset is right; it has the smallest deviation, and the others are wrong.
+    In most windows, one offset is correct and has the smallest standard deviation; the largest one is of a wrong
+    offset.
     """
     windows = len(ratios[0]) // WINDOW
     if not windows:
@@ -136,14 +138,14 @@ def _deviations(ratios: dict[int, NDArray[np.float64]]) -> tuple[float, float, f
 
 
 def _evidence(ratio: NDArray[np.float64], mean: float, right: float, wrong: float) -> NDArray[np.float64]:
-    """Compute e_o of every line, at least -``CAP`` and at most ``CAP``; 0 where a side is empty."""
+    """Compute e_o of every line, at least -``CAP`` and at most ``CAP``; 0 if a side is empty."""
     square = (ratio - mean) ** 2 / 2
     evidence = np.log(wrong / right) - square / right**2 + square / wrong**2
     return np.nan_to_num(np.clip(evidence, -CAP, CAP))
 
 
 class _Range(NamedTuple):
-    """The range of lines with the largest sum: sum, offset, and first line and end, from 0."""
+    """Range of lines with the largest sum: sum, offset, first line and end (0-based)."""
 
     total: float
     offset: int

@@ -1,15 +1,15 @@
-"""Split of one bitext into training, dev and test text, and the similarity of sentences that keeps them apart.
+"""Split of one bitext into training, dev and test text without similar sentences, and the similarity measure.
 
 The index of similar sentences also finds test sentences and their near-duplicates in training text. Two sentences are
 equal if their normalised words are: compatibility forms are composed (NFKC), letters are lower case, every digit is a
-0, and punctuation is left out. Their similarity is the Jaccard index of their sets of word trigrams, |A & B| / |A | B|,
-with markers at both ends, so a sentence of n words has n trigrams. It is exact: an index of the trigrams of one
-set of sentences is queried with every sentence of the other.
+0, and punctuation is removed. Their similarity is the Jaccard index of their sets of word trigrams, |A & B| / |A | B|,
+with markers at both ends, so a sentence of n words has n trigrams. It is computed exactly: an index of the trigrams of
+one set of sentences is queried with every sentence of the other.
 
 The three texts have no sentence in common, on either side. Dev and test pairs are drawn at random from those whose
-source and target sentences occur in one pair only and that are not similar to each other. A training pair is left out
-if it is similar to a dev or test pair on either side. The bitext is read three times; memory is 25 bytes per pair and
-the dev and test text.
+source and target sentences occur in one pair only and that are not similar to each other. A training pair is discarded
+if it is similar to a dev or test pair on either side. The bitext is read three times. The memory is 25 bytes per pair,
+in addition to the dev and test text.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from rnnsmt.base.progress import track
 from rnnsmt.corpus.bitext_files import Row
 
 NEAR = 0.5
-"""Similarity from which a sentence is a near-duplicate: a word of 12 exchanged gives 0.6, two of them 0.33 to 0.5."""
+"""Minimum similarity of near-duplicates: replacing one of 12 words gives 0.6, replacing two gives 0.33 to 0.5."""
 
 _DIGIT = re.compile(r"\d")
 
@@ -38,7 +38,7 @@ UNSPACED = "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u3
 """Thai, Lao, Burmese, Khmer, Japanese and Chinese, which have no spaces between words."""
 
 
-@cache  # takes 30 ms, which a plan of the workflow, which imports this module, does not need
+@cache  # compiled at first use: it takes 30 ms, and most imports of this module by the workflow do not use it
 def _word() -> re.Pattern[str]:
     """Return the pattern of a word: a run of letters, digits and marks, or one character of a script without spaces.
 
@@ -53,7 +53,7 @@ Trigram = tuple[str, str, str]
 
 
 def normalised_words(text: str) -> list[str]:
-    """Return the words of a sentence that is not tokenised, for comparisons; without any, the text itself."""
+    """Return the normalised words of an untokenised sentence, for comparisons; the text itself if it has no words."""
     text = _DIGIT.sub("0", unicodedata.normalize("NFKC", text).lower())
     return _word().findall(text) or [text.strip()]
 
@@ -73,7 +73,7 @@ class SentenceIndex:
     """Sentences that can be searched for similar ones."""
 
     def __init__(self, threshold: float = NEAR) -> None:
-        """Set the similarity from which sentences are found, above 0 and up to 1."""
+        """Set the minimum similarity of sentences that are found, greater than 0 and at most 1."""
         self._threshold = threshold
         self._places: defaultdict[Trigram, list[int]] = defaultdict(list)
         self._sizes: list[int] = []
@@ -82,7 +82,7 @@ class SentenceIndex:
         return len(self._sizes)
 
     def add(self, words: Sequence[str]) -> None:
-        """Add a sentence; its number is the number of those before it."""
+        """Add a sentence; sentences are numbered from 0."""
         grams = trigrams(words)
         for trigram in grams:
             self._places[trigram].append(len(self._sizes))
@@ -102,10 +102,10 @@ class SentenceIndex:
 
 
 MAX_WORDS = 80
-"""Maximum number of words of a dev or test sentence, that of training sentences in `rnnsmt corpus prepare`."""
+"""Maximum number of words of a dev or test sentence, the default for training text in `rnnsmt corpus prepare`."""
 
 SPARE = 4
-"""Number of pairs drawn for every one that is needed; the others replace those that are similar to each other."""
+"""Number of pairs drawn for every required pair; the surplus replaces pairs that are similar to each other."""
 
 PARTS = ("train", "dev", "test")
 
@@ -119,10 +119,10 @@ class SplitOptions:
 
     Attributes:
         dev, test: number of pairs.
-        similarity: similarity from which a training pair is a near-duplicate.
+        similarity: minimum similarity of near-duplicates.
         min_words: minimum number of words of a dev or test sentence.
-        unique: leave out training pairs that occurred before.
-        seed: seed of the random choice.
+        unique: discard repeated training pairs.
+        seed: random seed.
     """
 
     dev: int
@@ -140,8 +140,8 @@ class Split:
     Attributes:
         sizes: number of pairs by part.
         unusable: pairs that are in no part, by reason.
-        repeated: training pairs left out since they occurred before.
-        near: training pairs left out since they are similar to a dev or test pair, by the sides that are.
+        repeated: number of repeated training pairs that are discarded.
+        near: training pairs that are discarded because they are similar to a dev or test pair, by similar side.
     """
 
     sizes: Counter[str] = field(default_factory=Counter)
@@ -165,14 +165,14 @@ def split_bitext(
     """Write the parts of a bitext to the files ``FILES`` of a directory.
 
     Args:
-        rows: returns the pairs of raw segments, the same in every call.
+        rows: function that returns the pairs of raw segments, the same in every call.
         langs: codes of source and target, for the names of the files.
         directory: the directory.
         options: sizes and rules.
         name: the bitext, for messages.
 
     Raises:
-        InputError: too few pairs can be dev or test pairs, or no training pair is left.
+        InputError: too few pairs can be dev or test pairs, or no training pair remains.
     """
     split = Split()
     places = _draw(_read_keys(rows(), split, options.min_words), options, name)
@@ -206,12 +206,12 @@ def split_bitext(
 
 @dataclass(frozen=True)
 class _Keys:
-    """What the first reading finds: arrays with one value per pair."""
+    """Result of the first pass over the bitext: arrays with one value per pair."""
 
     sentences: list[np.ndarray]
     """Keys of the normalised sentences of each side."""
     raw: np.ndarray
-    """Keys of the pairs as they are."""
+    """Keys of the pairs without normalisation."""
     usable: np.ndarray
     fitting: np.ndarray
     """Whether the pair is long enough and short enough for dev and test."""
@@ -256,7 +256,7 @@ def _decoded(row: Row, split: Split) -> list[str] | None:
 
 @dataclass(frozen=True)
 class _Places:
-    """Numbers of pairs, from 0: drawn ones in random order; whether a pair is in no part; how many were repeated."""
+    """0-based numbers of the drawn pairs in random order, whether each pair is excluded, number of repeated pairs."""
 
     drawn: np.ndarray
     excluded: np.ndarray
@@ -271,7 +271,7 @@ def _draw(keys: _Keys, options: SplitOptions, name: str) -> _Places:
     """
     usable = np.flatnonzero(keys.usable)
     source, target = (side[usable] for side in keys.sentences)
-    pairs = source * np.uint64(0x9E3779B97F4A7C15) + target  # of equal pairs the same; chance collisions are harmless
+    pairs = source * np.uint64(0x9E3779B97F4A7C15) + target  # the same for equal pairs; collisions are harmless
     _, first = np.unique(pairs, return_index=True)
     single = np.zeros(len(keys.usable), bool)
     alone = np.ones(len(first), bool)
@@ -321,7 +321,7 @@ def _words(row: Row) -> list[list[str]]:
 
 
 def _is_near(row: Row, indices: list[SentenceIndex], split: Split) -> bool:
-    """Return whether a training pair is similar to a dev or test pair on either side; it is counted then."""
+    """Return whether a training pair is similar to a dev or test pair on either side; if so, count it."""
     near = [bool(index.similar(side)) for index, side in zip(indices, _words(row), strict=True)]
     if any(near):
         split.near["both" if all(near) else "source" if near[0] else "target"] += 1

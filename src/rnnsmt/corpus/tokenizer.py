@@ -256,7 +256,7 @@ class Truecaser:
     """Truecaser with a trained model."""
 
     def __init__(self, path: str | Path) -> None:
-        """Read a model written by ``save`` or by Moses.
+        """Read a model written by ``save_casing`` or by Moses.
 
         Raises:
             InputError: the file is not a truecasing model.
