@@ -1,4 +1,4 @@
-"""The commands of the continuous-space language model."""
+"""Commands of the continuous-space language model."""
 
 import argparse
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """The continuous-space language model of the paper: the file of a network, and its training on the n-grams of a text.
 
-The equations are in ``rnnsmt.networks.feed_forward``. A file has the sizes, the parameters, the words of the classes,
-and the settings of the training.
+The equations are in ``rnnsmt.networks.feed_forward``. A file contains the sizes, the parameters, the words of the
+classes, and the settings of the training run.
 """
 
 from pathlib import Path
@@ -32,14 +32,14 @@ FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `cslm train
 
 
 class TrainedCslm(NamedTuple):
-    """The content of a model file.
+    """Content of a model file.
 
     Attributes:
         model: the network.
         vocabulary: the words of its classes.
         self_normalised: whether the network was trained so that an output unit approximates the log probability.
         unknown_words: number of distinct words of the training text outside the vocabulary, i.e. in the class UNK.
-        meta: settings, seed and results of the training.
+        meta: settings, seed and results of the training run.
     """
 
     model: FeedForwardLM
@@ -57,7 +57,7 @@ def save_model(
     unknown_words: int,
     meta: dict[str, Any],
 ) -> None:
-    """Write a model, atomically; arguments as in ``TrainedCslm``. meta: plain values."""
+    """Write a model atomically; arguments as in ``TrainedCslm``. meta: values of built-in types."""
     content = {
         "words": vocabulary.words[2:-1],
         "self-normalised": self_normalised,
@@ -83,7 +83,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
 
 
 class CslmTrainer(FeedForwardTrainer):
-    """The training of a CSLM on a text."""
+    """Trainer of a CSLM on a text."""
 
     package = "cslm"
     settings: CslmSettings
@@ -114,7 +114,7 @@ class CslmTrainer(FeedForwardTrainer):
         )
 
     def ngrams(self, index: Index) -> NDArray[np.int64]:
-        """Return the n-grams [B, order] whose last words are at some positions of the text."""
+        """Return the n-grams [B, order] whose last words are at the positions ``index`` of the text."""
         return np.concatenate([self.text.contexts(index, self.context), self.text.words[index][:, None]], 1)
 
     def start_message(self) -> str:

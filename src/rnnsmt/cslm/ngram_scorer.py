@@ -1,11 +1,11 @@
 """Probabilities of n-grams by a trained model, many at a time, for the search and for texts; with compiled kernels.
 
 As in Devlin et al. (2014), the first layer is a sum of rows of a table that is precomputed once (W_1 R, for every word
-at every position that may have it), each distinct context passes the hidden layers once, and only the output units of
-the requested words are computed; with the exact softmax also the sum over all classes, once per context.
+that is allowed at each position), the hidden layers are computed once for each distinct context, and only the output
+units of the requested words are computed; with the exact softmax also the sum over all classes, once per context.
 
-On a CPU, contexts pass the network in blocks of ``ROWS`` rows, the last one padded, each on one thread, and everything
-else is computed row by row: a score is the same, bit for bit, whatever else is requested in the same call.
+On a CPU, the network computes blocks of ``ROWS`` contexts, the last one padded, each on one thread, and everything else
+is computed row by row, so that a score is bit-identical regardless of the other requests in the same call.
 """
 
 import math
@@ -39,7 +39,7 @@ Scores = NDArray[np.float32]
 
 
 class NGramScorer:
-    """The n-gram probabilities of a model file.
+    """Scorer of n-grams with the network of a model file.
 
     Attributes:
         order: number of target words of an n-gram.
@@ -90,7 +90,7 @@ class NGramScorer:
             self._engine = CpuEngine(trained.model, self.normalize, threads, reduced and multiplies_bfloat16())
 
     def load(self, path: str | Path, device: torch.device) -> TrainedCslm:
-        """Read the model file; a subclass reads another kind."""
+        """Read the model file; subclasses read other kinds of models."""
         trained = load_model(path, device)
         self.order = trained.model.sizes.context + 1
         return trained
@@ -100,7 +100,7 @@ class NGramScorer:
         return self.vocabulary.ids(words)
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
-        """Compute ln p(words[r] | contexts[owner[r]]), float32 [R]; UNK is scored as ``unknown_score`` says.
+        """Compute ln p(words[r] | contexts[owner[r]]), float32 [R]; UNK is scored according to ``unknown_score``.
 
         Args:
             contexts: int32 [C, context], oldest word first, ``padding`` before the beginning of the sentence.
@@ -128,7 +128,7 @@ class NGramScorer:
             raise ValueError("owners must ascend and be rows of contexts")
 
     def _checked(self, scores: Scores, words: Ids) -> Scores:
-        """Return the scores of words [R], those of UNK as ``unknown_score`` says; raise InputError, see ``score``."""
+        """Return the scores of words [R], adapted to ``unknown_score`` for UNK; raise InputError, see ``score``."""
         if self._unknown_share:
             scores[words == self.unknown] += self._unknown_share
         if not np.isfinite(scores).all():
@@ -176,15 +176,15 @@ class CpuEngine:
         return self._score(len(contexts), first, owner, words)
 
     def score_shared(self, shared: Ids, shared_of: Ids, further: Ids, owner: Ids, words: Ids) -> Scores:
-        """Compute ``score`` of contexts that begin with few distinct rows of ids, whose sums are computed once.
+        """Compute ``score`` of contexts whose first ids are few distinct rows; the sums of these are computed once.
 
-        A score is that of ``score``, bit for bit: the rows of the table are added in the same order.
+        The scores are bit-identical to those of ``score``: the rows of the table are added in the same order.
 
         Args:
             shared: int32 [S, c], the first c ids of contexts.
             shared_of: int32 [C], row of ``shared`` of each context.
             further: int32 [C, context - c], the other ids.
-            owner, words: as of ``score``.
+            owner, words: as in ``score``.
         """
         count = shared.shape[1]
         sums = np.tile(self.b_1, (len(shared), 1))
@@ -203,7 +203,7 @@ class CpuEngine:
             contexts: number of contexts.
             first: function that computes the first hidden layer of a range of contexts before the activation function,
                 into an array [rows, hidden_1].
-            owner, words: as of ``score``.
+            owner, words: as in ``score``.
         """
         out = np.empty(len(words), np.float32)
         begins = range(0, contexts, ROWS)
@@ -266,10 +266,10 @@ class CudaEngine:
 
 @torch.inference_mode()
 def first_layer_table(model: FeedForwardLM) -> tuple[Tensor, Tensor]:
-    """Compute W_1 R for every position of the context and every word that it may have.
+    """Compute W_1 R for every position of the context and every word that is allowed there.
 
     Returns:
-        The table [rows, hidden_1], and int64 [C], the row of id 0 at every position, whether or not it may be there.
+        The table [rows, hidden_1], and int64 [C], the row of id 0 at every position, even if it is not allowed there.
     """
     P, ranges = model.sizes.projection, model.sizes.ranges
     parts = [

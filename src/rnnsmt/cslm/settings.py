@@ -1,4 +1,4 @@
-"""The sizes of a CSLM, the settings of its training, and three presets with their reasons; imports nothing heavy.
+"""Sizes of a CSLM, settings of its training, and three presets with their reasons; does not import torch.
 
 ``paper``: sizes, initial weights, held-out part and stopping as in the paper. Optimiser, learning rate and minibatch
 size are not published: Adam at a constant rate, minibatches large enough for a GPU.
@@ -6,11 +6,11 @@ size are not published: Adam at a constant rate, minibatches large enough for a 
 ``small``: a network for a CPU, where a softmax over all classes would take most of the time.
 
 * Softmax over 1,000 sampled classes and the words of the minibatch, and a smaller last layer.
-* Self-normalisation, so the search does not need the sum over all classes either.
+* Self-normalisation, so that the search does not require the sum over all classes either.
 * Initial weights by the number of inputs of a unit, and output biases equal to the log frequencies of the words, so
   that the first updates do not only learn unigrams.
 * Dropout, since there are few training n-grams; learning rate decaying to 0 over ``epochs``.
-* Matrix products of rounded factors (``reduced``) where these are faster.
+* Matrix products of rounded factors (``reduced``) if these are faster.
 
 ``demo``: the same for the demo corpus, limited to about a minute of CPU time; less dropout is better there, and all
 of its 1,500 classes can be summed.
@@ -24,7 +24,7 @@ from rnnsmt.networks.settings import EpochSettings, FeedForwardSizes, setting
 
 @dataclass(frozen=True)
 class CslmSizes(FeedForwardSizes):
-    """The sizes of a CSLM; the defaults are the paper's.
+    """Sizes of a CSLM; the defaults are the paper's.
 
     Attributes:
         vocabulary: number of softmax classes, including id 0 (padding before the sentence, never predicted), id 1 (UNK)
@@ -47,17 +47,17 @@ class CslmSizes(FeedForwardSizes):
 
     @property
     def context(self) -> int:
-        """Return the number of context words."""
+        """Number of context words."""
         return self.order - 1
 
     @property
     def inputs(self) -> int:
-        """Return the number of ids of context words; those of the classes."""
+        """Number of ids of context words, which are those of the classes."""
         return self.vocabulary
 
     @property
     def activation(self) -> str:
-        """Return the activation function of the hidden layers."""
+        """Name of the activation function of the hidden layers."""
         return "relu"
 
 
@@ -66,7 +66,7 @@ OUTPUT_BIASES = ("zero", "unigram", "uniform")
 
 @dataclass(frozen=True)
 class CslmSettings(EpochSettings):
-    """The settings of a training on text; the defaults are those of the paper.
+    """Settings of a training run on text; the defaults are those of the paper.
 
     Attributes:
         spread: 0 selects the initial weights of He et al. (2015).

@@ -30,11 +30,11 @@ Ids = NDArray[np.int32]
 
 
 class Text:
-    """The sentences of a text.
+    """Sentences of a text.
 
     Attributes:
-        words: int32, the ids of all sentences one after the other, each ending in ``</s>``.
-        offsets: int64 [sentences + 1], where each sentence begins in ``words``.
+        words: int32, the ids of all sentences, concatenated, each ending in ``</s>``.
+        offsets: int64 [sentences + 1], start of each sentence in ``words``.
         vocabulary: the shortlist.
         unknown_words: number of distinct words of the text outside the shortlist.
         fingerprint: SHA-256 of the vocabulary and all sentences.
@@ -50,7 +50,7 @@ class Text:
 
     @classmethod
     def open(cls, path: str | Path) -> "Text":
-        """Open a directory that ``cslm prepare`` wrote; only the vocabulary is read into memory.
+        """Open a directory written by ``cslm prepare``; only the vocabulary is read into memory.
 
         Raises:
             InputError: a file is missing, damaged, or inconsistent with the others.
@@ -65,7 +65,7 @@ class Text:
         return len(self.words)
 
     def contexts(self, places: Index, context: int) -> NDArray[np.int64]:
-        """Return the words before some positions, int64 [B, context]; see ``contexts_at``."""
+        """Return the words before the given positions, int64 [B, context]; see ``contexts_at``."""
         return contexts_at(self.words, places, context, self.vocabulary.eos)
 
 
@@ -129,12 +129,12 @@ def _blocks(paths: list[str], vocabulary: Vocabulary, outside: set[bytes]) -> It
 
 
 def contexts_at(words: Ids, places: Index, context: int, end: int) -> NDArray[np.int64]:
-    """Return the words before some positions of a text, int64 [B, context], oldest first.
+    """Return the words before the given positions of a text, int64 [B, context], oldest first.
 
     Positions before the beginning of the sentence are padded with id 0.
 
     Args:
-        words: sentences one after the other, each ending in ``end``; may be memory-mapped.
+        words: sentences, concatenated, each ending in ``end``; may be memory-mapped.
         places: [B], the positions.
         context: number of words.
         end: id of ``</s>``.

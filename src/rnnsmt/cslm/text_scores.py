@@ -1,7 +1,7 @@
 """Scores of texts by a CSLM, of n-grams, sentences and n-best lists, and the perplexity of a text.
 
-The perplexity is that of the network and of an n-gram LM, over the same events. All words outside the shortlist of the
-network are one class for both. ``BackOff`` instead leaves these words to the n-gram LM, as Schwenk (2007) does.
+The perplexity is computed for the network and for an n-gram LM, over the same events. All words outside the shortlist
+of the network are one class for both. ``BackOff`` instead scores these words with the n-gram LM, as in Schwenk (2007).
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ LINES = 2000
 
 
 def ngram_scores(scorer: NGramScorer, sentences: list[list[str]]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Compute ln p of every word and ``</s>`` of some sentences, one after the other; return it and their classes."""
+    """Compute ln p of every word and ``</s>`` of sentences, concatenated; return these scores and the classes."""
     ids = [scorer.ids(words) for words in sentences]
     contexts, words = sentence_ngrams(ids, scorer.order - 1, scorer.end)
     return word_scores(scorer, contexts, words), words
@@ -38,7 +38,7 @@ def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArr
     """Compute ln p of words [N] after contexts [N, C]; each distinct context is computed once."""
     distinct, owner = np.unique(contexts.astype(np.int32), axis=0, return_inverse=True)
     owner = owner.reshape(-1)
-    order = np.argsort(owner, kind="stable")  # ``score`` needs ascending owners
+    order = np.argsort(owner, kind="stable")  # ``score`` requires ascending owners
     scores = np.empty(len(words), np.float32)
     scores[order] = scorer.score(distinct, owner[order].astype(np.int32), words[order])
     return scores
@@ -47,7 +47,7 @@ def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArr
 def sentence_scores(scorer: NGramScorer, lines: Iterable[str], back_off: "BackOff | None" = None) -> Iterator[float]:
     """Yield ln p of every line, including ``</s>``, not length-normalised.
 
-    back_off: scores the words outside the shortlist; None: they have the score of the network.
+    back_off: model that scores the words outside the shortlist; None: the network scores them.
     """
     stream = iter(lines)
     while block := [split(line) for line in islice(stream, LINES)]:
@@ -63,10 +63,10 @@ FEATURE = "CSLM0"
 def add_to_nbest(scorer: NGramScorer, nbest: str, output: str, back_off: "BackOff | None" = None) -> int:
     """Copy an n-best list with ln p of every translation appended as a feature; return the number of translations.
 
-    back_off: as of ``sentence_scores``.
+    back_off: as in ``sentence_scores``.
 
     Raises:
-        InputError: the list is empty or malformed, or has the feature already.
+        InputError: the list is empty or malformed, or already has the feature.
     """
     number = 0
     stream = track(read_lines(nbest), "scoring", unit="translations")
@@ -85,7 +85,7 @@ def _nbest_fields(line: str, path: str, number: int) -> list[str]:
     """Split a line of an n-best list into its fields.
 
     Raises:
-        InputError: see ``fields_of``, or the line has the feature already.
+        InputError: see ``fields_of``, or the line already has the feature.
     """
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
@@ -154,8 +154,8 @@ def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[s
 def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]) -> NDArray[np.float64]:
     """Compute ln p of every word and ``</s>`` of some sentences; words outside ``shortlist`` are one class.
 
-    The probability of the class is the sum over all words of the LM outside the shortlist, including ``<unk>``. In the
-    contexts of other words they are not replaced. Words of the shortlist that are unknown to the LM have the
+    The probability of the class is the sum over all words of the LM outside the shortlist, including ``<unk>``. In
+    contexts, these words are not replaced by the class. Words of the shortlist that are unknown to the LM have the
     probability of ``<unk>`` each, so the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of
     a text are unknown words.
     """
@@ -171,12 +171,12 @@ def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]
 
 
 class _Shortlist:
-    """The shortlist of a network in an n-gram model.
+    """Shortlist of a network in an n-gram model.
 
     Attributes:
-        inside: int32, LM ids of the words of the shortlist that the LM has, and of ``</s>``.
+        inside: int32, LM ids of the words of the shortlist that the LM contains, and of ``</s>``.
         outside: int32, those of all other words of the LM, including ``<unk>``, without ``<s>``.
-        distinct: number of distinct LM ids of the words of the shortlist, for which ``<unk>`` may stand, too.
+        distinct: number of distinct LM ids of the words of the shortlist, including ``<unk>`` if the LM lacks a word.
     """
 
     def __init__(self, lm: Automaton, shortlist: list[str]) -> None:
@@ -196,7 +196,7 @@ class _Shortlist:
         self._lm, self._words, self._markers = lm, set(shortlist), [*begin, lm.end]
 
     def events(self, lines: Iterable[list[str]]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return LM id of every word and ``</s>`` of some sentences, and whether it is ``</s>`` or in the shortlist."""
+        """Return the LM id of every word and ``</s>`` of sentences, and whether it is ``</s>`` or in the shortlist."""
         tokens, known, ids = Interner(), [], []
         for line in lines:
             ids.append(tokens.add([word.encode() for word in line]))
@@ -208,15 +208,16 @@ class _Shortlist:
 
 
 class BackOff:
-    """An n-gram model that scores the words outside the shortlist of a network (Schwenk 2007).
+    """N-gram model that scores the words outside the shortlist of a network (Schwenk 2007).
 
-    With p_N of the network, p_B of the n-gram model, the history h and the shortlist S, to which ``</s>`` belongs, ::
+    Let p_N be the probability of the network, p_B that of the n-gram model, h the history, and S the shortlist
+    including ``</s>``. Then ::
 
         p(w | h) = P_S(h) p_N(w | h) / (1 - p_N(others | h))    if w is in S,    P_S(h) = sum of p_B(v | h) over v in S
         p(w | h) = p_B(w | h)                                   otherwise
 
-    The division removes the classes that are no words of S, which the network of Schwenk does not have: UNK, and id 0,
-    which no text contains. The sum over all words of S and of the n-gram model is 1.
+    The division removes the probability of the classes that are not words of S: UNK, and id 0, which no text contains.
+    The network of Schwenk does not have them. The sum over all words of S and of the n-gram model is 1.
     """
 
     def __init__(self, lm: Automaton, shortlist: list[str]) -> None:
@@ -228,9 +229,9 @@ class BackOff:
         """float64, ln P_S of every state of the automaton."""
 
     def ngram_scores(self, scorer: NGramScorer, sentences: list[list[str]]) -> NDArray[np.float64]:
-        """Compute ln p of every word and ``</s>`` of some sentences, one after the other.
+        """Compute ln p of every word and ``</s>`` of sentences, concatenated.
 
-        scorer: normalised, with this shortlist.
+        scorer: normalised scorer with this shortlist.
         """
         contexts, classes = sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
         queries = np.concatenate([classes, *(np.full_like(classes, other) for other in (scorer.unknown, NULL))])
@@ -239,14 +240,14 @@ class BackOff:
         words, known = self._shortlist.events(sentences)
         log_p, states = np.empty(len(words)), np.empty(len(words), np.int32)
         log_p_and_states(self._lm.arrays, self._lm.start, words, self._lm.end, log_p, states)
-        # the difference from 1 of a float32 probability near 1 can be below p of a word
+        # by rounding, 1 minus a float32 probability near 1 can be smaller than p of a word
         share = np.minimum(word_logs - np.log(np.maximum(1 - np.exp(others).sum(0), 1e-40)), 0.0)
         log_p[known] = (share + self.log_masses[states])[known]
         return log_p
 
 
 PRECISE = 1e-3
-"""Smallest usable value of 1 - mass: below it, too many digits of the LM's float32 probabilities cancel."""
+"""Minimum usable value of 1 - mass: below it, too many digits of the LM's float32 probabilities cancel."""
 
 
 @kernel()
@@ -265,22 +266,22 @@ def event_log_p(lm, start, words, known, end, inside, outside, out):
     Args:
         lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
         start: the state at the beginning of a sentence.
-        words: int32 [N], LM ids of all sentences one after the other, each ending in ``end``.
+        words: int32 [N], LM ids of all sentences, concatenated, each ending in ``end``.
         known: bool [N], whether a word is in the shortlist.
         end: LM id of ``</s>``.
-        inside: int32, the words outside the class, including ``</s>``; empty if the sum over ``outside`` is cheaper.
+        inside: int32, the words outside the class, including ``</s>``; empty if the sum over ``outside`` is faster.
         outside: int32, the words of the class.
         out: float64 [N], filled.
     """
     state = start
     for i in range(len(words)):
         if not known[i]:
-            # the complement of the shortlist, summed directly if that has cancelled or ``inside`` is empty
+            # 1 minus the mass of ``inside``, or the sum over ``outside`` if ``inside`` is empty or digits cancel
             mass = 1.0 - _mass(lm, state, inside) if len(inside) else 0.0
             if mass < PRECISE:
                 mass = _mass(lm, state, outside)
             out[i] = np.log(max(mass, 1e-40))
-        # the context holds the word itself, also if it is outside the shortlist
+        # the context contains the word itself, even if it is outside the shortlist
         prob, state = query(lm, state, words[i])
         if known[i]:
             out[i] = prob
@@ -295,7 +296,7 @@ def log_p_and_states(lm, start, words, end, out, states):
     Args:
         lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
         start: the state at the beginning of a sentence.
-        words: int32 [N], LM ids of all sentences one after the other, each ending in ``end``.
+        words: int32 [N], LM ids of all sentences, concatenated, each ending in ``end``.
         end: LM id of ``</s>``.
         out: float64 [N], filled.
         states: int32 [N], filled.
@@ -313,8 +314,8 @@ def log_p_and_states(lm, start, words, end, out, states):
 def log_masses(lm, inside):
     """Compute ln of the sum of p(word | state) over the words of a set, for every state of the automaton.
 
-    The sum of a state is that of its n-grams, and for the other words its back-off weight times what the state of the
-    shorter context has for them. This takes one query for each n-gram of the model.
+    The sum of a state is the sum over its n-grams, plus its back-off weight times the sum over the other words in the
+    state of the shorter context. This requires one query for each n-gram of the model.
 
     Args:
         lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
@@ -339,7 +340,7 @@ def log_masses(lm, inside):
         if inside[word]:
             mass[0] += np.exp(np.float64(lm.unigrams[word].prob))
     for state in range(number):
-        # the longest context first whose shorter one is known; chains are as long as the order of the model
+        # the shortest context without a value first; the number of contexts is less than the order of the model
         while mass[state] < 0.0:
             node = np.int64(state)
             while mass[lm.states[node].link] < 0.0:
