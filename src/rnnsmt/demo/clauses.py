@@ -119,7 +119,7 @@ def french_group(
     Args:
         verb: French translation of the verb.
         subject: determines the person, and gender and number of a participle with être.
-        manner: English tense, from which the French one follows.
+        manner: English tense, which determines the French one.
         style: random generator for equivalent alternatives.
         clitic: object pronoun before the verb.
         agree: gender and number of a preceding object, with which a participle with avoir agrees.

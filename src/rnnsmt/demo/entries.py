@@ -214,7 +214,7 @@ def _merge(domain_items: Sequence[Item], shared: Sequence[Item]) -> list[Item]:
 
 
 def _domain(domain: str, names: float, dialogue: float) -> Domain:
-    """Return a domain with its own and the common part of the lexicon."""
+    """Return a domain with its part and the common part of the lexicon."""
     own_nouns, common_nouns = (entries("nouns", d, noun) for d in (domain, "common"))
     own_adjectives, common_adjectives = (entries("adjectives", d, adjective) for d in (domain, "common"))
     verbs = _merge(entries("verbs", domain, verb), entries("verbs", "common", verb))

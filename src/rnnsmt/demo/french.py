@@ -55,7 +55,7 @@ class Adjective(NamedTuple):
     invariable: bool = False
 
     def agree(self, feminine: bool, plural: bool) -> list[str]:
-        """Return its words for a noun of this gender and number."""
+        """Return the words of the adjective for a noun of this gender and number."""
         if self.invariable:
             return self.text.split()
         return [_agree(self.text, self.feminine, feminine, plural)]

@@ -1,4 +1,4 @@
-"""Patterns of sentences that both domains of the demo corpus have."""
+"""Sentence patterns that both domains of the demo corpus share."""
 
 from collections.abc import Callable
 from dataclasses import replace

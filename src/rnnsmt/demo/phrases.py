@@ -21,7 +21,7 @@ FREQUENT_NAME = 0.7
 FREQUENT_NAMES = 60
 """Number of frequent names of each kind."""
 
-# masculine|feminine where they differ
+# masculine|feminine if they differ
 QUANTIFIERS = [
     ("several", ["plusieurs"]),
     ("many", ["de nombreux|de nombreuses", "beaucoup de", "bien des"]),
@@ -92,8 +92,8 @@ class NounPhrase:
 class Speaker:
     """Generator of phrases of one domain.
 
-    The content is drawn from ``meaning``, its expression in French, where alternatives exist, from ``style``. Two
-    speakers with the same meaning and different styles give two good translations of the same English text.
+    The content is drawn from ``meaning``, its expression in French from ``style`` if there are alternatives. Two
+    speakers with the same meaning and different styles produce two good translations of the same English text.
     """
 
     def __init__(self, domain: Domain, meaning: Random, style: Random) -> None:
@@ -229,7 +229,7 @@ class Speaker:
         return [english], [french], [french]
 
     def _tail(self, kind: str, depth: int) -> tuple[list[str], list[str]]:
-        """Draw what follows the noun: "of ...", a place, or nothing."""
+        """Draw the words after the noun: "of ...", a place, or nothing."""
         roll = self.meaning.random()
         if depth < 2 and roll < (0.16 if kind in "AEOG" else 0.06):
             other = self.noun_phrase("PGLVAE" if kind in "AE" else "GLV", depth + 1)

@@ -1,14 +1,17 @@
 """Generation of the demo corpus: English-French sentences from a synchronous grammar, reproducible from the seed.
 
-The patterns of the sentences of one domain are first, the files of the corpus further below. In-domain text is news of
-a harbour town, with conversations. General text consists of technical manuals and laws, in which many words have
-another meaning; one sixth of it is harbour news, and it has the errors of crawled text. 30 % of the pairs of both
-parallel corpora are translated carelessly, as is common in crawled text: adjectives in English order, with the wrong
-gender or left out, verbs in another form. In a phrase table, such a pair that was seen once has the probability of a
-good one; only the other words of the phrase reveal the error, which the RNN Encoder-Decoder can learn. The errors are
-intended to give it a task; French monolingual text, dev and test have none. No sentence of dev and test occurs in the
-training text, and some of their names do not either. Numbers of lines at --scale 1: 4,000 in-domain pairs, 16,000
-general pairs, 20,000 monolingual lines, 400 for dev, 500 for test; the sizes of dev and test do not depend on --scale.
+The first part of this module defines the sentence patterns of each domain, the second part the files of the corpus.
+
+In-domain text is news from a harbour town, with conversations. General text consists of technical manuals and laws, in
+which many words have another meaning; one sixth of it is harbour news, and it has the errors of crawled text. No
+sentence of dev and test occurs in the training text, nor do some of their names. Numbers of lines at --scale 1: 4,000
+in-domain pairs, 16,000 general pairs, 20,000 monolingual lines, 400 for dev, 500 for test; the sizes of dev and test do
+not depend on --scale.
+
+30 % of the pairs of both parallel corpora are translated carelessly, as is common in crawled text: adjectives are in
+English order, have the wrong gender or are missing; verbs have another form. In a phrase table, a wrong pair that was
+extracted once has the same probability as a correct one; only the other words of the phrase reveal the error, which the
+RNN Encoder-Decoder can learn to detect. French monolingual text, dev and test have no such errors.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -267,7 +270,7 @@ def sentence(seed: int, subset: str, harbour_share: float, number: int, style: i
 
 
 def sentences(seed: int, subset: str, harbour_share: float, style: int = 0, careless: float = 0.0) -> Iterator[Pair]:
-    """Yield pairs of one part of the corpus without end; see ``sentence``."""
+    """Yield an unlimited number of pairs of one part of the corpus; see ``sentence``."""
     return (sentence(seed, subset, harbour_share, number, style, careless) for number in count())
 
 
@@ -285,7 +288,7 @@ def _numbered(seed: int, subset: str, harbour_share: float, careless: float, num
 
 
 def unseen(pairs: Iterable[Pair], known: set[str]) -> Iterator[Pair]:
-    """Yield the pairs of which neither side is in ``known``, without duplicates."""
+    """Yield the pairs without a side in ``known``, without duplicates of the source side."""
     for pair in pairs:
         if pair[0] not in known and pair[1] not in known:
             known.add(pair[0])

@@ -44,7 +44,7 @@ class LexiconRow:
         """Return a field after checking that it is one of the values.
 
         Raises:
-            InputError: it is none of them.
+            InputError: the field has another value.
         """
         if self[column] not in values:
             raise self.error(f"{column} {self[column]!r} is unknown; must be one of {', '.join(values)}")
@@ -54,7 +54,7 @@ class LexiconRow:
         """Return a field after checking that it consists of letters of the alphabet.
 
         Raises:
-            InputError: it has another character.
+            InputError: the field contains another character.
         """
         unknown = sorted(set(self[column]) - set(alphabet))
         if unknown:
@@ -79,7 +79,7 @@ def read_table(name: str, directory: Path = LEXICON) -> Iterator[LexiconRow]:
     """Yield the entries of a table of the lexicon.
 
     Raises:
-        InputError: the table has other columns, or a line has another number of fields or an empty field.
+        InputError: the columns of the table are wrong, or a line has a wrong number of fields or an empty field.
     """
     path, columns = directory / f"{name}.tsv", COLUMNS[name]
     header = False
