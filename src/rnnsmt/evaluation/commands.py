@@ -1,4 +1,4 @@
-"""Commands that score output, compare systems and make Table 1."""
+"""Commands that score output, compare systems and write Table 1."""
 
 import argparse
 import json
@@ -169,7 +169,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--lang {wrong}")
     sets = [_set_with_references(text) for text in args.set]
     bleu: dict[str, list[float]] = {name: [] for name, _, _ in sets}
-    for name, reference, plain_reference in sets:  # one set after the other: its runs share segments
+    for name, reference, plain_reference in sets:  # all runs of a set, then the next: equal segments are cached
         for run, directory in enumerate(args.run_dir, 1):
             stem = f"{directory}/{name}"
             output = list(read_lines(f"{stem}.output"))

@@ -1,11 +1,11 @@
-"""Comparison of two systems sentence by sentence: where they differ, which is better there, and why.
+"""Comparison of two systems sentence by sentence: differences in BLEU, in the phrase pairs used, and in the features.
 
-The *system* is compared with the *baseline*, which may be any other system. Computed over all their runs: BLEU,
-p-values, and BLEU of groups of sentences. Computed for the first run of each: the sentences with the largest gains and
-losses in smoothed sentence BLEU; the phrase pairs that only one of them uses; and the contributions of the features,
-i.e. weight times difference of the feature values between the system's and the baseline's translation, under the
-system's model. The baseline's translation is a derivation of that model as well, provided that its phrase table has all
-pairs.
+The *system* is compared with the *baseline*, which may be any other system. BLEU, p-values, and BLEU of groups of
+sentences are computed over all runs of both. The following are computed for the first run of each: the sentences with
+the largest gains and losses in smoothed sentence BLEU; the phrase pairs that only one of them uses; and the
+contributions of the features, i.e. weight times difference of the feature values between the system's and the
+baseline's translation, under the system's model. The contributions of a sentence are defined if the phrase table of
+this model contains all phrase pairs of the baseline's translation.
 """
 
 from collections import Counter, defaultdict
@@ -69,8 +69,9 @@ def overall(
 
     Args:
         baseline, system: ``[R, S, 9]``, statistics of every run and sentence.
-        trainings: number of network trainings of both, over which the runs rotate; 1 if every run is independent.
-        shared: run by run, both systems have a network in common.
+        trainings: number of training runs per network of both systems, through which the tuning runs cycle; 1: the
+            tuning runs are treated as independent.
+        shared: whether both systems use the same network in every tuning run.
     """
     result = compare_trained(baseline, system, trainings, shared)
     return {
@@ -119,7 +120,7 @@ def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float
 def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
     """Read the counts of phrase pairs from the fifth field of a phrase table; 0 if it is empty.
 
-    Pairs that are not in the table, e.g. unknown words, are left out.
+    Pairs that are not in the table, e.g. unknown words, are omitted.
 
     Raises:
         InputError: the table is missing or damaged, or a count is not a number.
@@ -236,7 +237,7 @@ class Comparison:
         """Add the derivations of the first run of both, from files of `search decode --output-details`.
 
         Raises:
-            InputError: as ``read_details``, or a file does not belong to the first output of its system.
+            InputError: as ``read_details``, or a file does not match the first output of its system.
         """
         assert self.source is not None
         self._derivations = read_details(baseline, self.source), read_details(system, self.source)
@@ -269,7 +270,7 @@ class Comparison:
             columns: names of its phrase scores after the fourth.
 
         Raises:
-            InputError: as ``pair_counts``, or the details of the system belong to another model.
+            InputError: as ``pair_counts``, or the details of the system are not those of this model.
         """
         assert self.source is not None and self.pairs is not None
         sentences = list(self.source)
@@ -321,7 +322,7 @@ class Comparison:
         return content
 
     def _example(self, s: int) -> dict[str, Any]:
-        """Return one sentence for the output, numbered from 1 like the lines of the files."""
+        """Return one sentence for the output, with its 1-based line number."""
         example: dict[str, Any] = {"sentence": int(s) + 1, "gain": float(self.gains[s])}
         if self.source is not None:
             example["source"] = self.source[s]

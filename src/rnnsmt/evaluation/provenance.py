@@ -54,10 +54,10 @@ class Files:
         return name
 
     def add_as_read(self, report: str) -> str:
-        """Add a report of ``corpus prepare`` and its raw files, checking that these are still those that were read.
+        """Add a report of ``corpus prepare`` and its raw files, after checking that the raw files have not changed.
 
         Raises:
-            InputError: a raw file was replaced since; a file is missing; or the report is invalid.
+            InputError: a raw file has changed since; a file is missing; or the report is invalid.
         """
         value = read_json(report)
         inputs = value.get("inputs") if isinstance(value, dict) else None
@@ -108,7 +108,7 @@ def cells_and_runs(scores: Scores, joint: Mapping[str, Sequence[str]], files: Fi
 
     Args:
         scores: scores by system and test set, and by run.
-        joint: test sets that consist of others, with these; they have no files of their own.
+        joint: joint test sets, which have no score files, with the test sets that they consist of.
         files: files are added to this collection.
     """
     runs: dict[str, Any] = {}
@@ -128,7 +128,7 @@ def cells_and_runs(scores: Scores, joint: Mapping[str, Sequence[str]], files: Fi
 
 
 def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
-    """Parse ``NAME=MODEL=HISTORY``; return the name, and the files with seed and settings of the training.
+    """Parse ``NAME=MODEL=HISTORY``; return the name, and the files with seed and settings of the training run.
 
     Raises:
         InputError: the format is wrong, or a file is missing or damaged.

@@ -1,7 +1,7 @@
 """Table 1 for readers: Markdown, and a self-contained HTML page with a dot plot of all runs.
 
-Both have an overview in the layout of the paper and, for every test set, three tables: scores with differences, what
-each feature adds, and properties of the output.
+Both have an overview in the layout of the paper and, for every test set, three tables: scores with differences, the
+gain from each feature, and properties of the output.
 """
 
 import re
@@ -123,7 +123,7 @@ class TextTable(NamedTuple):
 
 
 def introduction(table: Sequence[Row]) -> str:
-    """Return a sentence that states what a figure of the table is."""
+    """Return a text that defines the figures of the table."""
     return WHAT_IS_SHOWN + _noise(table)[0]
 
 
@@ -151,7 +151,7 @@ def _runs(table: Sequence[Row]) -> int:
 
 
 def _noise(table: Sequence[Row]) -> tuple[str, str]:
-    """Return what varies between the runs, as a sentence and as a paragraph."""
+    """Return a sentence and a paragraph about the variation between the runs."""
     trainings = max(row.trainings for row in table)
     if _runs(table) == 1:
         sentence, paragraph = ONE_RUN
@@ -163,7 +163,7 @@ def _noise(table: Sequence[Row]) -> tuple[str, str]:
 
 
 def comparisons(table: Sequence[Row]) -> str:
-    """Return a paragraph with the number of contrasts tested on a test set, and what it means for p and intervals."""
+    """Return a paragraph about the number of contrasts tested on a test set and its effect on p and intervals."""
     number = max(_tested(rows) for rows in test_sets(table).values())
     if number < 2:
         return "p and intervals are not corrected for the number of comparisons."
@@ -213,7 +213,7 @@ def contrast_words(contrast: Mapping[str, Any]) -> str:
 
 
 def effect_words(p_strict: float, low: float, high: float) -> str:
-    """Return a difference in words: its interval, or, if it is not detected, that it is less than the upper end."""
+    """Return a difference in words: its interval, or its upper bound if it is not detected."""
     return interval(low, high) if p_strict < LEVEL else f"less than {max(high, 0.0):.2f}"
 
 
@@ -361,7 +361,7 @@ def _columns(columns: Sequence[Column], rows: Sequence[Row]) -> TextTable:
 
 
 def contrasts(rows: Sequence[Row]) -> TextTable | None:
-    """Return what each feature adds to each system on one test set; None if no two systems differ by one feature."""
+    """Return the gain from each feature in each system on one test set; None if no systems differ by one feature."""
     cells = [
         [
             label(contrast["feature"]),
@@ -381,7 +381,7 @@ def contrasts(rows: Sequence[Row]) -> TextTable | None:
 
 
 def _without_empty(table: TextTable) -> TextTable:
-    """Leave out columns in which all cells are dashes."""
+    """Remove columns in which all cells are dashes."""
     keep = [k for k in range(len(table.headings)) if any(row[k] != DASH for row in table.rows)]
     return TextTable([table.headings[k] for k in keep], [[row[k] for k in keep] for row in table.rows])
 
@@ -479,7 +479,7 @@ def write_html(path: str | Path, table: Sequence[Row], paper: bool, title: str, 
 
 
 def _in_paper(rows: Sequence[Row], paper: bool) -> list[bool]:
-    """Return which rows belong to systems of the papers."""
+    """Return for every row whether results of its system are published, and shown."""
     return [paper and published(row.system) is not None for row in rows]
 
 
@@ -516,7 +516,7 @@ def _html(
     Args:
         table: the table.
         bold: bold rows; None for none.
-        p_of: returns the p-value of a cell, given row number and heading.
+        p_of: function that returns the p-value of a cell, given row number and heading.
     """
 
     def css_class(number: int, heading: str) -> str:
@@ -566,7 +566,7 @@ def dot_plot(test_set: str, systems: Sequence[tuple[str, Sequence[float]]]) -> s
     """Return BLEU of every run on one test set as ``<svg>``: a line per system, a dot per run, a bar at the mean.
 
     Args:
-        test_set: its name.
+        test_set: name of the test set.
         systems: label and BLEU of every run of each system.
     """
     values = [bleu for _, runs in systems for bleu in runs]

@@ -3,13 +3,13 @@
 A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018), chrF, chrF++ and TER of the
 detokenised text. ``evaluation bleu`` writes score files, ``evaluation table`` reads them.
 
-Oracle BLEU of an n-best list says how good the translations are that it contains, if a reference could select them.
+The oracle BLEU of n-best lists is the BLEU of the translations that are selected with knowledge of the reference.
 
 * The *sentence oracle* selects the translation with the highest smoothed sentence BLEU (``bleu.batch.sentence_bleu``).
 * The *corpus oracle* begins with it and exchanges the translation of one sentence at a time for the one that gives the
   highest corpus BLEU, until no exchange increases it: a local optimum, hence a lower bound of the best corpus BLEU.
 
-Among equal translations the one that is first in the list is selected.
+Among translations with equal BLEU, the first one in the list is selected.
 """
 
 from collections import defaultdict
@@ -34,10 +34,10 @@ FORMAT = "rnnsmt-bleu-4"
 """Format of score files."""
 
 OLD_FORMATS = ("rnnsmt-bleu-3",)
-"""Formats that are read, too; they have no metrics other than BLEU."""
+"""Earlier formats that can be read; they have no metrics other than BLEU."""
 
 TOLERANCE = 1e-4
-"""Difference between a score in a file and that of its statistics that is rounding."""
+"""Maximum rounding difference between a score in a file and the score computed from its statistics."""
 
 Segments = tuple[tuple[int, ...], ...]
 """Nine sufficient statistics of every segment."""
@@ -111,9 +111,9 @@ def score_output(
     Args:
         system, test_set, run: names of system and test set, number of the run.
         hypothesis, references: files, one tokenised segment per line.
-        plain_hypothesis, plain_references: the same as running text, for sacreBLEU.
-        lowercase: score without case in sacreBLEU.
-        decode_report: report of the decoder; all but its times is copied to the score file.
+        plain_hypothesis, plain_references: the same, not tokenised, for sacreBLEU, chrF and TER.
+        lowercase: ignore case in sacreBLEU, chrF and chrF++.
+        decode_report: report of the decoder, which is copied to the score file without its times.
         lang: two-letter code of the output, which selects the tokeniser of sacreBLEU.
 
     Raises:
@@ -162,8 +162,8 @@ def sacre_bleu(
 ) -> SacreBleu:
     """Score plain text with sacreBLEU.
 
-    It has sacreBLEU's defaults: exponential smoothing, and its tokeniser for the language, which is 13a except for
-    Chinese (``zh``), Japanese (``ja-mecab``) and Korean (``ko-mecab``). It is case-sensitive unless ``lowercase``.
+    The settings are sacreBLEU's defaults: exponential smoothing, and its tokeniser for the language, which is 13a
+    except for Chinese (``zh``), Japanese (``ja-mecab``) and Korean (``ko-mecab``). Case is ignored if ``lowercase``.
     """
     metric, texts = _metric(lowercase, lang), [list(reference) for reference in references]
     score = metric.corpus_score(list(hypotheses), texts)
@@ -329,8 +329,8 @@ def group(scores: Iterable[Score]) -> Scores:
     """Sort scores by system and test set.
 
     Raises:
-        InputError: the same run twice; a system whose test sets have different runs; a test set that was not the same
-            text for all systems; a sacreBLEU with differing signatures or only for some runs.
+        InputError: a run occurs twice; the test sets of a system have different runs; a test set is not the same text
+            for all systems; sacreBLEU signatures differ, or only some runs have one.
     """
     grouped: Scores = defaultdict(dict)
     for score in scores:
@@ -375,7 +375,7 @@ def _check_test_sets(grouped: Scores) -> None:
 
 
 def _signature(score: Score) -> str | None:
-    """Return the signatures of everything that sacreBLEU computed, which all runs must share."""
+    """Return the signatures of all sacreBLEU metrics of a score, which must be the same for all runs."""
     if score.sacrebleu is None:
         return None
     return " and ".join([score.sacrebleu.signature, *(metric.signature for metric in score.metrics.values())])
@@ -386,10 +386,10 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
-    """Add a test set made of others: corpus BLEU from summed statistics, for every run of every system.
+    """Add a test set that joins others: corpus BLEU from summed statistics, for every run of every system.
 
     Raises:
-        InputError: the name is taken, a part is unknown or named twice, or a system lacks a part.
+        InputError: the name is already used, a part is unknown or occurs twice, or a system has no score for a part.
     """
     known = {test_set for _, test_set in scores}
     if name in known:
@@ -451,11 +451,11 @@ PASSES = 20
 """Maximum number of passes over the sentences; two to four are usual."""
 
 LEAST = 1e-9
-"""Smallest increase of BLEU (percent) for which a translation is exchanged, above rounding errors."""
+"""Minimum increase of BLEU (percent) for which a translation is exchanged, larger than rounding errors."""
 
 
 class Oracle(NamedTuple):
-    """The oracles of lists that are cut after a number of translations.
+    """Oracles of n-best lists that are truncated to a number of translations.
 
     Attributes:
         size: number of translations, or 0 for whole lists.
@@ -474,7 +474,7 @@ def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
     """Read the translations of every sentence; a sentence without a line has an empty one.
 
     Raises:
-        InputError: see ``read_nbest``; or a sentence is not among ``sentences``.
+        InputError: see ``read_nbest``; or a sentence number is not less than ``sentences``.
     """
     texts: list[list[str]] = [[] for _ in range(sentences)]
     for candidate in track(read_nbest(path)[1], "reading", unit="translations"):
@@ -507,7 +507,7 @@ def oracles(
     Args:
         texts: translations of every sentence, best first.
         references: one list of texts for each set of references.
-        sizes: numbers of translations to cut the lists after; 0: not at all.
+        sizes: numbers of translations to which the lists are truncated; 0: whole lists.
 
     Returns:
         BLEU (percent) of the first translations, and an oracle for each of ``sizes``.
@@ -529,12 +529,12 @@ def oracles(
 
 
 def _climb(statistics: NDArray[np.int32], ranges: Sequence[slice], chosen: NDArray[np.int64]) -> float:
-    """Exchange translations as long as corpus BLEU increases; return it.
+    """Exchange translations as long as corpus BLEU increases; return corpus BLEU.
 
     Args:
         statistics: [translations, 9].
         ranges: the translations of every sentence.
-        chosen: [sentences], the selected ones, which are exchanged in place.
+        chosen: [sentences], the selected translations, updated in place.
     """
     total = statistics[chosen].astype(np.int64).sum(0)
     best = float(bleu_of_many(total))

@@ -1,41 +1,42 @@
-"""Is one system better than another? Randomisation tests and intervals over the outputs of several tuning runs.
+"""Randomisation tests and confidence intervals for the difference of two systems, over several tuning runs.
 
 ``p_clark``: stratified approximate randomisation over all runs (Clark et al. 2011, section 4; Riezler and Maxwell
-2005). Were the systems alike, each output of run r for sentence s could as well be the other system's. So every pair of
-outputs of the same run and the same sentence is swapped with probability 1/2, each on its own, and the p-value is how
-often the difference of the mean BLEU is then at least as large as the one that was seen.
+2005). Under the null hypothesis, the outputs of both systems for the same run and sentence are exchangeable. Every such
+pair of outputs is swapped independently with probability 1/2, and the p-value is the share of shuffles in which the
+difference of the mean BLEU is at least as large as the observed one.
 
-That test takes the outputs of one sentence in five runs for five independent observations. They are nearly the same
-text, so it finds differences that another test set of the kind would not show. ``p_strict`` does not. It compares the
-difference with draws of what two equal systems give on another sample of sentences and of runs:
+This test treats the outputs of one sentence in five runs as five independent observations. They are nearly the same
+text, so the test finds differences that another test set of the same kind would not show. ``p_strict`` avoids this. It
+compares the difference with draws of the difference of two equal systems on another sample of sentences and of runs:
 
-* Sentences: a sentence is swapped in all runs at once. That contains what single sentences differ between runs.
-* Runs: a draw from a normal distribution, for what all sentences of a run have in common. Its variance is that of the
-  runs around their system's mean, pooled over both systems, with 2(R - 1) degrees of freedom, less what the
-  differences of single sentences between runs make of it (by the jackknife), which the swaps contain already.
-* Trainings: where the runs of a system take turns on several trainings of its networks, those of the same training are
-  not independent. Then the means of the trainings count instead of the runs. Systems with and without trainings differ
-  in their noise; there each has its own variance, and the degrees of freedom are those of Welch and Satterthwaite.
-* Shared networks: CSLM and CSLM + RNN of the same run have the same CSLM. A better CSLM lifts both, so it is no noise
-  of their difference. There the variance is that of the paired differences of the trainings, with one degree of freedom
-  less than there are trainings.
-* A variance estimated from a few runs is often far too small. So every draw is scaled by ``sqrt(n / chi2_n)``, as in
-  Student's t, with the n of Welch and Satterthwaite: 2(R - 1) where runs dominate, large where sentences do. That n is
-  too large on average, because it divides by the square of an estimated variance; 2 is taken off, but never below the
-  degrees of freedom of the runs. Where a variance comes from two runs or two trainings, n says nothing; there the
-  variance of every draw is scaled by ``d / chi2_d``, d the degrees of freedom of the runs' variance (2 with two runs
-  each), and p comes out larger.
+* Sentences: a sentence is swapped in all runs at once. This includes the variation of single sentences between runs.
+* Runs: a draw from a normal distribution, for the variation that all sentences of a run have in common. Its variance is
+  that of the runs around the mean of their system, pooled over both systems, with 2(R - 1) degrees of freedom, minus
+  the part caused by single sentences (estimated by the jackknife), which the swaps already include.
+* Training runs: if the tuning runs of a system cycle through several training runs of its networks, those with the same
+  training run are not independent, and the means over each training run are used instead of the tuning runs. The noise
+  of systems with and without several training runs differs; then each system has a separate variance, and the degrees
+  of freedom are those of Welch and Satterthwaite.
+* Shared networks: CSLM and CSLM + RNN of the same run have the same CSLM. A better CSLM improves both, so it is not
+  noise of their difference. Then the variance is that of the paired differences of the training runs, with one degree
+  of freedom less than the number of training runs.
+* A variance estimated from a few runs is often far too small. Therefore, every draw is scaled by ``sqrt(n / chi2_n)``,
+  as in Student's t distribution, with the n of Welch and Satterthwaite: 2(R - 1) if the noise of runs dominates, large
+  if that of sentences does. This n is too large on average, because it divides by the square of an estimated variance;
+  it is reduced by 2, but not below the degrees of freedom of the runs. If a variance is estimated from two runs or two
+  training runs, n is not informative; then the variance of every draw is scaled by ``d / chi2_d``, where d are the
+  degrees of freedom of the variance of the runs (2 with two runs each), and p is larger.
 
-The same draws give the 95 % interval (the difference plus or minus their 95 % quantile, so it excludes 0 where
-p_strict is below 0.05) and the smallest difference that would be found with a power of 80 %.
+The same draws give the 95 % interval (the difference plus or minus the 95 % quantile of their magnitude, so it excludes
+0 if p_strict is below 0.05) and the smallest difference that would be detected with a power of 80 %.
 
-``p_bootstrap``: the paired bootstrap of Koehn (2004) as sacreBLEU computes it (one tail of it), sentences drawn with
-replacement in all runs at once. It knows of no noise but that of sentences.
+``p_bootstrap``: the paired bootstrap of Koehn (2004) as computed by sacreBLEU (one tail of it); sentences are drawn
+with replacement in all runs at once. It includes no noise except that of sentences.
 
-``benchmarks/significance.md`` has how often equal systems come out below 0.05 and 0.01, and how often unequal ones do.
+``benchmarks/significance.md`` reports how often p is below 0.05 and 0.01 for equal and for unequal systems.
 
-All on BLEU's sufficient statistics (``multi_bleu``): R runs, S sentences, 9 integers each. ``compare_metric`` has
-p_strict and the interval of any other score of sums of statistics, such as chrF and TER.
+All tests are computed from BLEU's sufficient statistics (``multi_bleu``): R runs, S sentences, 9 integers each.
+``compare_metric`` computes p_strict and the interval for any other function of summed statistics, such as chrF and TER.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,37 +48,39 @@ from numpy.typing import NDArray
 from rnnsmt.bleu.batch import bleu_of_many
 
 SHUFFLES = 10_000
-"""As Clark et al.; the smallest p-value is 1 / 10,001."""
+"""Number of shuffles, as in Clark et al.; the smallest p-value is 1 / 10,001."""
 
 CELLS = 1 << 23
-"""Coins that are held at a time."""
+"""Maximum number of coins, 0 or 1, that are in memory at a time."""
 
 RESAMPLES = 1000
-"""As sacreBLEU."""
+"""Number of bootstrap samples, as in sacreBLEU."""
 
 RESAMPLING_SEED = 12345
-"""As sacreBLEU."""
+"""Random seed of the bootstrap, as in sacreBLEU."""
 
 CONFIDENCE = 0.95
 
 POWER = 0.8
 
 SLACK = 1e-9
-"""Differences of BLEU below this are rounding."""
+"""Maximum rounding error of a difference of BLEU."""
 
 Statistics = NDArray[Any]
 """Numbers of every sentence in every run: ``[R, S, K]``; K is 9 for BLEU."""
 
 ScoreOfMany = Callable[[NDArray[Any]], NDArray[np.float64]]
-"""The score of sums of statistics: ``[..., K] -> [...]``."""
+"""Score as a function of summed statistics: ``[..., K] -> [...]``."""
 
 
 class SignificanceResult(NamedTuple):
-    """difference: mean BLEU of the runs of the second system less that of the first; two-sided p-values.
+    """Difference of two systems, with two-sided p-values.
 
-    margin: half the width of the 95 % interval around the difference. detectable: the smallest true difference that
-    p_strict finds (p <= 0.05) in 80 % of the cases. p_strict, margin, detectable: none where there is one run, or one
-    training, which says nothing about their noise.
+    Attributes:
+        difference: mean BLEU of the runs of the second system minus that of the first.
+        margin: half the width of the 95 % interval around the difference.
+        detectable: the smallest true difference that p_strict detects (p <= 0.05) in 80 % of the cases.
+        p_strict, margin, detectable: None for one run or one training run, whose noise cannot be estimated.
     """
 
     difference: float
@@ -103,16 +106,16 @@ def compare(
 ) -> SignificanceResult:
     """Compare two systems on a test set; both have the same number of runs R, paired by their number.
 
-    The same seed gives the same p-values, whichever system comes first.
+    The same seed gives the same p-values for both orders of the systems.
 
     Args:
-        trainings: number of trainings of the networks of each system; run r, counted from 0, has training
-            r % trainings. None where every run counts for itself.
-        shared: run r of both systems has a network in common, or something else that varies between runs.
+        trainings: number of training runs per network of each system; run r (0-based) uses training run
+            r % trainings. None: the runs are independent.
+        shared: whether run r of both systems has a network, or another source of variation, in common.
 
     Raises:
-        ValueError: the shapes differ, there are no runs or no sentences, or systems that share a network have another
-            number of trainings.
+        ValueError: the shapes differ, there are no runs or no sentences, or systems that share a network have different
+            numbers of training runs.
     """
     if first.shape != second.shape or first.size == 0:
         raise ValueError(f"statistics of shapes {first.shape} and {second.shape} cannot be compared")
@@ -143,7 +146,7 @@ def compare(
 def compare_metric(
     first: Statistics, second: Statistics, score: ScoreOfMany, trainings: tuple[int, int], shared: bool, seed: int = 1
 ) -> "MetricDifference":
-    """Compare two systems by another score than BLEU: p_strict and its interval, see ``compare_trained``."""
+    """Compare two systems by a score other than BLEU: p_strict and its interval, see ``compare_trained``."""
     counted = tuple(number if number > 1 else None for number in trainings)
     of_both = (counted[0], counted[1])
     paired = shared and of_both[0] is not None
@@ -162,7 +165,7 @@ def compare_metric(
 
 
 class MetricDifference(NamedTuple):
-    """Difference of two systems by another score than BLEU, see ``SignificanceResult``."""
+    """Difference of two systems by a score other than BLEU, see ``SignificanceResult``."""
 
     difference: float
     p_strict: float | None = None
@@ -206,21 +209,21 @@ def compare_trained(
     """Compare two systems of a table, see ``compare``.
 
     Args:
-        trainings: number of trainings of the networks of each system; 1: every run counts for itself.
-        shared: the systems have a network in common; with one training of it there is nothing to pair.
+        trainings: number of training runs per network of each system; 1: the tuning runs are treated as independent.
+        shared: whether the systems use the same networks; has no effect with one training run.
     """
     of_first, of_second = (number if number > 1 else None for number in trainings)
     return compare(first, second, trainings=(of_first, of_second), shared=shared and of_first is not None)
 
 
 def _bootstrap(first: Statistics, second: Statistics, difference: float) -> float:
-    """Return the p-value of the paired bootstrap; for one run it is the number that sacreBLEU prints.
+    """Return the p-value of the paired bootstrap; for one run, it equals that of sacreBLEU.
 
-    difference: mean BLEU of second less that of first, not negative.
+    difference: mean BLEU of ``second`` minus that of ``first``, not negative.
 
-    As in sacreBLEU: how often the absolute difference of a resample exceeds the mean of all resamples by more than the
-    difference that was seen. Of several runs: their mean differences, the same sentences drawn in all of them. Where
-    all outputs are the same it is 1 (sacreBLEU: 1 / 1,001).
+    As in sacreBLEU, the p-value is the share of resamples whose absolute difference exceeds the mean over all resamples
+    by more than the observed difference. With several runs, the difference of a resample is the mean over the runs, in
+    all of which the same sentences are drawn. If all outputs are the same, the p-value is 1 (sacreBLEU: 1 / 1,001).
     """
     rng = np.random.default_rng(RESAMPLING_SEED)
     R, S = first.shape[:2]
@@ -237,7 +240,7 @@ def _bootstrap(first: Statistics, second: Statistics, difference: float) -> floa
 
 
 def _portions(shuffles: int, sentences: int) -> Iterator[int]:
-    """Yield the numbers of shuffles of portions whose coins fit into memory."""
+    """Yield numbers of shuffles that add up to ``shuffles``; each portion has about ``CELLS`` coins at most."""
     size = max(1, CELLS // sentences)
     for begin in range(0, shuffles, size):
         yield min(size, shuffles - begin)
@@ -252,12 +255,12 @@ def _coins(rng: np.random.Generator, shuffles: int, sentences: int) -> NDArray[n
 def _swapped(
     first: Statistics, second: Statistics, moved: NDArray[np.float64], score: ScoreOfMany = bleu_of_many
 ) -> NDArray[np.float64]:
-    """Compute the difference of scores where ``moved`` [shuffles, K] has changed sides; sums of one run [K]."""
+    """Compute the differences of scores after moving ``moved`` [shuffles, K] between the sums of one run [K]."""
     return score(second - moved) - score(first + moved)
 
 
 class _Noise(NamedTuple):
-    """Of a mean over runs: its variance, the part of it that single sentences make, degrees of freedom."""
+    """Noise of a mean over runs: variance, the part of the variance caused by single sentences, degrees of freedom."""
 
     variance: float
     by_sentences: float
@@ -271,7 +274,7 @@ def _noises(
     shared: bool,
     score: ScoreOfMany = bleu_of_many,
 ) -> list[_Noise]:
-    """Return the noise of the runs of both systems, or of their differences where they share networks."""
+    """Return the noise of the runs of both systems, or of their differences if they share networks."""
     R = len(first)
     (scores, parts), (others, other_parts) = _contributions(first, score), _contributions(second, score)
     if shared:
@@ -282,17 +285,17 @@ def _noises(
 def _contributions(
     system: Statistics, score: ScoreOfMany = bleu_of_many
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the score of every run [R], and what it loses without a sentence [R, S]."""
+    """Return the score of every run [R], and its decrease without each sentence [R, S]."""
     totals = system.sum(1, keepdims=True)
     scores = score(totals)
     return scores[:, 0], scores - score(totals - system)
 
 
 def _noise(values: NDArray[np.float64], parts: NDArray[np.float64], groups: int) -> _Noise:
-    """Return the noise of the mean of values of runs [R], of which every ``groups``-th ones belong together.
+    """Return the noise of the mean of values of runs [R], where runs with equal r % ``groups`` form a group.
 
-    parts: what each sentence contributes to each value, [R, S]. Their differences between groups, less the group's own
-    mean, are taken as independent.
+    parts: contribution of each sentence to each value, [R, S]. Their differences between groups, minus the mean of the
+    group, are assumed to be independent.
     """
     S = parts.shape[1]
     if groups == 1:
@@ -317,7 +320,7 @@ def _with_runs(
 ) -> NDArray[np.float64]:
     """Return draws of the difference of two equal systems: those of sentences ``[shuffles]`` plus the noise of runs.
 
-    pooled: the variance of the runs is taken to be the same for both systems.
+    pooled: whether the variance of the runs is assumed to be the same for both systems.
     """
     variance, by_sentences = sum(noise.variance for noise in noises), sum(noise.by_sentences for noise in noises)
     if variance == 0.0:

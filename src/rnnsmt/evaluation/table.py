@@ -1,4 +1,4 @@
-"""Table 1 as figures: rows with means, spread and contrasts, and their form for programs (TSV, JSON)."""
+"""Table 1 as numbers: rows with means, standard deviations and contrasts, and their output as TSV and JSON."""
 
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ DETECTABLE = "smallest true difference that p_strict would find (p <= 0.05) with
 
 
 def _metric_columns(suffix: str, reference: str) -> dict[str, str]:
-    """Return the columns of the differences by other metrics than BLEU, with their descriptions."""
+    """Return the columns of the differences by metrics other than BLEU, with their descriptions."""
     return {
         f"{name}_{column}{suffix}": text
         for name, metric in METRICS.items()
@@ -109,7 +109,7 @@ COLUMNS: dict[str, str] = {
     "paper_diff_without": "the paper's difference to its system without the last feature",
     "signature": "of sacreBLEU",
 }
-"""Columns of the table; an empty cell or null means: not known, or not defined (a deviation of one run)."""
+"""Columns of the table; an empty cell or null: unknown or undefined (the standard deviation of one run)."""
 
 CONTRAST_COLUMNS: dict[str, str] = {
     "test_set": "name of the test set",
@@ -139,9 +139,10 @@ class Contrast:
     paper: float | None
     """The same difference in the paper."""
     comparison: SignificanceResult | None
-    """Significance of the difference; None without statistics of every segment, or if the systems have other runs."""
+    """Significance of the difference; None without statistics of every segment, or if the runs of the systems differ.
+    """
     metrics: Mapping[str, MetricDifference] = field(default_factory=dict)
-    """Differences by other metrics than BLEU, by the names of ``METRICS``."""
+    """Differences by metrics other than BLEU, by the names of ``METRICS``."""
 
     @property
     def p_strict(self) -> float | None:
@@ -161,28 +162,28 @@ class Row:
     system: str
     test_set: str
     added: tuple[str, ...]
-    """Features that the system adds to the baseline, as far as they are known."""
+    """Features that the system adds to the baseline, if they are known."""
     segments: int
     bleu: tuple[float, ...]
     """Tokenised BLEU of every run."""
     sacrebleu: tuple[float, ...]
     """sacreBLEU of every run, or empty."""
     metrics: Mapping[str, tuple[float, ...]]
-    """Other metrics than BLEU, by the names of ``METRICS``: the score of every run."""
+    """Metrics other than BLEU, by the names of ``METRICS``: the score of every run."""
     signature: str | None
     length_ratio: float
     unknown_words: float | None
     paper: float | None
     trainings: int = 1
-    """Number of trainings of its networks, through which its runs cycle."""
+    """Number of training runs per network, through which the tuning runs cycle."""
     baseline: Contrast | None = None
     """Difference to the baseline."""
     features: Mapping[str, Contrast] = field(default_factory=dict)
-    """By feature, the difference to the same system without it, if that system is in the table."""
+    """Difference to the same system without a feature, by feature, if that system is in the table."""
 
     @property
     def last(self) -> Contrast | None:
-        """Difference to the system without the feature that the paper adds last; with one feature, the baseline."""
+        """Difference to the system without the feature that the paper adds last, which may be the baseline."""
         return self.features.get(last_feature(self.added) or "")
 
     @property
@@ -192,12 +193,12 @@ class Row:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the arithmetic mean; None of no values."""
+    """Return the arithmetic mean; None for no values."""
     return statistics.fmean(values) if values else None
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """Return the sample standard deviation; None of fewer than two values."""
+    """Return the sample standard deviation; None for fewer than two values."""
     return statistics.stdev(values) if len(values) > 1 else None
 
 
@@ -215,9 +216,9 @@ def rows(
         scores: scores by system and test set.
         dev_sets: names of the sets that the weights were tuned on.
         joint: names of the joint sets.
-        features: features that a system adds to the baseline, if its name does not say so.
+        features: features that a system adds to the baseline, if its name does not specify them.
         paper: include the published figures; joint sets have none.
-        trainings: number of trainings of the networks, through which the runs of systems with networks cycle.
+        trainings: number of training runs per network, through which the tuning runs of systems with networks cycle.
 
     Raises:
         InputError: the number of runs of a system is not a multiple of ``trainings``.
@@ -248,7 +249,7 @@ def _row(
     is_dev: bool | None,
     trainings: Mapping[str, int],
 ) -> Row:
-    """Return a row; is_dev: whether it gets the published dev or test figure; None: neither."""
+    """Return a row; is_dev: True: with the published dev figure, False: with the test figure, None: neither."""
     runs = [score for _, score in sorted(scores[system, test_set].items())]
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
@@ -287,9 +288,9 @@ def _contrast(
     trainings: Mapping[str, int],
     shared: bool,
 ) -> Contrast | None:
-    """Compare a system with another one of the table, run by run; None if that is missing.
+    """Compare a system with another one of the table, run by run; return None if the other one is missing.
 
-    shared: in every run, both have a network in common.
+    shared: whether both systems use the same network in every run.
     """
     if reference == system or (reference, test_set) not in scores:
         return None
@@ -330,7 +331,7 @@ TESTS = ("difference", "low", "high", "detectable", "p_value", "p_bootstrap", "p
 
 
 def _tests(contrast: Contrast | None) -> dict[str, float | None]:
-    """Return the values of ``TESTS``, None for those that are not known."""
+    """Return the values of ``TESTS``, None for unknown ones."""
     values: dict[str, float | None] = dict.fromkeys(TESTS)
     if contrast is not None:
         values["difference"] = contrast.difference
@@ -342,7 +343,7 @@ def _tests(contrast: Contrast | None) -> dict[str, float | None]:
 
 
 def _metric_tests(contrast: Contrast | None, suffix: str) -> dict[str, float | None]:
-    """Return the values of ``_metric_columns``, None for those that are not known."""
+    """Return the values of ``_metric_columns``, None for unknown ones."""
     values: dict[str, float | None] = {}
     for name in METRICS:
         metric = contrast.metrics.get(name) if contrast else None
@@ -392,7 +393,7 @@ def record(row: Row) -> dict[str, Any]:
 
 
 def contrast_records(table: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the differences that each feature makes, by the names of ``CONTRAST_COLUMNS``.
+    """Return the gains from each feature, by the names of ``CONTRAST_COLUMNS``.
 
     They are sorted by test set, feature and number of other features.
     """

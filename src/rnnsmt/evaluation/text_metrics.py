@@ -1,14 +1,14 @@
-"""Metrics of detokenised text besides BLEU: chrF, chrF++ and TER by sacreBLEU, and COMET by unbabel-comet.
+"""Metrics of detokenised text other than BLEU: chrF, chrF++ and TER by sacreBLEU, and COMET by unbabel-comet.
 
-The first three are computed from statistics of segments that can be added up. A metric is a function of sums over
-segments, as BLEU is; so joint test sets have it, and the randomisation tests of ``significance`` apply to it. chrF
-(Popović 2015) has the numbers of character n-grams of the output, of the reference and common to both, for the orders 1
-to 6; chrF++ (Popović 2017) those of word n-grams of the orders 1 and 2, too; TER (Snover et al. 2006) the number of
+The first three are functions of statistics that are summed over segments, as BLEU is. Therefore, they can be computed
+for joint test sets, and the randomisation tests of ``significance`` apply to them. The statistics of chrF (Popović
+2015) are the numbers of character n-grams of the output, of the reference and common to both, for the orders 1 to 6;
+chrF++ (Popović 2017) also has those of word n-grams of the orders 1 and 2; TER (Snover et al. 2006) has the number of
 edits and the length of the reference.
 
-COMET (Rei et al. 2020) is computed with a model that is on disk already. The package is optional (``pip install
-'rnnsmt[comet]'``). It loads the encoder of a model through the package transformers, which would download missing
-files; both are told to stay offline unless a download is asked for.
+COMET (Rei et al. 2020) is computed with a model on disk. The package is optional (``pip install 'rnnsmt[comet]'``). It
+loads the encoder of a model with the package transformers, which would download missing files; both are configured to
+work offline unless a download is requested.
 """
 
 import os
@@ -30,10 +30,10 @@ BETA = 2
 """Weight of recall in chrF and chrF++, the default of sacreBLEU."""
 
 CACHED_SEGMENTS = 6_000
-"""Number of segments whose statistics are kept: most runs of a system have the same translation of a segment."""
+"""Number of segments whose statistics are cached: the runs of a system translate most segments in the same way."""
 
 TINY = 1e-16
-"""Precision of an order without n-grams, as in sacreBLEU."""
+"""Minimum of denominators, which avoids a division by 0."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class MetricScore:
     """One metric of one output.
 
     Attributes:
-        score: of the whole text, 0 to 100; TER can exceed 100.
+        score: score of the whole text, 0 to 100; TER can exceed 100.
         signature: sacreBLEU's signature.
         sentences: statistics of every segment.
     """
@@ -73,7 +73,7 @@ def ter_of_many(statistics: Array) -> Array:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its name in tables, the number of statistics of a segment, and the score of sums of them."""
+    """A metric: its name in tables, number of statistics of a segment, and score as a function of their sums."""
 
     label: str
     size: int
@@ -105,7 +105,7 @@ def score_texts(
             _segment_statistics(name, lowercase, *texts) for texts in zip(hypotheses, *references, strict=True)
         )
         score = metric._aggregate_and_compute(rows)
-        metric.num_refs = len(references)  # in the signature; that of the text before if all segments were cached
+        metric.num_refs = len(references)  # for the signature; not set by sacreBLEU if all segments were cached
         scores[name] = MetricScore(float(score.score), str(metric.get_signature()), rows)
     return scores
 
@@ -129,7 +129,7 @@ def _segment_statistics(name: str, lowercase: bool, hypothesis: str, *references
 
 
 def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, MetricScore]:
-    """Return the metrics of several test sets as one corpus; only those that all parts have with one signature."""
+    """Return the metrics of several test sets as one corpus, if all parts have the metric with the same signature."""
     joint = {}
     for name, metric in METRICS.items():
         scores = [metrics[name] for metrics in parts if name in metrics]
@@ -141,18 +141,18 @@ def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, Metri
 
 
 def number(value: str | float) -> float:
-    """Return a statistic as int if it is a whole number: Python has one object for each of the small ones."""
+    """Return a statistic as int if it is an integer, which saves memory: Python shares objects of small integers."""
     parsed = float(value)
     return int(parsed) if parsed.is_integer() else parsed
 
 
 def in_words(rows: Sequence[Sequence[float]]) -> list[str]:
-    """Return the statistics of every segment as text, without the decimals of whole numbers."""
+    """Return the statistics of every segment as text; integers have no decimals."""
     return [" ".join(f"{value:.12g}" for value in row) for row in rows]
 
 
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-"""Variables that keep huggingface_hub and transformers from downloading."""
+"""Environment variables that prevent downloads by huggingface_hub and transformers."""
 
 
 def why_skipped(model: str, download: bool) -> str | None:
