@@ -1,9 +1,10 @@
 """rnnsmt: reproduction of Table 1 of Cho et al. (2014), from raw text to BLEU.
 
 Each step of the pipeline is a subpackage: ``demo``, ``corpus``, ``selection``, ``align``, ``phrases``, ``lm``,
-``rnn``, ``cslm``, ``search``, ``tuning``, ``evaluation``, ``analysis``, ``translation``. ``networks`` is shared by
-``rnn`` and ``cslm``, ``bleu`` by ``tuning`` and ``evaluation``; ``moses`` handles Moses' own files, and ``kernels``
-holds the numba kernels shared by all. ``rnnsmt.stages`` lists every command.
+``rnn``, ``cslm``, ``nnjm``, ``seq2seq``, ``search``, ``tuning``, ``evaluation``, ``analysis``, ``translation``.
+``networks`` contains the code that all neural networks share, ``bleu`` that of ``tuning`` and ``evaluation``; ``moses``
+reads and writes files of Moses, and ``base.kernels`` contains the shared numba kernels. ``rnnsmt.stages`` lists every
+command.
 """
 
 from importlib import import_module
@@ -28,5 +29,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module, with those that are loaded on first use."""
+    """Return the names in the module, including those that are loaded on first use."""
     return sorted([*globals(), "api", "load"])

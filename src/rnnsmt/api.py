@@ -1,10 +1,10 @@
 """Python functions for the commands of the pipeline, on files or lists of sentences.
 
-Each function runs the same code as the command. A text is a path (string or ``Path``), or tokenised sentences, one
-string each, whose words are separated by single spaces: a list, a generator or a pandas column. A missing value is not
-a sentence; replace it with an empty string. All functions raise ``InputError``, with one sentence, if a file is missing
-or malformed, if an argument is out of range, or if parallel texts differ in length. Progress and warnings are written
-to ``sys.stderr``; ``contextlib.redirect_stderr`` redirects them.
+Each function runs the same code as the command. A text is a path (string or ``Path``), or an iterable of tokenised
+sentences: a list, a generator or a pandas column of strings, whose words are separated by single spaces. Replace
+missing values with empty strings. All functions raise ``InputError``, with one sentence, if a file is missing or
+malformed, if an argument is out of range, or if parallel texts differ in length. Progress and warnings are written to
+``sys.stderr``; ``contextlib.redirect_stderr`` redirects them.
 
 >>> from tempfile import mkdtemp
 >>> directory = Path(mkdtemp())
@@ -49,7 +49,7 @@ Text = str | Path | Iterable[str]
 """A file with one tokenised sentence per line, or the sentences."""
 
 Links = list[list[tuple[int, int]]]
-"""Links (source word, target word) from 0, for every sentence pair."""
+"""Links (source word, target word), 0-based, of every sentence pair."""
 
 
 class TableFiles(NamedTuple):
@@ -110,14 +110,14 @@ class _Files:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove the temporary files; an error message names the arguments of the call in their place."""
+        """Remove the temporary files, and replace their paths in an error message by the names of the arguments."""
         self._temporary.cleanup()
         if isinstance(error, InputError):
             error.args = (str(error).replace(f"{self.directory}/", ""),)
 
 
 def _sentences(text: Text, name: str) -> list[str]:
-    """Return the sentences of a text; ``name`` is that of the argument, for messages.
+    """Return the sentences of a text; ``name`` is the name of the argument, for error messages.
 
     Raises:
         InputError: the text is not a path or an iterable of strings; a sentence contains a line break or an unpaired
@@ -165,7 +165,7 @@ def align(
     Args:
         source, target: parallel texts of S sentences.
         aligner: ``model4`` (Brown et al. 1993), ``hmm`` (Vogel et al. 1996) or ``fast_align`` (Dyer et al. 2013).
-        heuristic: of ``rnnsmt.align.symmetrization.HEURISTICS`` (Och and Ney 2003).
+        heuristic: one of ``rnnsmt.align.symmetrization.HEURISTICS`` (Och and Ney 2003).
         threads: number of threads; does not affect the links.
 
     Returns:
@@ -210,11 +210,12 @@ def extract(
         alignment: links of each sentence pair, or a file in Pharaoh format.
         output_dir: directory of the tables, created if it does not exist.
         max_length: maximum number of words of a phrase, 1 to 8.
-        smoothing: of the phrase probabilities, ``none`` or ``kneser-ney`` (Foster et al. 2006).
+        smoothing: smoothing of the phrase probabilities: ``none`` or ``kneser-ney`` (Foster et al. 2006).
         threads: number of threads.
 
     Returns:
-        The files; a line of the phrase table has p(f|e), lex(f|e), p(e|f) and lex(e|f), f source and e target.
+        The files. The scores of the phrase table are p(f|e), lex(f|e), p(e|f) and lex(e|f): f is the source phrase, e
+        the target phrase.
 
     Raises:
         InputError: a link or an argument is out of range, or no phrase pair can be extracted.
@@ -244,11 +245,11 @@ def estimate_lm(text: Text, output: str | Path, order: int = 5) -> Path:
 
     Args:
         text: the text.
-        output: the ARPA file, compressed if its suffix says so.
+        output: the ARPA file; its suffix determines the compression.
         order: maximum length of an n-gram in words, 1 to 10.
 
     Returns:
-        The file.
+        The path of the file.
 
     Raises:
         InputError: the text is empty, or contains ``<s>``, ``</s>`` or ``<unk>``; the order is out of range.
@@ -280,18 +281,18 @@ def train_rnn(
     does not train again, and a call with other arguments replaces the network.
 
     Args:
-        phrase_table: the table, every pair of which counts once.
-        source, target: its training text, from which the vocabularies are made.
+        phrase_table: the phrase table; every pair has the same weight.
+        source, target: the training text of the table, from which the vocabularies are built.
         output_dir: directory of the network (``rnn.pt``), its learning curve, checkpoints and phrase pairs.
-        preset: of ``rnnsmt.rnn.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
-        vocab_size: number of words of each side, with UNK and the id 0.
+        preset: key of ``rnnsmt.rnn.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
+        vocab_size: size of the vocabulary of each side, including UNK and id 0.
         seed: random seed.
         threads: number of threads.
         device: ``auto``, ``cpu`` or ``cuda``.
-        settings: settings of ``RnnSettings`` instead of those of the preset, for example ``epochs=2``.
+        settings: fields of ``RnnSettings`` that override the preset, for example ``epochs=2``.
 
     Raises:
-        InputError: an argument or a setting is not known or out of range; ``output_dir`` contains the checkpoint of an
+        InputError: an argument or a setting is unknown or out of range; ``output_dir`` contains the checkpoint of an
             interrupted training run with other arguments; torch is not installed.
         KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
     """
@@ -327,14 +328,14 @@ def train_cslm(
 
     Args:
         text: the text, tokenised.
-        output_dir: directory of the network (``cslm.pt``), its learning curve, checkpoints and text of word ids.
-        preset: of ``rnnsmt.cslm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
-        vocab_size: number of words of the shortlist, with UNK and the id 0.
+        output_dir: directory of the network (``cslm.pt``), its learning curve, checkpoints and word ids of the text.
+        preset: key of ``rnnsmt.cslm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
+        vocab_size: size of the shortlist, including UNK and id 0.
         seed, threads, device: as in ``train_rnn``.
-        settings: settings of ``CslmSettings`` instead of those of the preset, for example ``order=5``.
+        settings: fields of ``CslmSettings`` that override the preset, for example ``order=5``.
 
     Returns:
-        The network, for ``write_ini``.
+        The path of the network, an argument of ``write_ini``.
 
     Raises:
         InputError: as ``train_rnn``.
@@ -377,13 +378,13 @@ def train_nnjm(
         source, target: S tokenised sentences each.
         alignment: the links, as returned by ``align``, or a file in Pharaoh format.
         output_dir: directory of the network (``nnjm.pt``), its learning curve, checkpoints and examples.
-        preset: of ``rnnsmt.nnjm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
-        vocab_size: number of words of each side's shortlist, with UNK and the id 0.
+        preset: key of ``rnnsmt.nnjm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
+        vocab_size: size of the shortlist of each side, including UNK and id 0.
         seed, threads, device: as in ``train_rnn``.
-        settings: settings of ``JointSettings`` instead of those of the preset, for example ``epochs=2``.
+        settings: fields of ``JointSettings`` that override the preset, for example ``epochs=2``.
 
     Returns:
-        The network, for ``write_ini``.
+        The path of the network, an argument of ``write_ini``.
 
     Raises:
         InputError: as ``train_rnn``.
@@ -419,7 +420,7 @@ def _settings(
     threads: int,
     device: str,
 ) -> "SomeSettings":
-    """Return the settings of a network; check all arguments that trainings share."""
+    """Return the settings of a network, and check the arguments that all training functions share."""
     from rnnsmt.networks.options import need_torch, preset_with
 
     need_torch()
@@ -445,13 +446,13 @@ def _train(
 ) -> Path:
     """Train a network on prepared data, resuming from its checkpoint; return the path of the model.
 
-    The learning curve and the checkpoint are written beside the model.
+    The learning curve and the checkpoint are written to the directory of the model.
     """
     from rnnsmt.base.resuming import Stop
     from rnnsmt.networks.devices import set_up_device
 
     stop = Stop(None)
-    in_main_thread = threading.current_thread() is threading.main_thread()  # others cannot set signal handlers
+    in_main_thread = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
     with stop if in_main_thread else nullcontext(), set_up_device(device, 1, settings.precision) as setup:
         trainer = trainer_class(data, settings, seed, setup, threads)
         try:
@@ -473,11 +474,11 @@ def augment(phrase_table: str | Path, network: Network, output: str | Path, devi
     Args:
         phrase_table: the table that the network was trained on.
         network: result of ``train_rnn``; for files of an earlier session, ``Network(model, pairs)``.
-        output: the table with the further score.
+        output: the table with the additional score.
         device: ``auto``, ``cpu`` or ``cuda``.
 
     Returns:
-        The new table.
+        The path of the new table.
 
     Raises:
         InputError: the table does not have as many lines as that of the network, or the network was trained on other
@@ -518,19 +519,19 @@ def write_ini(
     nnjm: str | Path | None = None,
     unknown: str = "word",
 ) -> Path:
-    """Write the moses.ini of a model with Moses' weights before tuning.
+    """Write the moses.ini of a model with the initial weights of Moses.
 
     Args:
         output: the ini.
-        phrase_table, reordering_table, lm: files of the model; None: distance-based reordering only.
+        phrase_table, reordering_table, lm: files of the model; no reordering table: distance-based reordering only.
         lm_order: order of the language model.
         scores: number of scores of the phrase table, 4, or 5 after ``augment``.
-        cslm, nnjm: networks of ``train_cslm`` and ``train_nnjm``, queried in the search.
-        unknown: their probability of a word outside the shortlist: ``class``, p(UNK), as in the paper, or ``word``,
-            p(UNK) divided by the number of such words in the training text.
+        cslm, nnjm: networks of ``train_cslm`` and ``train_nnjm``, used during the search.
+        unknown: the probability that they assign to a word outside the shortlist: ``class``, p(UNK), as in the paper,
+            or ``word``, p(UNK) divided by the number of such words in the training text.
 
     Raises:
-        InputError: a file is missing, a number is less than 1, or ``unknown`` is not known.
+        InputError: a file is missing, a number is less than 1, or ``unknown`` is invalid.
     """
     from rnnsmt.moses.ini import CSLM_UNKNOWN, default_ini
 

@@ -27,19 +27,19 @@ from rnnsmt.base.resuming import catch_signals, drop_streams, leave_signals, ope
 from rnnsmt.stages import PACKAGES, SHORT, STAGES
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
-"""Messages of torch for memory that cannot be allocated, which it does not raise as ``MemoryError``."""
+"""Messages of torch for a failed memory allocation, for which it raises ``RuntimeError``, not ``MemoryError``."""
 
 EXTRAS = {"torch": "networks", "matplotlib": "figures", "sklearn": "figures"}
-"""Modules that a plain installation lacks, with the extra of the package that installs them."""
+"""Modules that a default installation does not include, with the extra that installs them."""
 
 RENAMED_OPTIONS = {"--state-dir": "--checkpoint-dir"}
-"""Options of earlier versions, with those that replace them."""
+"""Options of earlier versions, with their replacements."""
 
 MESSAGE = 2000
 """Maximum length of an error message in characters; the middle of a longer one is cut out."""
 
 PASSES_ON = ("project", "run")
-"""Command that passes its options on to another program, unparsed, in ``args.passed``."""
+"""Command whose options are not parsed here, but passed to another program (``args.passed``)."""
 
 EXIT_STATUS = """\
 exit status:
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: Exception) -> str | None:
-    """Return the message for an error that is not a bug, one line of at most ``MESSAGE`` characters; None: a bug."""
+    """Return the message for an error, one line of about ``MESSAGE`` characters at most, or None if it is a bug."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError):
         module = (error.name or "").partition(".")[0]
@@ -103,7 +103,7 @@ def _sentence(error: Exception) -> str | None:
         text = "out of memory; use a machine with more memory, or reduce --threads, --memory-mb or --batch"
     elif isinstance(error, OSError) and error.filename is None and error.errno is None:
         return None
-    elif isinstance(error, OSError) and error.filename is not None:  # the place is wrong, not the program
+    elif isinstance(error, OSError) and error.filename is not None:  # a wrong path or permission, not a bug
         text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     elif isinstance(error, OSError) and error.errno == errno.EBADF and stdout_is_closed():
         text = "standard output is closed; redirect it to a file, or specify an output file"
@@ -113,7 +113,7 @@ def _sentence(error: Exception) -> str | None:
         if "cannot cache function" not in text:
             return None
         text = "no writable cache directory for compiled code; set NUMBA_CACHE_DIR to a writable directory"
-    # control characters from a damaged file become visible
+    # escape control characters, for example of a damaged file
     line = "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
     return line if len(line) <= MESSAGE else f"{line[: MESSAGE // 2]} ... {line[-MESSAGE // 2 :]}"
 
@@ -122,14 +122,14 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Append defaults to help texts, keep the paragraphs of a description, and derive metavars from types."""
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Add an action; argparse forgets the indentation of subcommands when it computes the column of help texts."""
+        """Add an action; argparse ignores the indentation of subcommands when it computes the column of help texts."""
         super().add_argument(action)
         for subaction in self._iter_indented_subactions(action):
             length = len(self._format_action_invocation(subaction)) + self._current_indent
             self._action_max_length = max(self._action_max_length, length)
 
     def _get_help_string(self, action: argparse.Action) -> str:
-        """Return the help text with the default, unless there is none or the text names it already."""
+        """Return the help text with the default appended, unless there is none or the text already states it."""
         text = action.help or ""
         default = _shown_default(action).replace("%", "%%")
         return f"{text} (default: {default})" if default and "(default" not in text else text
@@ -141,7 +141,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 def _shown_default(action: argparse.Action) -> str:
-    """Return the default of an option as it is written on the command line; empty: it has none worth printing."""
+    """Return the default of an option as it is written on the command line, or "" if the help does not show it."""
     default = action.default
     if not action.option_strings or default is None or default == argparse.SUPPRESS or isinstance(default, bool):
         return ""
@@ -151,7 +151,7 @@ def _shown_default(action: argparse.Action) -> str:
 
 
 def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
-    """Return the parser of all packages, with the options of the one command that ``words`` names.
+    """Return the command line parser, with the one command that ``words`` name, or all commands without their options.
 
     short: the short name of the command, if it was used.
     """
@@ -170,7 +170,7 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
     parser.set_defaults(help_of=parser)
     packages = parser.add_subparsers(metavar="PACKAGE", dest="package")
     chosen, stage_chosen = [*words[:2], "", ""][:2]
-    known = chosen in PACKAGES and stage_chosen in STAGES[chosen]  # then the parsers of other stages are not needed
+    known = chosen in PACKAGES and stage_chosen in STAGES[chosen]  # if true, no parsers are built for other commands
     for package, text in PACKAGES.items():
         if known and package != chosen:
             continue
@@ -195,10 +195,10 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
 
 
 def _unknown_command(words: Sequence[str]) -> str | None:
-    """Return the error message for words that name no stage, with similar commands; None if they name one."""
+    """Return the error message for words that name no command, with similar commands; None if they name one."""
     package, stage = [*words[:2], "", ""][:2]
     if package.startswith("-") or not package or (package in PACKAGES and (stage.startswith("-") or not stage)):
-        return None  # help, the version, or a package's help
+        return None  # --help, --version, or the help of a package
     if stage in STAGES.get(package, {}):
         return None
     word = stage if package in PACKAGES else package
@@ -221,14 +221,14 @@ def _unknown_command(words: Sequence[str]) -> str | None:
 
 
 def entry() -> None:
-    """Run the console command without a traceback for a closed pipe, and for Ctrl-C before or after the stage."""
+    """Run the console command; a closed pipe, and Ctrl-C before or after the command, print no traceback."""
     code: object
     try:
         code = _main_with_streams()
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
-    # The end of the process frees memory anyway: looking for what could be freed takes 0.2 s with numba. DuckDB tells
-    # stderr of what is not.
+    # Skip the garbage collection at exit, which takes 0.2 s with numba. It is not skipped if DuckDB is loaded:
+    # otherwise, DuckDB prints messages about objects that were not freed.
     if "_duckdb" not in sys.modules:
         gc.freeze()
     raise SystemExit(code)
@@ -246,7 +246,7 @@ def _main_with_streams() -> object:
             code = stopped.code
         leave_signals()
         sys.stdout.flush()
-    except OSError as error:  # main tells what it knows of: this is about stdout or stderr
+    except OSError as error:  # main has already reported other errors; this one concerns stdout or stderr
         gone, reported = isinstance(error, BrokenPipeError), bool(code)
         code = 128 + signal.SIGPIPE if gone else 2
         sentence = _sentence(error)

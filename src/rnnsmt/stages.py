@@ -6,7 +6,7 @@ two functions in ``rnnsmt.rnn.commands``::
     def train_options(parser: argparse.ArgumentParser) -> None: ...
     def train(args: argparse.Namespace) -> dict[str, object]: ...   # the figures of its last log line
 
-Raise ``version`` when the same input gives a different output than before: the rules pass it in ``params``, so that
+Increase ``version`` when the same input gives a different output than before: the rules pass it in ``params``, so that
 Snakemake, which does not track changes of Python code, reruns the jobs of this command.
 """
 
