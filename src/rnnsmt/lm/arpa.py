@@ -22,7 +22,7 @@ from rnnsmt.base.progress import Meter
 from rnnsmt.lm.counts import Counts, SmoothedOrder, slices
 
 BLOCK_BYTES = 1 << 21
-"""Size of the blocks that are read, in bytes; while one is read, there are three copies of it."""
+"""Size of the blocks in which files are read, in bytes; three copies of a block are in memory while it is read."""
 
 NGRAMS_PER_BLOCK = 1 << 17
 """Number of n-grams that are formatted at a time."""
@@ -68,7 +68,7 @@ class Arpa:
 
 
 class _Lines:
-    """Blocks of a file with a cursor and a line number, from 1."""
+    """Blocks of a file with a cursor and a 1-based line number."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.blocks = path, read_line_blocks(path, BLOCK_BYTES)
@@ -120,10 +120,10 @@ def read_arpa(path: str | Path) -> Arpa:
 
 
 def check_header(path: str | Path) -> None:
-    """Check that a file begins as an ARPA file does.
+    """Check that a file begins with the header of an ARPA file.
 
     Raises:
-        InputError: it does not, or it cannot be read.
+        InputError: the header is missing or invalid, or the file cannot be read.
     """
     _header(_Lines(Path(path)))
 
@@ -222,8 +222,8 @@ def write_arpa(
         model: probabilities and back-off weights of every order.
         threads: number of compression threads.
         only: if given, only n-grams of these words and of ``<unk>``, ``<s>``, ``</s>`` are written; the probabilities
-            of texts of these words do not change.
-        thresholds: thresholds that the model was smoothed with; pruned n-grams are not written.
+            of texts that contain only these words do not change.
+        thresholds: thresholds with which the model was smoothed; pruned n-grams are not written.
 
     Returns:
         The number of n-grams of each order in the file.
@@ -252,7 +252,7 @@ def write_arpa(
 
 
 def write_ngrams(path: str | Path, arpa: Arpa, threads: int = 1) -> None:
-    """Write a model that is in memory, as ``write_arpa``; n-grams are written in the given order."""
+    """Write a model in memory as an ARPA file, like ``write_arpa``; the order of the n-grams is kept."""
 
     def blocks(order: int) -> Iterator[_Block]:
         """Yield the n-grams of an order in blocks."""
@@ -278,7 +278,7 @@ def _write_sections(
 
     Args:
         path: the file.
-        starts: where each word begins in ``strings``, [words + 1].
+        starts: offset of each word in ``strings``, [words + 1].
         strings: bytes of the words, uint8.
         numbers: number of n-grams of each order.
         blocks: returns the n-grams of an order.
@@ -340,11 +340,12 @@ def parse_section(  # noqa: PLR0911, PLR0912
         buffer: uint8, whole lines.
         begin, end: range of the lines.
         order: order of the n-grams.
-        table: vocabulary, ``InternTable``; for order 1, words are added, and must get the number of their line.
+        table: vocabulary, ``InternTable``; for order 1, words are added, and the id of a word must equal the index of
+            its line in the section.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
         words: int32 [count, order], filled with word ids.
         probs, backoffs: float32 [count], filled with log10 values.
-        filled: number of n-grams that are already there.
+        filled: number of n-grams that are already in the arrays.
 
     Returns:
         The index of the first line that was not parsed, the number of n-grams, and an error code (0: none, otherwise a
@@ -369,7 +370,7 @@ def parse_section(  # noqa: PLR0911, PLR0912
         if tab >= last:
             return position, filled, 1
         value = parse_float(buffer, position, tab, pow10)
-        if not (value >= -1e30 and value <= 0.0):  # also true for NaN; far below, a float32 is infinite
+        if not (value >= -1e30 and value <= 0.0):  # also rejects NaN; a float32 could not represent -1e39
             return position, filled, 2
         cursor = tab + 1
         for k in range(order):
@@ -421,7 +422,7 @@ def format_ngrams(words, logs, backoffs, starts, pool, out):
         logs: float64 [n], log10 probabilities.
         backoffs: float64 [n], log10 back-off weights; empty for the highest order.
         starts, pool: int64 [words + 1] and uint8: word ``i`` is ``pool[starts[i]:starts[i + 1]]``.
-        out: uint8, filled; per line, 2 * 16 bytes, the words and the separators must fit.
+        out: uint8, filled; must have room for 2 * 16 bytes, the words and the separators of every line.
     """
     at = 0
     for i in range(words.shape[0]):

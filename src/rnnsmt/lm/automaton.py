@@ -3,7 +3,8 @@
 A state is an integer: the longest known context that can be extended or that has a back-off weight. One hash look-up of
 (state, word) gives the natural-log probability and the next state. If there is no entry, the state's back-off weight is
 added and the look-up is repeated for the next shorter context. Results are those of KenLM's query interface: the state
-after a word is KenLM's minimised state, so states with equal futures compare equal (Heafield 2011, section 4.1).
+after a word is KenLM's minimised state, without words that cannot affect later probabilities (Heafield 2011, section
+4.1).
 """
 
 from dataclasses import dataclass
@@ -29,11 +30,12 @@ single precision remain finite."""
 
 ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
 """Row of the hash table: (state << 32 | word), natural-log probability and next state; 16 bytes, so that a look-up
-costs one cache miss."""
+causes one cache miss."""
 
 STATE = np.dtype([("link", np.int32), ("backoff", np.float32), ("offset", np.uint32), ("mask", np.uint32)])
-"""The next shorter context that is a state, the back-off weight (natural log) of moving to it, and the place of the
-words that follow it in ``LmArrays.followers``: ``mask`` + 1 elements, a power of two, from ``offset`` on."""
+"""The next shorter context that is a state, the back-off weight (natural log) of moving to it, and the position of the
+words that follow the state in ``LmArrays.followers``: ``mask`` + 1 elements, a power of two, beginning at
+``offset``."""
 
 FOLLOWERS = 4
 """Maximum number of words that follow a state per element of ``LmArrays.followers``, on average."""
@@ -49,9 +51,10 @@ class LmArrays(NamedTuple):
         rows: ``ROW`` [slots], hash table with open addressing; free slots have key -1.
         states: ``STATE`` [states].
         unigrams: ``UNIGRAM`` [words], entries of the empty context, indexed directly.
-        followers: ``uint64`` [n], one bit per word that follows a state in ``rows``; the first element is 0, for states
-            that no word follows. A word whose bit is missing need not be looked up (``may_follow``): most words do not
-            follow a long context, and these bits are fewer than ``rows``, whose elements are cache misses.
+        followers: ``uint64`` [n], a filter: for each state, the bits of the words that follow it in ``rows`` are set. A
+            word whose bit is not set need not be looked up (``may_follow``). Most words do not follow a long context,
+            and this array is smaller than ``rows``, where a look-up is a cache miss. The first element is 0, for states
+            that no word follows.
     """
 
     rows: np.ndarray
@@ -168,7 +171,7 @@ def load_automaton(path: str | Path) -> Automaton:
 
 @kernel(inline="always")
 def lm_slot(state, word, size):
-    """Return the key of (state, word), and the slot of the hash table of this size where its search begins."""
+    """Return the key of (state, word), and the slot at which the search in a hash table of this size begins."""
     key = (np.int64(state) << np.int64(32)) | np.int64(word)
     # the hash as a fraction of 2^32, times the size: the size need not be a power of two (Lemire 2019)
     return key, np.int64(((mix(np.uint64(key)) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
@@ -176,7 +179,7 @@ def lm_slot(state, word, size):
 
 @kernel(inline="always")
 def following_slot(slot, size):
-    """Return the slot that a search looks at after ``slot``, in a hash table of this size."""
+    """Return the slot that is probed after ``slot`` in a hash table of this size."""
     slot += 1
     return slot if slot < size else slot - size
 
@@ -201,7 +204,7 @@ def follower_bit(state, word):
 
 @kernel(inline="always")
 def may_follow(lm, state, word):
-    """Return whether a word, given by its hash, may follow a state; otherwise it is not in ``rows``."""
+    """Return whether a word, given by its hash, may follow a state; if not, there is no entry in ``rows``."""
     index, bit = follower_bit(lm.states[state], word)
     return lm.followers[index] & bit != np.uint64(0)
 
@@ -242,29 +245,29 @@ def score_sequence(lm, state, words):
 
 @kernel(**INNER)
 def _no_log_probability(value):
-    """Return 1 for a number that is not in an automaton, NaN among them, else 0."""
+    """Return 1 if a number, for example NaN, is not a valid log probability of an automaton, else 0."""
     return np.int64(not (value <= 0.0 and value >= -LARGEST))
 
 
 @kernel(**INNER)
 def _no_state(state, states):
-    """Return 1 for a number that is not one of the first ``states`` states, else 0."""
+    """Return 1 if a number is not one of the first ``states`` states, else 0."""
     return np.int64(state < 0) | np.int64(state >= states)
 
 
 @kernel(**INNER)
 def automaton_fault(lm):
-    """Return 0 if no query of an automaton from a file can leave its arrays or last for ever, else an index in
+    """Return 0 if all queries of an automaton from a file terminate and stay within its arrays, else an index in
     ``AUTOMATON_FAULTS``.
 
-    Keys are not checked: a wrong one is never found.
+    Keys are not checked: a row with an invalid key is never found.
 
     Args:
         lm: ``LmArrays``, with at least one row and one state.
     """
     rows, states, unigrams = lm.rows, lm.states, lm.unigrams
     size, count = rows.shape[0], states.shape[0]
-    # without branches, which processors cannot predict in a hash table
+    # no branches: in a hash table, the processor cannot predict them
     wrong, run, longest = np.int64(0), np.int64(0), np.int64(0)
     for slot in range(size):
         row = rows[slot]
@@ -277,11 +280,11 @@ def automaton_fault(lm):
     first = 0
     while first < size and rows[first].key != -1:
         first += 1
-    # the runs at the end and at the beginning are one
+    # the table is circular: the runs at its end and at its beginning are one run
     if first == size or max(longest, run + first) > LONGEST_RUN:
         return 2
     for state in range(1, count):
-        # a back-off leads to a state with a smaller number, in the end to 0
+        # a back-off leads to a state with a smaller number, so repeated back-offs end at 0
         row = states[state]
         wrong += np.int64(np.int64(row.offset) + np.int64(row.mask) >= lm.followers.shape[0])
         wrong += _no_state(row.link, state) | np.int64(not (row.backoff >= -LARGEST and row.backoff <= LARGEST))
@@ -300,7 +303,7 @@ AUTOMATON_FAULTS = (
     "a context with an invalid back-off weight, shorter context, or position of its following words",
     "a word with an invalid probability or next state",
 )
-"""What ``automaton_fault`` found."""
+"""Descriptions of the values that ``automaton_fault`` returns."""
 
 
 @kernel()
@@ -338,7 +341,7 @@ def insert(rows, ngrams, values, first, extends, node_links):
         node_links: int32 [nodes], filled with the node of the longest proper suffix that is in the model.
 
     Returns:
-        -1, or the index of an n-gram whose context is missing, or -2 - index of one that occurs twice.
+        -1 on success, the index of an n-gram whose context is missing, or -2 - index of a duplicate n-gram.
     """
     order = ngrams.shape[1]
     size = rows.shape[0]

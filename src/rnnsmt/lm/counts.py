@@ -313,7 +313,7 @@ def _count_order(
         start = len(result)
         column.append(_count_bucket(keys[:filled], contexts[:filled], (low, high, shift), last, result))
         parts.append((low, high, column))
-        # every distinct n-gram is one distinct word in front of its suffix
+        # number of distinct words that precede each suffix: the number of distinct n-grams with this suffix
         in_front = np.bincount(result.suffix.read(start, len(result)).astype(np.int64) - low, minlength=high - low)
         begins = below.first.read(low, high) == BOS
         below.adjusted.append(np.where(begins & (order > 2), below.raw.read(low, high), in_front))
@@ -359,7 +359,7 @@ def _count_bucket(
 def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]]:
     """Yield ranges of (order - 1)-grams whose occurrences can be sorted in memory: (first, last + 1, occurrences).
 
-    An (order - 1)-gram with more occurrences is a range of its own; memory then grows with the frequency of the most
+    An (order - 1)-gram with too many occurrences is a separate range; memory then grows with the frequency of the most
     frequent word, by about 60 bytes per occurrence.
     """
     most = workspace.slice_length(28)
@@ -524,7 +524,7 @@ def distinct(keys, origin, contexts, low, shift, base, numbers):
         First word int32, suffix uint32, context uint32 and count uint32, each [distinct].
     """
     n = len(keys)
-    # count before filling: the columns have exactly the size of the result, and are kept for long
+    # count before filling, so that the columns have exactly the required size: they stay in memory
     total = 0
     for i in range(n):
         if i == 0 or keys[i] != keys[i - 1]:

@@ -8,8 +8,8 @@ adjusted count a with context v::
     gamma(v) = sum_x D_k(a(v x)) / sum_x a(v x)
 
 D_k depends on the order k and on a = 1, 2, 3 or more. Unigrams are interpolated with the uniform distribution over all
-words, including ``<unk>`` and ``</s>``, without ``<s>``. ``<s>`` is never predicted, and ``<unk>``, of count 0, has
-only its share of the uniform distribution; with a closed vocabulary, ``<unk>`` is counted like any word.
+words, including ``<unk>`` and ``</s>``, without ``<s>``. ``<s>`` is never predicted. ``<unk>`` has count 0, and
+therefore only its share of the uniform distribution; with a closed vocabulary, it is counted like any word.
 
 If an n-gram is pruned, its whole count, and not only the discount, is added to gamma. The discounts, the sums of a
 context's counts and the counts of shorter n-grams are those of the unpruned text; the uniform distribution covers the
@@ -38,7 +38,7 @@ KENLM_ORDERS = (2, 6)
 """Minimum and maximum order that KenLM's Python module can load."""
 
 OWN_MB = 150
-"""Memory of the process before it has read anything."""
+"""Memory of the process before it reads the text, in MB."""
 
 
 def order_between(least: int, most: int) -> Callable[[str], int]:
@@ -80,8 +80,8 @@ def estimate(
         output: the ARPA file.
         vocabulary: closed vocabulary: all other words of the text are counted as ``<unk>``; None: open vocabulary.
         only: see ``rnnsmt.lm.arpa.write_arpa``.
-        prune: thresholds of the orders from 1, the last one also for all higher orders: n-grams that do not occur more
-            often are pruned; empty: no pruning.
+        prune: thresholds of orders 1, 2 and so on; the last one also applies to all higher orders. N-grams with at most
+            this count are pruned; empty: no pruning.
         memory_mb: memory limit.
         threads: number of compression threads.
 
@@ -172,7 +172,7 @@ def run_lmplz(
                         lines += 1
                 process.stdin.close()
             except BrokenPipeError:
-                pass  # lmplz ended before its input: its exit status says why
+                pass  # lmplz exited before it had read all input; its exit status is checked below
             except BaseException:
                 process.kill()
                 process.wait()
@@ -201,7 +201,8 @@ class Discounts:
 def estimate_discounts(counts_of_counts: npt.NDArray[np.int64]) -> Discounts:
     """Estimate discounts in closed form (Chen and Goodman 1999, equation 26) from n_0 .. n_4.
 
-    The fallback is used if no n-gram has count 1, 2 or 3, or if a discount is negative or exceeds its count.
+    The fallback is used if one of the counts 1, 2 and 3 does not occur, or if a discount is negative or exceeds its
+    count.
     """
     n = counts_of_counts.astype(np.float64)
     if not (n[1] and n[2] and n[3]):
@@ -221,8 +222,8 @@ def smooth(
     Args:
         counts: the n-grams.
         workspace: factory of columns.
-        thresholds: for each order, n-grams that do not occur more often are pruned, see ``OrderCounts.kept``; their
-            values in the result are undefined. Empty: no pruning.
+        thresholds: for each order, the maximum count of pruned n-grams, see ``OrderCounts.kept``; their values in the
+            result are undefined. Empty: no pruning.
 
     Returns:
         The smoothed orders, and the discounts of each order.
@@ -232,7 +233,7 @@ def smooth(
     for k, level in enumerate(counts.orders, 1):
         n = np.zeros(5, np.int64)
         for start, stop in slices(len(level), workspace.slice_length(16)):
-            # 5 stands for all higher counts, and is dropped
+            # counts of 5 and more are combined, and discarded
             n += np.bincount(np.minimum(level.adjusted.read(start, stop), 5), minlength=6)[:5]
         discounts = estimate_discounts(n)
         if discounts.fallback:
@@ -267,7 +268,7 @@ def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: W
 def _order(
     counts: Counts, k: int, discounts: Discounts, threshold: int, below: SmoothedOrder, workspace: Workspace
 ) -> SmoothedOrder:
-    """Smooth one order, and fill the back-off weights of the order below; the contexts of the order are released."""
+    """Smooth one order, and fill the back-off weights of the order below; release the column of contexts."""
     level, contexts = counts.orders[k - 1], len(counts.orders[k - 2])
     occurrences = level.raw if threshold else level.adjusted  # without pruning, both exceed the threshold 0
     table = np.array([0.0, *discounts.values])

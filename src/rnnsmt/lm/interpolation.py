@@ -2,7 +2,7 @@
 
 The result contains the n-grams of all models, with ``p(w | h) = sum_i lambda_i p_i(w | h)``; back-off weights are
 recomputed, so probabilities sum to one in every context. A model assigns probability 0 to words that it does not
-contain, and treats them as ``<unk>`` in a history; ``<unk>`` of the result stands for words that no model contains. If
+contain, and treats them as ``<unk>`` in a history; ``<unk>`` of the result represents words that no model contains. If
 each model sums to one over its vocabulary with ``<unk>``, so does the result over the union of the vocabularies.
 """
 
@@ -24,23 +24,23 @@ WORD_BITS = 31
 """Number of bits of a word id in the key of an n-gram."""
 
 TOLERANCE = 1e-10
-"""EM ends if no weight changes by more."""
+"""EM stops if no weight changes by more than this."""
 
 MOST_ITERATIONS = 10_000
 """Maximum number of EM iterations."""
 
 LEAST_WEIGHT = 1e-6
-"""Minimum weight of a model; others are left out, because the probability of words that no other model contains would
-be almost 0, and not that of ``<unk>``."""
+"""Minimum weight of a model; models with smaller weights are not used. Otherwise, words that no other model contains
+would have a probability of almost 0 instead of that of ``<unk>``."""
 
 
 class TuningText:
-    """Tokenised text as ids of its own vocabulary.
+    """Tokenised text as ids of a vocabulary that contains exactly its words.
 
     Attributes:
         strings: the vocabulary.
-        words: int32 [n], sentences one after the other, each with ``</s>``.
-        ends: int64 [sentences], where each sentence ends.
+        words: int32 [n], concatenated sentences, each with ``</s>``.
+        ends: int64 [sentences], end offset of each sentence in ``words``.
 
     Raises:
         InputError: there are no lines, or a line contains a reserved word.
@@ -123,8 +123,8 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
         if order == 1:
             mixed[1] = 1.0  # <s> is never predicted
         else:
-            # the new back-off weight: mass left by the n-grams of the context, divided by the lower-order mass of all
-            # other words
+            # the new back-off weight: one minus the mass of the n-grams of the context, divided by the lower-order mass
+            # of all other words
             lower = _probabilities(build_automaton(result), np.ascontiguousarray(ngrams[:, 1:]))
             left, below = (_remainder(contexts, values, len(result.ngrams[-1])) for values in (mixed, lower))
             backoff = np.divide(left, below, out=np.ones(len(left)), where=below > LOWEST)
@@ -162,7 +162,7 @@ def _probabilities(model: Automaton, ngrams: npt.NDArray[np.int32]) -> npt.NDArr
 
 
 def _remainder(contexts: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
-    """Return the mass that the n-grams of each context leave to other words, at least 0; 0 for mere rounding errors.
+    """Return one minus the mass of the n-grams of each context; 0 if it is negative or only a rounding error.
 
     Args:
         contexts: context of each n-gram, 0 .. ``size`` - 1.
@@ -235,8 +235,8 @@ def score_sentences(lm, start, words, ends, out):
     Args:
         lm: the automaton.
         start: state at the beginning of a sentence.
-        words: int32 [n], sentences one after the other, each with its ``</s>``.
-        ends: int64 [sentences], where each sentence ends.
+        words: int32 [n], concatenated sentences, each with ``</s>``.
+        ends: int64 [sentences], end offset of each sentence in ``words``.
         out: float64 [n], filled.
     """
     at = 0

@@ -1,8 +1,7 @@
 """Queries of n-gram models for whole texts: log10 probabilities of lines and words, and the perplexity of a text.
 
-KenLM computes them where its Python module is installed, otherwise the automaton of the decoder does. Both give the
-same numbers to the last bit: the automaton has KenLM's log10 probabilities in single precision and adds them in KenLM's
-order.
+They are computed by KenLM if its Python module is installed, otherwise by the automaton of the decoder. The results are
+bit-identical: the automaton has KenLM's log10 probabilities in single precision and adds them in KenLM's order.
 """
 
 import os
@@ -28,7 +27,7 @@ _COUNT = re.compile(rb"ngram +\d{1,3} *= *\d{1,15}")
 LOG2_10 = 3.321928094887362
 
 BATCH = 10_000
-"""Number of lines of a batch of ``measure``."""
+"""Number of lines per batch in ``measure``."""
 
 
 class Queries(Protocol):
@@ -50,7 +49,7 @@ class Queries(Protocol):
 def load_queries(path: str | Path) -> Queries:
     """Load an ARPA file (plain, .gz, .bz2, .xz), or a binary file of KenLM if its Python module is installed.
 
-    A model of order 1, which KenLM refuses, is always read by the automaton.
+    A model of order 1, which KenLM rejects, is always read by the automaton.
 
     Raises:
         InputError: the file is missing, damaged or not a language model.
@@ -96,7 +95,12 @@ class AutomatonQueries:
         return zip(probs.tolist(), unknown.tolist(), strict=True)
 
     def _score(self, lines: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sums of the lines, float32, and of their events log10 probabilities, float32, and OOV, bool."""
+        """Score lines.
+
+        Returns:
+            The log10 probability of every line, float32; that of every word and ``</s>``, float32; whether each of
+            these is unknown, bool.
+        """
         lm = self._automaton
         data = np.frombuffer(b"".join(lines), np.uint8)
         ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)))
@@ -139,7 +143,7 @@ def log10_query(lm, state, word, backoffs):
     if after < 0:
         unigram = lm.unigrams[word]
         total, after = unigram.prob, unigram.next
-    # KenLM adds the back-off weights to the probability, that of the shortest context first
+    # as in KenLM, the back-off weights are added to the probability beginning with that of the shortest context
     for k in range(count - 1, -1, -1):
         total += backoffs[k]
     return total, after
@@ -147,7 +151,7 @@ def log10_query(lm, state, word, backoffs):
 
 @kernel()
 def score_lines(lm, words, ids, data, ends, backoffs, sums, probs, unknown):
-    """Score the words of lines and ``</s>``; return the number of both together.
+    """Score the words of lines and ``</s>``; return the total number of words and ``</s>``.
 
     Args:
         lm: ``LmArrays`` with log10 values.
@@ -158,7 +162,7 @@ def score_lines(lm, words, ids, data, ends, backoffs, sums, probs, unknown):
         backoffs: float32 [order], work space.
         sums: float32 [lines], filled with the sum of every line.
         probs: float32 [n], filled with the log10 probability of every word and ``</s>``.
-        unknown: bool [n], filled with whether a word is unknown.
+        unknown: bool [n], set to whether a word is unknown.
     """
     count = 0
     at = np.int64(0)
@@ -220,21 +224,21 @@ def load_kenlm(path: str | Path) -> Any:
 
 
 def _only_unigrams(path: str | Path) -> bool:
-    """Return whether a file begins as an ARPA file of order 1."""
-    with open_binary(path) as stream, suppress(*DAMAGED):  # what reads all of it says what is wrong
+    """Return whether a file begins with the header of an ARPA file of order 1."""
+    with open_binary(path) as stream, suppress(*DAMAGED):  # damage is reported when the whole file is read
         return re.match(rb"\s*\\data\\\s+ngram +1 *= *\d+\s+\\1-grams:", stream.read(1 << 10)) is not None
     return False
 
 
 def _check_header(path: str | Path) -> None:
-    """Check the n-gram counts of an ARPA header; KenLM would crash on malformed ones, taking them for huge numbers.
+    """Check the n-gram counts of an ARPA header; KenLM would read malformed counts as huge numbers and crash.
 
     Raises:
         InputError: a count is malformed; names file and line.
     """
     with open_binary(path) as stream:
         if not stream.read(1 << 10).lstrip().startswith(b"\\data\\"):
-            return  # a binary model, or something that KenLM complains about
+            return  # a binary model, or a file that KenLM rejects
     for number, line in enumerate(islice(read_byte_lines(path), 40), 1):
         if line.startswith(b"ngram ") and not _COUNT.fullmatch(line.strip()):
             raise InputError(f"{path}, line {number}: 'ngram ORDER=COUNT' expected; create the model again")
@@ -251,9 +255,9 @@ class Perplexity:
         words: number of words, without ``</s>``.
         oov: number of words that the model does not contain.
         log10: sum of all base-10 log probabilities, including ``</s>`` of every sentence.
-        log10_oov: part of ``log10`` that belongs to unknown words.
+        log10_oov: part of ``log10`` that is due to unknown words.
         perplexity: over words and ``</s>``; unknown words have the probability of ``<unk>``.
-        perplexity_without_oov: the same without unknown words in sum and count (KenLM's query prints both).
+        perplexity_without_oov: the same, without unknown words in sum and count (KenLM's query prints both).
     """
 
     sentences: int
@@ -270,7 +274,7 @@ class Perplexity:
 
 
 def measure(model: Queries, lines: Iterable[str], name: str) -> Perplexity:
-    """Compute the perplexity of tokenised lines; lines without words count as ``</s>`` only.
+    """Compute the perplexity of tokenised lines; lines without words are counted as ``</s>`` only.
 
     Args:
         model: the language model.

@@ -149,7 +149,7 @@ def number_words(block, closed, table, out):
         out: int32 [at least 2 * bytes + 1], filled with ``<s> w1 ... wn </s>`` of every line.
 
     Returns:
-        The number of elements written, the line of a reserved word (from 0) or -1, and the number of this word.
+        The number of elements written, the line of a reserved word (0-based) or -1, and the number of this word.
     """
     written = 0
     line = 0
