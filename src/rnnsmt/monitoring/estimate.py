@@ -1,10 +1,10 @@
-"""Before a run: the settings of its networks, checked against their presets, and an estimate of its resources.
+"""Checks of network settings, and an estimate of resources, before a run.
 
-Time, memory and disk space are estimated by rule from the number of words of the text. Memory is that which the largest
-job of a rule requests, by the table in ``rnnsmt.plan.resources``, before the limits of a machine. CPU time and disk
-space are the functions of millions of target words in the same table, and measurements on one core of an update of a
-network, a million phrase pairs, or a million translated words. GPU figures are calculated from floating-point
-operations, memory traffic and kernel launches; none of them was measured.
+Time, memory and disk space are estimated for each rule from the number of words of the text. Memory is the request of
+the largest job of a rule according to the table in ``rnnsmt.plan.resources``, before it is limited to the memory of a
+machine. CPU time and disk space are computed by the functions of millions of target words in the same table, and from
+measurements on one core: per update of a network, per million phrase pairs, and per million translated words. GPU
+figures are calculated from floating-point operations, memory traffic and kernel launches; none of them was measured.
 """
 
 from collections.abc import Iterator, Mapping
@@ -52,10 +52,10 @@ def setting_mistakes(systems: Systems) -> Iterator[str]:
 
 
 def first_layers_mb(config: Mapping[str, Any]) -> dict[str, float]:
-    """Return the MB of the first layer of networks that a search computes for every word, by name.
+    """Return the MB of the first layers that a search computes for every word of the vocabulary, by network.
 
-    That of the CSLM is part of what every network in a search takes (``MOST_NEURAL_MEGABYTES``); the joint model has
-    twice as many positions, each with the words of one side.
+    The first layer of the CSLM is part of the memory that is counted for every network in a search (at most
+    ``MOST_NEURAL_MEGABYTES``). The joint model has twice as many positions, each with the words of one side.
     """
     settings = preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
     words = config["rnn"]["vocab_size"] + 1  # and </s>
@@ -82,14 +82,15 @@ class TextSizes(NamedTuple):
 
 
 ALIGNER_SHARES = {"model4": 0.9, "fast_align": 0.1, "hmm": 0.5}
-"""Share of the time of `align_words` by aligner; the fitted line is that of model4 and fast_align together.
+"""Share of each aligner in the time of `align_words`; the fitted function is that of model4 and fast_align together.
 
-The share of hmm is calculated. The lines of later stages are those of phrases from both aligners; with one aligner
-there are fewer phrases.
+The share of hmm is calculated. The functions of later stages were fitted to phrases from both aligners; with one
+aligner, there are fewer phrases.
 """
 
-# Millions of phrase pairs; millions of those that some text can use, from the disk space after filtering and the
-# bytes of a line of both tables; seconds and megabytes of a table with further columns per million pairs.
+# Millions of phrase pairs; millions of phrase pairs after filtering for a text, calculated from the disk space of the
+# filtered tables and the bytes per line of both tables; seconds and megabytes of a table with additional columns per
+# million pairs.
 PAIRS = Power(3.74, 0.88)
 
 KEPT_PAIRS = Power(0.39, 0.759)
@@ -104,7 +105,7 @@ class Seconds(NamedTuple):
     gpu: float
 
 
-# Per update, and per million phrase pairs scored, by preset.
+# Time per update, and per million scored phrase pairs, by preset.
 RNN_UPDATE = {"demo": Seconds(0.02, 0.002), "small": Seconds(0.1, 0.002), "paper": Seconds(0.33, 0.003)}
 
 RNN_SCORE = {"demo": Seconds(60, 1), "small": Seconds(120, 1), "paper": Seconds(700, 3)}
@@ -118,7 +119,7 @@ UPDATE = {
 EPOCHS = 10
 
 # Seconds per million target words: translation; additional time of a network in the search; an optimisation of the
-# weights. Those of the NNJM are calculated from those of the CSLM by the operations of a score.
+# weights. The values of the NNJM are calculated from those of the CSLM and the number of operations per score.
 SEARCH = 1200
 
 NEURAL = {
@@ -143,9 +144,9 @@ class Estimate(NamedTuple):
 
 
 def sizes_of(config: Mapping[str, Any]) -> TextSizes | None:
-    """Return the sizes of the texts of a run, or None if a corpus does not give its ``words``.
+    """Return the sizes of the texts of a run, or None if a corpus has no ``words``.
 
-    ``auto`` counts as everything being kept.
+    With ``auto``, the whole corpus is counted as kept.
     """
     if not all("words" in entry for entry in config["corpora"]):
         return None
@@ -179,9 +180,9 @@ def _kept(entry: Mapping[str, Any], usual: str | float) -> float:
 
 
 def estimates(config: Mapping[str, Any]) -> list[Estimate]:
-    """Return estimates for the rules of a run in pipeline order; empty if a corpus does not give its words.
+    """Return estimates for the rules of a run in pipeline order; empty if a corpus has no ``words``.
 
-    Rules that take seconds for any text, and LSTMs, are left out.
+    Rules that take only seconds for any text, and LSTMs, are not included.
     """
     if (words := sizes_of(config)) is None:
         return []
@@ -291,7 +292,7 @@ def _of_search(
 ) -> list[Estimate]:
     """Return estimates of tuning, where the runs of a system share the first decoding, and of decoding all sets.
 
-    queried: networks that the search of each system queries.
+    ``queried`` contains, for each system, the networks that its search queries.
     """
     read = _disk(table, "language_model", words.mono) + _disk(table, "filter_tables", words.bitext)
     runs, systems = config["tuning"]["runs"], len(queried)
@@ -318,7 +319,8 @@ def _of_search(
 def lines(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the estimate that are printed with the plan of a run.
 
-    There is a line for each rule of at least six minutes or a gigabyte, one for all other rules together, and the sum.
+    There is a line for each rule with at least six minutes or one gigabyte of disk space, one for all other rules
+    together, and the sum.
     """
     if (words := sizes_of(config)) is None:
         return

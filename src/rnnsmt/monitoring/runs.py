@@ -1,26 +1,24 @@
-"""Runs of the workflow: detection of dead ones, their status, and the resource usage of their jobs.
+"""Runs of the workflow: detection of dead runs, status, and resource usage of the jobs.
 
-After ``kill -9`` or a power failure the same command resumes. A killed Snakemake leaves its lock behind, and the next
-run refuses to start. Every run of this workflow therefore holds a system lock on a file in ``.snakemake/rnnsmt-runs``.
-The system releases the lock when the process ends in any way; a normal end also removes the file. If there are files of
-dead runs and no run is alive, Snakemake's lock is stale and is removed.
+After ``kill -9`` or a power failure, the same command resumes the run. A killed Snakemake does not remove its lock, and
+the next run would refuse to start. Every run of this workflow therefore holds a system lock on a file in
+``.snakemake/rnnsmt-runs``. The system releases the lock when the process ends for any reason; a normal end also removes
+the file. A run is dead if its file is not locked. If there are dead runs and no run is alive, Snakemake's lock is stale
+and is removed.
 
 Cluster jobs of a dead run may still be running. Slurm is queried for them; while there are any, a new run is refused,
 since it would submit the same jobs again. If Slurm is not available, or if a run started on another host (some file
 systems keep locks local to a host), nothing is removed and the user has to decide (``snakemake --unlock``).
 
-The status of a run is the progress noted by its logger, whether it is alive, and the last messages of its jobs.
-
-``snakemake_logger_plugin_rnnsmt`` updates ``.snakemake/rnnsmt-status.json`` during a run; the stages write rate and
-expected end to their logs. The status can therefore be queried from another terminal, or from another machine with
+The status of a run consists of the progress recorded by its logger, whether it is alive, and the last messages of its
+jobs. ``snakemake_logger_plugin_rnnsmt`` updates ``.snakemake/rnnsmt-status.json`` during a run; the stages write rate
+and expected end to their logs. The status can therefore be queried from another terminal, or from another machine with
 access to the directory.
 
-The resource usage of the jobs of a run is the time from the last line of their logs, memory compared to the request,
-disk.
-
-Snakemake writes rule, outputs, log and resources of every job to ``.snakemake/log``; a stage writes its seconds and its
-peak memory to its own log. If a job was run several times, the last run counts. Outputs count with their current size;
-scratch files and checkpoints are not outputs.
+The resource usage of a job consists of its time, its peak and requested memory, and the size of its outputs. Snakemake
+writes rule, outputs, log and resources of every job to ``.snakemake/log``; a stage writes its seconds and its peak
+memory to the last line of its log. If a job was executed several times, its last execution is reported. The size of
+outputs is their current size; scratch files and checkpoints are not outputs.
 """
 
 import atexit
@@ -46,7 +44,7 @@ NO_RUNS = (
 )  # fmt: skip
 """Options with which Snakemake executes nothing, or a single job of another run (mode).
 
-The list is not complete; taking a plan for a run does no harm.
+The list is not complete; if a dry run is treated as a run, this does no harm.
 """
 
 IN_QUEUE = "PENDING,CONFIGURING,RUNNING,SUSPENDED,STOPPED,COMPLETING"
@@ -57,7 +55,7 @@ _kept: dict[Path, IO[str]] = {}
 
 
 def enter(directory: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
-    """Register a run in a directory, after removing the stale lock of a dead run; return whether there was one.
+    """Register a run in a directory, after removing the stale lock of a dead run; return whether a lock was removed.
 
     Args:
         directory: Snakemake's directory ``.snakemake``.
@@ -73,7 +71,7 @@ def enter(directory: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool
     try:
         runs.mkdir(parents=True, exist_ok=True)
         with (runs / "lock").open("w") as guard:
-            fcntl.flock(guard, fcntl.LOCK_EX)  # runs that start at the same time enter one after the other
+            fcntl.flock(guard, fcntl.LOCK_EX)  # runs that start at the same time register one after the other
             removed = _clear(directory, runs, "--unlock" in arguments)
             path = runs / f"{socket.gethostname()}.{os.getpid()}.json"
             file = path.open("w", encoding="utf-8")
@@ -88,12 +86,12 @@ def enter(directory: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool
 
 
 def runs_alive(directory: Path) -> bool:
-    """Return whether a run is alive, as far as this machine can tell; ``directory`` is Snakemake's ``.snakemake``."""
+    """Return whether a run is alive, as far as this machine can detect; ``directory`` is ``.snakemake``."""
     return any(not _is_dead(path) for path in (directory / RUNS).glob("*.json"))
 
 
 def executes(arguments: Sequence[str]) -> bool:
-    """Return whether a call of Snakemake executes jobs as a run of its own, by its command line."""
+    """Return whether a command line of Snakemake executes jobs as a separate run."""
     return not any(_is_no_run(argument) for argument in arguments)
 
 
@@ -104,13 +102,13 @@ def _is_no_run(argument: str) -> bool:
 
 
 def _clear(directory: Path, runs: Path, unlock: bool) -> bool:
-    """Remove the files of runs that are over and Snakemake's lock if it is stale; return whether that was there."""
+    """Remove the files of runs that are over, and Snakemake's lock if it is stale; return whether it was removed."""
     paths = list(runs.glob("*.json"))
     if not all(_is_dead(path) for path in paths):
         return False
     over = [
         unlock or _is_over(path, directory) for path in paths
-    ]  # a list: jobs of any run in Slurm's queue are an error
+    ]  # a list, so that every run is checked: jobs of any run in Slurm's queue are an error
     if not all(over):
         return False
     for path in paths:
@@ -147,7 +145,7 @@ def _is_over(path: Path, directory: Path) -> bool:
         host, cluster = note["host"], note["cluster"]
     except FileNotFoundError:  # the run has just ended normally
         return True
-    except (ValueError, TypeError, KeyError):  # the run died before it had written this
+    except (ValueError, TypeError, KeyError):  # the run was killed before it had written its file
         return False
     if host != socket.gethostname():
         return False
@@ -191,7 +189,7 @@ def status(directory: Path) -> Iterator[str]:
     """Yield lines about the last run in a directory and its results.
 
     Raises:
-        InputError: no run is known.
+        InputError: there is no run in the directory.
     """
     if not directory.is_dir():
         raise InputError(f"{directory}: no such directory")
@@ -233,7 +231,7 @@ def _state(run: dict[str, Any], alive: bool) -> str:
 def _last_line(directory: Path, logs: list[str]) -> str:
     """Return the last line of a job's log: rate and expected end, losses, or an error message.
 
-    The first log is that of the stage; others have the output of other programs.
+    The first log is that of the stage; others contain the output of external programs.
     """
     try:
         with (directory / logs[0]).open("rb") as file:
@@ -252,7 +250,7 @@ def clock(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-# Jobs of a group are indented.
+# In Snakemake's log, the jobs of a group are indented.
 _JOB = re.compile(r"^(?P<margin> *)(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:(?P=margin)    .*\n)*)", re.M)
 _OUTPUT = re.compile(r"^ +output: (.+)$", re.M)
 _LOG = re.compile(r"^ +log: ([^,\n]+)", re.M)
@@ -272,7 +270,9 @@ class JobUsage(NamedTuple):
 
 
 def by_rule(directory: Path) -> dict[str, list[JobUsage]]:
-    """Return the jobs of a run whose logs report their resources by rule, in the order in which they started.
+    """Return the jobs of a run by rule, in the order in which they started.
+
+    Jobs whose logs do not report their resources are omitted.
 
     Raises:
         InputError: there is no Snakemake log.
