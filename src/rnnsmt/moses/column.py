@@ -1,7 +1,7 @@
-"""The score of an RNN Encoder-Decoder as a further column of the phrase table of a Moses model.
+"""The score of an RNN Encoder-Decoder as an additional column of the phrase table of a Moses model.
 
-The work is done by the stages that the workflow uses, each a process with a log of its own; a stage whose command and
-input files are those of an earlier call is not repeated.
+The stages of the workflow are run, each as a process with a separate log. A stage that has already been run with the
+same command and input files is not repeated.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from rnnsmt.base.progress import say
 from rnnsmt.moses.ini import LANGUAGE_MODELS, PHRASE_TABLES, MosesIni, default_ini
 
 COLUMN_WEIGHT = 0.2
-"""Weight of the column before tuning, that of every phrase score in Moses' untuned models."""
+"""Weight of the column before tuning, the same as that of every phrase score in Moses' untuned models."""
 
 BINARY_TABLES = {
     "PhraseDictionaryCompact": "processPhraseTableMin",
@@ -25,7 +25,7 @@ BINARY_TABLES = {
     "PhraseDictionaryOnDisk": "CreateOnDiskPt",
     "ProbingPT": "CreateProbingPT",
 }
-"""Features of Moses that read a binary form of a phrase table, with the programs that make it from the text."""
+"""Features of Moses that read a binary form of a phrase table, with the programs that create it from the text."""
 
 BINARY_SUFFIXES = (".minphr", ".binphr.idx", ".binphr.srctree.wa", ".binphr.tgtdata.wa", ".dat")
 
@@ -53,7 +53,7 @@ class StageRunner:
             outputs: files and directories that it writes.
 
         Raises:
-            InputError: the stage failed; the message is its own.
+            InputError: the stage failed; the message is that of the stage.
             SystemExit: the stage was stopped by a signal or a time limit.
         """
         words = list(map(str, command))
@@ -81,7 +81,7 @@ class StageRunner:
 
 
 def _state(path: Path) -> list[int]:
-    """Return size and time of a file."""
+    """Return the size in bytes and the modification time in nanoseconds of a file."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns]
 
@@ -166,7 +166,7 @@ def ini_with_column(model: Model, table: Path, scores: int, directory: Path) -> 
         directory: directory of the ini.
 
     Raises:
-        InputError: the ini and the table of the model disagree about the number of scores.
+        InputError: the ini and the table of the model have different numbers of scores.
     """
     if model.ini is None:
         reordering = None if model.reordering is None else str(model.reordering.resolve())

@@ -40,10 +40,10 @@ TABLES = ("lex.e2f", "lex.f2e", "phrase-table.gz", "reordering-table.wbe-msd-bid
 """Files written by training."""
 
 ATOOLS = {"intersection": "intersect"}
-"""Heuristics that have another name in atools than in symal."""
+"""Heuristics whose name in atools differs from that in symal."""
 
 PROBLEMS = ("not found", "No space left", "write failed", "Killed", "cannot open", "No such file", "Out of memory")
-"""Messages of a failed part of training; the script itself continues without it."""
+"""Messages of a failed step of training; the script itself does not stop at such a failure."""
 
 SCORE_OPTIONS = {"none": "", "kneser-ney": "--KneserNey"}
 """Options of Moses' ``score`` for each value of ``phrases.smoothing``."""
@@ -131,7 +131,7 @@ def train(
     threads: int,
     memory_mb: int,
 ) -> dict[str, object]:
-    """Make lexical, phrase and reordering tables, named as ``TABLES``, with steps 4 to 7 of ``train-model.perl``.
+    """Create lexical, phrase and reordering tables, named as ``TABLES``, with steps 4 to 7 of ``train-model.perl``.
 
     Args:
         moses: the installation.
@@ -241,7 +241,7 @@ def for_moses(ini: MosesIni, directory: Path | None) -> MosesIni:
 
 
 def environment_of(ini: MosesIni) -> dict[str, str]:
-    """Return the further variables of the environment of a decoder with the features of an ini."""
+    """Return additional environment variables for a decoder with the features of an ini."""
     return FILLED_MEMORY if any(feature.kind == BILINGUAL for feature in ini.features) else {}
 
 
@@ -321,7 +321,7 @@ def tune(
     """Tune weights with ``mert-moses.pl``, and select the iteration with the best BLEU on the dev text.
 
     An interrupted run resumes after its last complete iteration if everything that the result depends on is unchanged;
-    a finished run with other settings is started again. BLEU is computed by Moses' ``evaluator``.
+    a finished run with other settings is deleted first. BLEU is computed by Moses' ``evaluator``.
 
     Args:
         moses: the installation.
@@ -341,7 +341,7 @@ def tune(
 
     Raises:
         InputError: as ``run`` and ``for_moses``; ``work`` has an interrupted run with other settings or inputs; the
-            script left no translations.
+            script wrote no translations.
     """
     work = work.resolve()
     located = for_moses(ini, directory)
@@ -437,8 +437,8 @@ def _flat(weights: dict[str, list[float]]) -> list[float]:
 def _rewind(directory: Path, nbest: int) -> bool:
     """Reset an interrupted run of the script to its last complete iteration; return whether there is one.
 
-    The script records an iteration before all its files are written, and records one that it never runs if it ends by
-    the number of iterations. It cannot resume from either.
+    The script records an iteration before all its files are written. If it ends at the maximum number of iterations, it
+    also records one that it does not run. It cannot resume from either.
     """
     suffixes = ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest}.out.gz")
     whole = 0
@@ -452,7 +452,7 @@ def _rewind(directory: Path, nbest: int) -> bool:
 
 
 def _run_ini(directory: Path, number: int) -> Path:
-    """Return the ini that an iteration decoded with, uncompressed if needed."""
+    """Return the ini with which an iteration decoded; decompress it if necessary."""
     path = directory / f"run{number}.moses.ini"
     if path.is_file():
         return path

@@ -20,7 +20,7 @@ NO_LIMIT = -1
 """Distortion limit that allows all jumps."""
 
 MAX_WEIGHT = 1e9
-"""Maximum absolute value of a weight; beyond it a double cannot represent the other features' part of a score."""
+"""Maximum absolute value of a weight; with a larger one, the other features would be lost in a double's rounding."""
 
 DEFAULT_TABLE_LIMIT = 20
 
@@ -43,7 +43,7 @@ text."""
 
 
 class NeuralKind(NamedTuple):
-    """A kind of neural feature: its line in ``[feature]`` has the options name, path of the model file, and others.
+    """A kind of neural feature: its line in ``[feature]`` has a name, the path of the model file, and other options.
 
     Attributes:
         weight: weight before tuning, from the registry of features.
@@ -68,7 +68,7 @@ NEURAL_MODELS = {
         NNJM.weight, {}, reads_links=True, required=("order", "source_window", "source_vocab", "target_vocab")
     ),
 }
-"""Neural features inside the search, by kind; of these Moses has ``BILINGUAL`` only."""
+"""Neural features inside the search, by kind; Moses supports only ``BILINGUAL``."""
 
 FILES = ("path", "source_vocab", "target_vocab")
 """Options of features that name files."""
@@ -87,7 +87,7 @@ KNOWN_FEATURES = (*ONE_SCORE, *TABLES)
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
 XML_INPUT, MONOTONE_AT_PUNCTUATION = "xml-input", "monotone-at-punctuation"
-"""Sections that the decoder honours, besides those with attributes of their own in ``MosesIni``."""
+"""Sections that the decoder uses, in addition to those that are attributes of ``MosesIni``."""
 
 WITHOUT_EFFECT = (
     "verbose", "threads", "description", "show-weights", "report-all-factors", "report-all-factors-in-n-best",
@@ -128,7 +128,7 @@ class Feature:
 
     @property
     def is_lm(self) -> bool:
-        """Return whether the feature is an n-gram language model."""
+        """Whether the feature is an n-gram language model."""
         return self.kind in LANGUAGE_MODELS
 
     def line(self) -> str:
@@ -145,7 +145,7 @@ class MosesIni:
         features: the features in file order.
         weights: the weights of each feature, by name.
         distortion_limit: in source words; ``NO_LIMIT`` for none.
-        table_limit: maximum number of translations per source phrase, for phrase tables without a limit of their own.
+        table_limit: maximum number of translations per source phrase, for phrase tables without ``table-limit``.
         sections: lines of all other sections, kept for ``write``.
         path: the file that was read, for messages.
         section_lines: line number of each section name in this file.
@@ -209,7 +209,7 @@ class MosesIni:
                     continue
                 raise InputError(f"{self.path}: feature {feature.name} has no line in [weight]; add one")
             if feature.kind not in KNOWN_FEATURES and "num-features" not in feature.options:
-                continue  # the decoder decides what to do with a feature of this kind
+                continue  # the decoder rejects features of unknown kinds
             expected = feature_count(feature, f"{self.path}")
             count = len(self.weights[feature.name])
             if expected != count:
@@ -254,7 +254,7 @@ class MosesIni:
         """Check that no section would make Moses translate differently from the decoder of ``rnnsmt.search``.
 
         Raises:
-            InputError: a section that changes translations, or that Moses does not know either.
+            InputError: a section changes translations in an unsupported way, or is unknown.
         """
         self._check_mapping()
         for name, lines in self.sections.items():
@@ -580,7 +580,7 @@ def default_ini(
         num_features: number of phrase scores.
         distortion_limit: in source words.
         table_limit: maximum number of translations per source phrase.
-        neural: neural features by kind, each with its path and other options; without ``name`` it is the kind and 0.
+        neural: neural features by kind, each with its path and other options; the default name is the kind and 0.
         further_weights: weights of the phrase scores after the fourth.
         further_lms: paths of the features LM1, LM2 and so on, of the same order.
     """

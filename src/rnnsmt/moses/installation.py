@@ -66,7 +66,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "pro": OF_MERT[-1:],
     "decoding": (MOSES,),
 }
-"""Programs needed by each part of the pipeline, aligner and optimiser. Without megam the script would download one."""
+"""Programs needed by each part of the pipeline, aligner and optimiser. Without megam, the script would download it."""
 
 SECONDS = 60
 """Time limit in seconds for a program that only reports its version or translates one word."""
@@ -97,7 +97,7 @@ def needs_of(config: Mapping[str, Any]) -> Needs:
 
 
 class Installation:
-    """Directory of a built Moses, in the layout of its own guide: ``bin``, ``scripts``; aligners in ``tools``."""
+    """Directory of a built Moses, in the usual layout of Moses: ``bin``, ``scripts``; aligners in ``tools``."""
 
     def __init__(self, home: str | Path) -> None:
         """Open an installation.
@@ -219,7 +219,7 @@ number of hidden units will be stored happens to be 0 before the network is read
 memory with another value."""
 
 JOINT_SCORE = -0.75
-"""Score of the word that ``try_joint_model`` has translated; a third of it is due to the biases of each layer."""
+"""Correct score of the word in ``try_joint_model``; a third of it is due to the biases of each layer."""
 
 
 def try_joint_model(decoder: Path) -> None:
@@ -261,7 +261,7 @@ def try_joint_model(decoder: Path) -> None:
 def _translate_a_word(
     decoder: Path, directory: Path, lm_order: int, neural: Mapping[str, Mapping[str, str]] | None = None
 ) -> tuple[str, str]:
-    """Make a small model in ``directory``, and translate the word ``a``.
+    """Create a small model in ``directory``, and translate the word ``a``.
 
     Args:
         decoder: the program.
@@ -339,7 +339,7 @@ BLANKS = re.compile(r"[\s'\"$&;()|<>*?`\\\\]")
 
 
 def check_path(path: Path) -> None:
-    """Check that Moses' scripts, which do not quote paths, would take a path for a single word.
+    """Check that the shell reads a path as a single word, because Moses' scripts do not quote paths.
 
     Raises:
         InputError: the path contains white space or a character with a special meaning to the shell.
@@ -406,7 +406,7 @@ def run(
         more_logs: files of the program that are appended to the log if it fails.
         held: file descriptors of locks that the program inherits, so they are held even if this process is killed.
         limit: time limit in seconds, after which the program is killed; None for no limit.
-        environment: further variables of the environment.
+        environment: additional environment variables.
 
     Raises:
         InputError: the program cannot be started, fails, or exceeds the time limit; the message contains the reason

@@ -34,8 +34,7 @@ _SEGMENT = re.compile(r"(\d+)(?:-(\d+))?=(?:(\d+)(?:-(\d+))?)?", re.ASCII)
 class NbestLists(NamedTuple):
     """N-best lists of all sentences of a text, in file order.
 
-    A sentence without a line in the file, which is the form of an empty one, has the empty translation with all
-    features 0.
+    An empty sentence has no line in the file; it gets an empty translation with all features 0.
 
     Attributes:
         names: names of the F scores (``LM0:0``), in the order of the ini.
@@ -49,7 +48,7 @@ class NbestLists(NamedTuple):
 
 
 def fields_of(line: str, path: str | Path, number: int) -> list[str]:
-    """Return the fields of a line, with white space.
+    """Return the fields of a line; white space is kept.
 
     Raises:
         InputError: the line has fewer than four fields, or the first is not the number of a sentence.
@@ -69,8 +68,8 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
         The names of the scores (``Name0:0``, one per value, in file order), and an iterator over the candidates.
 
     Raises:
-        InputError: the file is empty, or has a line that does not belong to an n-best list, features that differ from
-            those of the first line, a value that is not finite, or sentences out of order.
+        InputError: the file is empty, or has a line that is not in the format of n-best lists, features that differ
+            from those of the first line, a value that is not finite, or sentences out of order.
     """
     lines = enumerate(read_lines(path), 1)
     first = next(lines, None)
@@ -113,7 +112,7 @@ def nbest_lines(
     """Yield the lines of one sentence.
 
     Args:
-        number: index of the sentence, from 0.
+        number: 0-based index of the sentence.
         names: ``Name:place`` [F]; the scores of a feature function are contiguous.
         texts: translations [n].
         features: [n, F].
@@ -229,7 +228,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     The unknown-word penalty is not in n-best lists, neither in those of Moses nor in those of rnnsmt.
 
     Raises:
-        InputError: as ``read_nbest``; a sentence is beyond the text; a non-empty sentence has no translation; or the
+        InputError: as ``read_nbest``; a sentence is not in the text; a non-empty sentence has no translation; or the
             features of the list and the ini differ.
     """
     in_file, candidates = read_nbest(path)
@@ -295,9 +294,9 @@ def _labels(line: str) -> list[tuple[int, str]]:
 
 
 def _parse_alike(path: str | Path, number: int, line: str, labels: list[tuple[int, str]]) -> Candidate | None:
-    """Parse a line with feature names at the positions of ``labels``; return None if it has others or is malformed.
+    """Parse a line with feature names at the positions of ``labels``; return None if they differ or it is malformed.
 
-    This is faster than ``_parse``: all values are converted at once, and no names are made.
+    This is faster than ``_parse``: all values are converted at once, and no names are created.
     """
     fields = fields_of(line, path, number)
     words = fields[2].split()

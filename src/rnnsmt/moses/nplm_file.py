@@ -4,11 +4,11 @@ A directory in the layout of Moses' ``bilingual-lm/extract_training.py``:
 
 * the network, in the text format of NPLM (Vaswani et al. 2013). Scores are output units, natural logarithms, which
   Moses does not normalise.
-* ``vocab.target`` and ``vocab.source``, one word per line. The number of a target word is that of its line, from 0; the
-  source words follow the target words. Line 0 is ``<unk>``, which stands for every word that the file does not have;
-  ``<s>`` and ``</s>`` stand before and behind the sentence.
+* ``vocab.target`` and ``vocab.source``, one word per line. The number of a target word is its 0-based line number; the
+  source words follow the target words. Line 0 is ``<unk>``, which represents every word that is not in the file;
+  ``<s>`` and ``</s>`` are used for positions before and after the sentence.
 * ``info``: two lines, ``m`` and the number of source words on each side of the affiliated one, ``n`` and the number of
-  target words of an n-gram, the predicted one included.
+  target words of an n-gram, including the predicted one.
 
 The inputs of the network are the 2 m + 1 source words from left to right, then the n - 1 target words, oldest first.
 """
@@ -25,18 +25,18 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, atomic_text, read_lines, write_lines
 
 MODEL, INFO, SOURCE, TARGET = "model.nplm", "info", "vocab.source", "vocab.target"
-"""Names of the files; Moses takes any name of the network."""
+"""Names of the files; Moses accepts any name of the network."""
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 
 NONE = "<null>"
-"""Word that stands for missing target words in Moses' chart decoder."""
+"""Word that represents missing target words in Moses' chart decoder."""
 
 ACTIVATIONS = ("tanh", "rectifier")
-"""Activation functions of NPLM that are read; it also has ``hardtanh`` and ``identity``."""
+"""Supported activation functions; NPLM also has ``hardtanh`` and ``identity``."""
 
 LARGEST = 1 << 26
-"""Maximum of every size in a file, so that a damaged one does not ask for all memory."""
+"""Maximum of every size in a file, so that a damaged file does not cause an allocation of all memory."""
 
 REMEDY = "write it again with `nnjm export-nplm`"
 
@@ -95,12 +95,12 @@ class BilingualSizes(NamedTuple):
 
     @property
     def ngram(self) -> int:
-        """Return the number of inputs plus 1."""
+        """Number of inputs plus 1."""
         return self.order + 2 * self.window + 1
 
 
 def write_network(path: str | Path, network: NplmNetwork) -> None:
-    """Write a network file atomically; numbers have the digits that float32 needs."""
+    """Write a network file atomically; numbers have nine significant digits, which is exact for float32."""
     sizes = (
         network.ngram, len(network.embeddings), len(network.output_weights), network.embeddings.shape[1],
         len(network.weights_1), len(network.weights_2),
@@ -172,10 +172,10 @@ def read_network(path: str | Path) -> NplmNetwork:
 
 
 def check_config(path: str | Path) -> None:
-    """Check that a file begins as a network of NPLM.
+    """Check that a file begins with the first line of an NPLM network.
 
     Raises:
-        InputError: it does not, or is missing.
+        InputError: it begins with another line, or is missing.
     """
     _lines_after_first(path)
 
@@ -209,7 +209,7 @@ def _matrix(lines: Iterator[str], shape: tuple[int, int], where: str) -> NDArray
     """Read the rows of a section, float32 ``shape``.
 
     Raises:
-        InputError: the section has another shape, or something that is not a finite number.
+        InputError: the section has another shape, or a value that is not a finite number.
     """
     rows = list(itertools.islice(lines, shape[0]))
     more = next(lines, None) is not None
@@ -274,7 +274,7 @@ JOINT_MODEL = "NNJM0"
 
 
 def bilingual_options(directory: Path, path: str) -> dict[str, str]:
-    """Return the options of a joint model for Moses; vocabularies and sizes are beside the network.
+    """Return the options of a joint model for Moses; vocabularies and sizes are in the directory of the network.
 
     Args:
         directory: directory of the model.
