@@ -1,22 +1,22 @@
 """The training data of networks: vocabularies, directories of sequences of ids, and the random order of the examples.
 
-Vocabulary files are shortlists of N + 1 lines; the line number from 0 is the id: ``<null>`` (id 0, "no word", never
+Vocabulary files are shortlists of N + 1 lines; the 0-based line number is the id: ``<null>`` (id 0, "no word", never
 predicted), ``<unk>`` (id 1), the N - 2 most frequent words, ``</s>`` (the last id, N). The position defines the special
 entries, not the spelling: a word of the corpus that is spelt like one of them is an ordinary word.
 
-The ``prepare`` commands write directories of ids, which the trainings read, with these files, where SIDE is
+The ``prepare`` commands write directories of ids, which the ``train`` commands read, with these files, where SIDE is
 ``source.``, ``target.``, or empty for a text:
 
-* ``SIDEwords.npy``: int32, the ids of all sequences one after the other, each ending in EOS.
-* ``SIDEoffsets.npy``: int64 [sequences + 1], where each sequence begins.
-* a JSON file: numbers, the fingerprint, and the SHA-256 of all this; written last, so an interrupted directory
-  has none.
+* ``SIDEwords.npy``: int32, the concatenated ids of all sequences, each ending in EOS.
+* ``SIDEoffsets.npy``: int64 [sequences + 1], the offset of the beginning of each sequence.
+* a JSON file: numbers, the fingerprint, and the SHA-256 of these entries; it is written last, so the directory of an
+  interrupted command has none.
 * the vocabularies, and further files of the package.
 
 The arrays are written in pieces and memory-mapped for reading.
 
-The random order is a function of the seed alone that is never held in memory as a whole. ``ShuffledBatches`` are
-consecutive examples of it; ``WindowBatches`` are formed within windows of it.
+The random order depends on the seed only, and is never in memory as a whole. ``ShuffledBatches`` are consecutive
+examples of it; ``WindowBatches`` are formed within windows of it.
 """
 
 import hashlib
@@ -99,7 +99,7 @@ class Vocabulary:
 
     @property
     def eos(self) -> int:
-        """Return the id of the end of a phrase or sentence, the last id."""
+        """Id of the end of a phrase or sentence, the last id."""
         return len(self.words) - 1
 
     @classmethod
@@ -172,8 +172,8 @@ class Sequences(NamedTuple):
     """Sequences of ids; both arrays may be memory-mapped.
 
     Attributes:
-        words: int32, the ids of all sequences one after the other, each ending in EOS.
-        offsets: int64 [sequences + 1], where each sequence begins in ``words``.
+        words: int32, the concatenated ids of all sequences, each ending in EOS.
+        offsets: int64 [sequences + 1], the offset of the beginning of each sequence in ``words``.
     """
 
     words: NDArray[np.int32]
@@ -188,7 +188,7 @@ class Sequences(NamedTuple):
         return self.offsets[index + 1] - self.offsets[index]
 
     def joined(self, index: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the ids of the sequences ``index`` [K] one after the other, with EOS."""
+        """Return the concatenated ids of the sequences ``index`` [K], with EOS."""
         lengths = self.lengths(index)
         # position in ``words`` minus position in the result, constant over a sequence
         places = np.repeat(self.offsets[index] - (np.cumsum(lengths) - lengths), lengths)
@@ -196,12 +196,12 @@ class Sequences(NamedTuple):
 
 
 class IdFormat(NamedTuple):
-    """A kind of directory.
+    """A format of directories of ids.
 
     Attributes:
         json: name of the JSON file.
         version: entry ``format`` of the JSON file.
-        sequences: name of the sequences, of which the JSON file has the number.
+        sequences: entry of the JSON file with the number of sequences.
         sides: ``source`` and ``target``; one empty string for a text.
         remedy: advice at the end of error messages.
     """
@@ -222,7 +222,7 @@ class IdDirectory(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Return the SHA-256 of the vocabularies and all sequences."""
+        """SHA-256 of the vocabularies and all sequences."""
         return str(self.stats["fingerprint"])
 
     def number(self, name: str, kind: IdFormat) -> int:
@@ -288,14 +288,14 @@ class IdWriter:
             array.append(np.zeros(1, np.int64))
 
     def append(self, side: int, ids: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
-        """Append sequences, one after the other in ``ids``, each ending in EOS, to a side. lengths: with EOS."""
+        """Append sequences to a side: concatenated ids, each sequence ending in EOS, and lengths including EOS."""
         self._offsets[side].append(self._words[side].length + np.cumsum(lengths))
         self._words[side].append(ids)
         self.unknown[side] += int(np.count_nonzero(ids == UNK))
 
     @property
     def sequences(self) -> int:
-        """Return the number of sequences of a side."""
+        """Number of sequences of a side."""
         return self._offsets[0].length - 1
 
     def ids(self, side: int) -> int:
@@ -337,9 +337,9 @@ def open_sequences(directory: Path, prefix: str, number: object, classes: object
 
     Args:
         directory: the directory.
-        prefix: of the file names.
-        number: the number of sequences there must be.
-        classes: all ids must be below it.
+        prefix: prefix of the file names.
+        number: the expected number of sequences.
+        classes: the number of classes, which all ids must be below.
         remedy: the end of the error message.
 
     Raises:
@@ -449,7 +449,7 @@ class ShuffledBatches:
 
     @property
     def updates(self) -> int:
-        """Return the number of minibatches of an epoch."""
+        """Number of minibatches of an epoch."""
         return -(-self.n // self.batch)
 
     def __next__(self) -> Index:
@@ -463,7 +463,8 @@ class ShuffledBatches:
         self.position += len(places)
         if self.position == self.n:
             self.epoch, self.position, self._first = self.epoch + 1, 0, -1
-        # the k-th example (from 0) that is not held out comes after all held-out ones with at most k such before them
+        # the k-th example (0-based) that is not held out follows every held-out example that is preceded by at most k
+        # examples that are not held out
         return places + np.searchsorted(self._before, places, side="right")
 
     def state(self) -> dict[str, Any]:

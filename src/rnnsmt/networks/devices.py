@@ -29,7 +29,7 @@ class DeviceSetup:
 
     @property
     def first(self) -> bool:
-        """Return whether this process writes the files and the log."""
+        """Whether this process writes the files and the log."""
         return self.rank == 0
 
     def describe(self) -> dict[str, str]:
@@ -66,7 +66,7 @@ class DeviceSetup:
 def set_up_device(name: str, threads: int, precision: str = "float32", join: bool = False) -> DeviceSetup:
     """Choose the device and set threads and precision of this process.
 
-    A warning goes to the log if ``auto`` finds no GPU although there are signs of one.
+    A warning is logged if ``auto`` finds no GPU although there are signs of one.
 
     Args:
         name: ``cpu``, ``cuda``, or ``auto``: a GPU if there is one.
@@ -110,7 +110,7 @@ def set_up_device(name: str, threads: int, precision: str = "float32", join: boo
 
 
 RESERVED = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES")
-"""Environment variables that are set where a scheduler has reserved a GPU."""
+"""Environment variables that are set if a scheduler has reserved a GPU."""
 
 
 def _sign_of_a_gpu() -> str:
@@ -136,7 +136,7 @@ SHARES = 16
 def free_gpu() -> int:
     """Take a GPU that no other process of this package on this machine uses; if all are in use, the least shared one.
 
-    Snakemake limits the number of GPUs in use but assigns none: without this, concurrent jobs would all take the first.
+    Snakemake limits the number of GPUs in use but assigns none: without this, all concurrent jobs would use the first.
     """
     if _taken:
         return _taken[0][0]
@@ -161,12 +161,12 @@ def take_gpu(number: int) -> int:
 
 
 def _lock(number: int, share: int) -> bool:
-    """Lock share ``share`` (from 0) of a GPU by a file in the temporary directory; return whether it was free."""
+    """Lock share ``share`` (0-based) of a GPU by a file in the temporary directory; return whether it was free."""
     name = f"rnnsmt-gpu-{torch.cuda.get_device_properties(number).uuid}{f'.{share}' if share else ''}.lock"
     try:
         lock = (Path(tempfile.gettempdir()) / name).open("a")
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # taken, or the file is somebody else's
+    except OSError:  # locked, or the file is owned by another user
         return False
     _taken.append((number, lock))
     return True
@@ -174,7 +174,7 @@ def _lock(number: int, share: int) -> bool:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Compute matrix products in float32 within the ``with`` block, whatever ``set_up_device`` has set."""
+    """Compute matrix products in float32 within the ``with`` block, regardless of ``set_up_device``."""
     before = torch.get_float32_matmul_precision() != "highest"
     _allow_tf32(False)
     try:

@@ -12,10 +12,10 @@ Positions before the beginning of the sentence have id 0. B: n-grams of a batch,
 The CSLM of the paper (section 4.1.2) has the rectifier as f. ``rnnsmt.nnjm`` has the same network with more inputs,
 source words in addition to the preceding target words, and f may be tanh.
 
-Further below: the same with a hand-written gradient, faster on a CPU, where the softmax takes nearly all the time
-(``softmax_gradient`` computes it with its gradient for a few rows at a time); the likelihood of held-out n-grams; the
-training, whose loop is in ``rnnsmt.networks.training``. A network that was trained self-normalised is centred at the
-end, which moves its ln Z closer to 0.
+Further below: the loss with a hand-written gradient, which is faster on a CPU, where the softmax takes nearly all the
+time (``softmax_gradient`` computes it with its gradient for a few rows at a time); the likelihood of held-out n-grams;
+training, whose loop is in ``rnnsmt.networks.training``. A network that was trained with self-normalisation is centred
+at the end, which moves its ln Z closer to 0.
 """
 
 import math
@@ -114,11 +114,11 @@ def loss_and_gradient(
         model: the network.
         contexts: [B, C], the words before the predicted ones, oldest first.
         words: [B], the words to predict.
-        rows: [B], in CPU memory, the numbers of the n-grams, from which dropout and sampler draw.
+        rows: [B], in CPU memory, the sequence numbers of the n-grams, see ``Trainer.example_numbers``.
         mm: the matrix products.
         alpha: weight of the self-normalisation penalty.
         dropout: applied to the projections and both hidden layers.
-        sampler: of the classes from which Z is estimated; None: all classes.
+        sampler: sampler of the classes from which Z is estimated; None: all classes.
 
     Returns:
         float64 [2]: the sum of -ln p, and that of (ln Z)^2, which is 0 if alpha is 0.
@@ -188,14 +188,14 @@ ROWS = 256
 
 
 class NGramLikelihood(NamedTuple):
-    """Mean ln p, by the exact softmax, and mean |ln Z|, Z being the sum of exp over the output units."""
+    """Mean ln p by the exact softmax, and mean |ln Z|, where Z is the sum of exp over the output units."""
 
     log_p: float
     log_sum: float
 
 
 class HeldOutNGrams:
-    """Held-out n-grams; every process holds its part of them.
+    """Held-out n-grams; every process has a part of them.
 
     Attributes:
         number: number of n-grams.
@@ -210,7 +210,7 @@ class HeldOutNGrams:
 
     @torch.no_grad()
     def measure(self, model: FeedForwardLM) -> NGramLikelihood:
-        """Compute the likelihood by the network, in float32 whatever precision the training uses."""
+        """Compute the likelihood by the network, in float32 regardless of the precision of training."""
         totals = torch.zeros(2, dtype=torch.float64, device=self.setup.device)
         with full_precision():
             for contexts, words in zip(self.contexts, self.words, strict=True):
@@ -246,14 +246,14 @@ def unigram_log_p(words: NDArray[np.int64], counts: ClassCounts) -> float:
 
 
 class FeedForwardTrainer(EpochTrainer):
-    """The training of a feed-forward network on n-grams: rows of ids, the last of which is predicted from the others.
+    """Training of a feed-forward network on n-grams: rows of ids, the last of which is predicted from the others.
 
     Attributes:
         held_out: indices of the held-out n-grams, ascending.
         validation: the held-out n-grams.
         rare: bool [inputs], whether an id is that of a word that occurs once.
         unknown_of: int64 [inputs], UNK of the side of an id.
-        unigram: their mean ln p by a unigram model.
+        unigram: mean ln p of the held-out n-grams by a unigram model.
     """
 
     examples = "n-grams"
@@ -276,7 +276,7 @@ class FeedForwardTrainer(EpochTrainer):
         unigram: float,
         sampler: ClassSampler | None = None,
     ) -> None:
-        """Create the minibatches; arguments as in ``Trainer``, and number: that of all n-grams."""
+        """Create the minibatches; arguments as in ``Trainer``, and ``number``, the number of all n-grams."""
         self.number, self.held_out, self.validation, self.unigram = number, held_out, validation, unigram
         batches = ShuffledBatches(number, settings.batch, seed, held_out)
         total = settings.epochs * batches.updates
@@ -285,10 +285,10 @@ class FeedForwardTrainer(EpochTrainer):
 
     @abstractmethod
     def ngrams(self, index: Index) -> NDArray[np.int64]:
-        """Return some n-grams [B, C + 1], the words to predict last."""
+        """Return the n-grams ``index`` [B, C + 1]; the last word of each is to be predicted."""
 
     def training_ngrams(self, index: Index) -> NDArray[np.int64]:
-        """Return some n-grams, in which words that occur once in the text are UNK at random."""
+        """Return the n-grams ``index``; words that occur once in the text are replaced by UNK at random."""
         ids = self.ngrams(index)
         if self.settings.singletons:
             draws = np.random.default_rng([self.seed, 4, self.update, self.setup.rank]).random(ids.shape, np.float32)
@@ -297,7 +297,7 @@ class FeedForwardTrainer(EpochTrainer):
         return ids
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Return contexts [B, C], words [B] and, in CPU memory, the numbers [B] of the n-grams in the training."""
+        """Return contexts [B, C], words [B] and, in CPU memory, the sequence numbers [B] of the n-grams."""
         ids = torch.from_numpy(self.training_ngrams(index)).to(self.setup.device)
         return ids[:, :-1], ids[:, -1], self.example_numbers(len(index))
 
@@ -317,7 +317,7 @@ class FeedForwardTrainer(EpochTrainer):
     def measure(self, row: dict[str, Any]) -> bool:
         loss, squares = (self.sums.measured[:2] / max(self.sums.examples, 1)).tolist()
         row["epoch"] = len(self.history) + 1
-        row["train perplexity"] = perplexity_of(-loss)  # with dropout and penalty in force
+        row["train perplexity"] = perplexity_of(-loss)  # during training: with dropout and penalty
         if self.settings.self_normalised:
             row["train (ln Z)^2"] = squares
         if not self.validation.number:
@@ -337,14 +337,14 @@ class FeedForwardTrainer(EpochTrainer):
         return text
 
     def choose(self) -> dict[str, Any]:
-        """Set the parameters to those that are kept, and centre a network that was trained self-normalised."""
+        """Set the parameters to those that are kept, and centre a network trained with self-normalisation."""
         kept_row = super().choose()
         if self.settings.self_normalised:
             centre(self.model, self.centring_contexts())
         return kept_row
 
     def centring_contexts(self) -> Tensor:
-        """Return the contexts [N, C] of training n-grams drawn by the seed."""
+        """Return the contexts [N, C] of training n-grams that are drawn with the random seed."""
         drawn = np.unique(np.random.default_rng([self.seed, 5]).integers(0, self.number, CENTRING_NGRAMS))
         places = np.setdiff1d(drawn, self.held_out, assume_unique=True)
         return torch.from_numpy(self.ngrams(places)[:, :-1])
@@ -364,19 +364,19 @@ class FeedForwardTrainer(EpochTrainer):
 def class_sampler(
     counts: ClassCounts, rare: NDArray[np.bool_], settings: EpochSettings, seed: int
 ) -> ClassSampler | None:
-    """Return the sampler of the softmax by how often every class is predicted; None: all classes are summed.
+    """Return a sampler of the softmax classes by how often each is predicted; None: the sum is over all classes.
 
-    rare: [classes], words that occur once and become UNK with the probability ``singletons``.
+    ``rare`` [classes] marks words that occur once, which become UNK with the probability ``singletons``.
     """
     if not settings.sampled_classes:
         return None
-    predicted = np.where(rare, counts - settings.singletons, counts)  # expected, the others become UNK
+    predicted = np.where(rare, counts - settings.singletons, counts)  # expected value; the others become UNK
     predicted[UNK] += settings.singletons * np.count_nonzero(rare)
     return ClassSampler(predicted, settings.sampled_classes, seed)
 
 
 def set_output_bias(model: FeedForwardLM, kind: str, counts: ClassCounts) -> None:
-    """Set the output biases before the first update, see ``OUTPUT_BIASES``; zero leaves them."""
+    """Set the output biases before the first update, see ``OUTPUT_BIASES``; ``zero`` does not change them."""
     if kind == "unigram":
         model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
     elif kind == "uniform":
@@ -399,9 +399,9 @@ def centre(model: FeedForwardLM, contexts: Tensor) -> None:
 
     The softmax is invariant to adding the same number to all output units, also a linear function a . g + c of the last
     hidden layer: subtracting a from every row of W_o and c from every element of b_o changes ln Z and nothing else.
-    Here a and c are the least-squares fit of ln Z, with a small ridge, over ``contexts`` [N, C] of training n-grams. A
-    network that was trained self-normalised needs this because of dropout: the penalty applied to networks with dropped
-    units, and the full network has other sums.
+    Here a and c are the least-squares fit of ln Z, with a small ridge, over ``contexts`` [N, C] of training n-grams.
+    This is necessary after self-normalised training with dropout: the penalty was applied to networks with dropped
+    units, whose sums differ from those of the full network.
     """
     hidden, log_sums = [], []
     for batch in contexts.to(model.R.device).split(CENTRING_ROWS):

@@ -3,9 +3,9 @@
 The operations are matrix products of rounded factors, dropout, and gradients in place. The masks of dropout (Srivastava
 et al. 2014) depend on the seed and the examples, not on the number of threads.
 
-For the gradient of a minibatch, the parameters are in one flat tensor. Threads share it on a CPU. On a GPU, the kernels
-of a small batch take less time than launching them: a graph (``torch.cuda.CUDAGraph``) records the launched kernels
-with the addresses of all their tensors and replays them in one launch.
+For the gradient of a minibatch, the parameters are in one flat tensor. On a CPU, threads share the minibatch. On a GPU,
+the kernels of a small batch take less time than launching them: a graph (``torch.cuda.CUDAGraph``) records the launched
+kernels with the addresses of all their tensors and replays them in one launch.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from rnnsmt.base.progress import say
 class Products:
     """Matrix products of factors that are rounded to ``dtype`` (bfloat16), or not rounded (None).
 
-    Products of rounded factors are summed in float32 and the result is rounded as well; what is added later is not.
+    Products of rounded factors are summed in float32 and the result is rounded as well; later additions are not.
     """
 
     def __init__(self, dtype: torch.dtype | None = None) -> None:
@@ -64,7 +64,7 @@ DROPOUT_ROWS = 32
 class Dropout:
     """Dropout with a rate in 256ths (at least 1/256 if not 0); the remaining units are scaled up.
 
-    The masks depend on the seed and the index of the first of every ``DROPOUT_ROWS`` examples, whichever thread
+    The masks depend on the seed and the index of the first of every ``DROPOUT_ROWS`` examples, not on the thread that
     computes them.
     """
 
@@ -77,8 +77,8 @@ class Dropout:
 
         Args:
             rows: [B], the indices of the examples, in CPU memory.
-            device: where the masks are drawn. On a GPU one generator draws for the whole batch, so its masks differ
-                from those of a CPU.
+            device: the device on which the masks are drawn. On a GPU, one generator draws for the whole batch, so its
+                masks differ from those of a CPU.
         """
         if not self.limit:
             return []
@@ -103,8 +103,8 @@ class GradientThreads:
     """The gradient of a minibatch from several threads, each with a part of the examples and its own gradient buffer.
 
     An update consists of hundreds of small operations. Parallelism inside each operation synchronises the threads every
-    time, which is slow where other processes use the same cores. Here each thread computes alone, and they synchronise
-    once per minibatch. The threads share the parameters; with a single thread no pool is created.
+    time, which is slow if other processes use the same cores. Here, each thread computes independently, and they
+    synchronise once per minibatch. The threads share the parameters; with a single thread no pool is created.
     """
 
     def __init__(self, model: nn.Module, flat: nn.Parameter, threads: int, dimension: int, grain: int = 1) -> None:
@@ -169,7 +169,8 @@ def flatten(model: nn.Module, space: Tensor | None = None) -> nn.Parameter:
 
 
 AGREEMENT = 1e-3
-"""Maximum distance of a replayed gradient from the launched one, relative to its norm; atomic additions round anew."""
+"""Maximum distance of a replayed gradient from the launched one, relative to its norm; atomic additions are rounded
+differently each time, because their order varies."""
 
 
 class CapturedGradient(NamedTuple):
@@ -186,10 +187,10 @@ class CapturedGradient(NamedTuple):
 class GraphedGradient:
     """A function that fills a gradient from a minibatch, replayed as a graph from the third call with a shape on.
 
-    The function must launch the same kernels for all minibatches of a shape, read no CPU memory but the given tensors,
-    and never synchronise with the device. The first call with a shape is a warm-up, in which torch loads what it needs.
-    The second one also captures the graph, replays it and compares the gradients. If they differ or the capture fails,
-    a warning goes to the log and all kernels are launched one by one as before.
+    The function must launch the same kernels for all minibatches of a shape, read no CPU memory except the given
+    tensors, and never synchronise with the device. The first call with a shape is a warm-up, in which torch initialises
+    its libraries. The second one also captures the graph, replays it and compares the gradients. If they differ or the
+    capture fails, a warning is logged, and all kernels are launched one by one.
     """
 
     def __init__(self, function: Callable[..., Tensor], gradient: Tensor) -> None:
@@ -226,7 +227,7 @@ class GraphedGradient:
         """Capture the function for minibatches of these shapes; overwrite the gradient.
 
         Returns:
-            What went wrong; an empty string if nothing did.
+            A description of the problem; an empty string on success.
         """
         read = tuple(tensor.clone() for tensor in batch)
         graph = torch.cuda.CUDAGraph()

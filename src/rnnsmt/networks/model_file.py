@@ -1,4 +1,4 @@
-"""Files of tensors: networks, and checkpoints of their trainings, which are resumed only with the same settings."""
+"""Files of tensors: networks, and checkpoints of training runs, which are resumed only with the same settings."""
 
 import io
 import pickle
@@ -29,7 +29,7 @@ _CORRUPT = (
     MemoryError,
     pickle.UnpicklingError,
 )
-"""Exceptions that torch and Python raise on files that are damaged or hold something else."""
+"""Exceptions that torch and Python raise on files that are damaged or have other contents."""
 
 
 class ModelFormat(NamedTuple):
@@ -52,7 +52,7 @@ AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
 def write_model(
     path: str | Path, kind: ModelFormat, model: nn.Module, sizes: NetworkSizes, content: Mapping[str, Any]
 ) -> None:
-    """Write a network, atomically. content: further tensors and plain values."""
+    """Write a network, atomically; ``content`` has additional tensors and plain values."""
     parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
     save_file(path, {"format": kind.version, "sizes": sizes.as_dict(), **content, "parameters": parameters})
 
@@ -128,7 +128,7 @@ def _check_members(path: str | Path, remedy: str) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()
-    # a damaged directory of the archive can claim anything, also encryption and unknown compression
+    # a damaged directory of the archive may contain any values, such as those of encryption or unknown compression
     except (*_CORRUPT, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error) as error:
         raise InputError(f"{path}: cannot be read ({_reason(error)}); {remedy}") from None
     if damaged is not None:
@@ -171,7 +171,7 @@ class Checkpoint:
     """
 
     def __init__(self, directory: str | Path, fingerprint: Mapping[str, object]) -> None:
-        """Open the checkpoint directory. fingerprint: name -> value of everything that the training depends on."""
+        """Open the checkpoint directory; ``fingerprint`` maps name -> value of everything that training depends on."""
         self.directory = CheckpointDirectory(directory, fingerprint)
         self.path = self.directory.path / "checkpoint.pt"
         self.remedy = self.directory.remedy
@@ -192,7 +192,7 @@ class Checkpoint:
         return dict(saved["state"])
 
     def lock(self) -> None:
-        """Lock the checkpoint directory; remove the checkpoint of a finished training with other settings."""
+        """Lock the checkpoint directory; remove the checkpoint of a finished training run with other settings."""
         self.directory.lock()
         self.directory.clear_finished(self.path.name)
 
@@ -201,7 +201,7 @@ class Checkpoint:
         self.directory.release()
 
     def finish(self) -> None:
-        """Record that the outputs are written: a training with other settings may then start over."""
+        """Record that the outputs are written: a training run with other settings may then replace the checkpoint."""
         self.directory.finish()
 
     def save(self, state: Mapping[str, Any]) -> None:

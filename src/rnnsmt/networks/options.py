@@ -1,4 +1,4 @@
-"""Options that the commands of all networks share: device, training settings, training files; imports nothing heavy."""
+"""Options that the commands of all networks share: device, training settings, scoring; does not import torch."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings
 
 
 def preset_with(preset: SomeSettings, overrides: Mapping[str, Any]) -> SomeSettings:
-    """Override settings of a preset; settings of the preset that the given values do not permit are set to 0.
+    """Override settings of a preset; other settings that cannot be combined with the given values are set to 0.
 
     Raises:
         InputError: a value has the wrong type or is out of range, or the given values are incompatible.
@@ -112,7 +112,7 @@ def _check_value(name: str, value: Any, kind: type, choices: Sequence[str]) -> N
 def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[str, object]:
     """Print sizes, parameters of every part, and settings of a network; return the statistics of the command.
 
-    vocabularies: the number of classes of each vocabulary.
+    ``vocabularies`` are the numbers of classes of the vocabularies.
 
     Raises:
         InputError: a size is out of range.

@@ -1,11 +1,11 @@
-"""The command ``train`` of every network: its options, its processes, and what it does besides data and equations.
+"""The command ``train`` of every network: options, processes, and all steps that do not depend on the network.
 
-Imports nothing heavy: signals are caught, and other processes started, before torch is imported.
+Signals are caught, and other processes are started, before torch is imported; this module does not import it.
 
-Several processes of one training on one machine, one per GPU, have the exit codes of a single process. The process
+Several processes of one training run on one machine, one per GPU, have the exit codes of a single process. The process
 started by the user or the workflow has rank 0: it writes the files and the log, receives the signals to stop, and exits
-with the code of a single-process training. It starts the others with the environment variables of ``torchrun``, which
-is not used because it turns every exit code into 1.
+with the code of a training run with a single process. It starts the others with the environment variables of
+``torchrun``, which is not used because it replaces every exit code by 1.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def run_training(
 
     Args:
         args: the options of ``add_training``.
-        settings: the settings of the training.
+        settings: the training settings.
         make_trainer: opens the data and creates the trainer on a device.
 
     Returns:
@@ -98,7 +98,7 @@ def run_training(
 
 
 PATIENCE = {0: 60.0, 2: 5.0, SAVED: 60.0, 128 + signal.SIGINT: 60.0}
-"""Exit code of another process -> seconds in which the first process should end too; 1 second for other codes."""
+"""Exit code of another process -> seconds within which the first process must also end; 1 second for other codes."""
 
 _DIE_WITH_PARENT = 1
 """``PR_SET_PDEATHSIG`` of Linux' prctl."""
@@ -109,7 +109,8 @@ def started_processes(number: int) -> Iterator[None]:
     """Make this process rank 0 of ``number`` processes that train together; the others run the same command line.
 
     Nothing is started if ``number`` is 0 or 1, or if torchrun started this process. If another process ends early, this
-    one would wait for its all-reduce for ever; it exits too, with code 2 after bad input of the other one, else 1.
+    one would wait forever in an all-reduce; it therefore exits too, with code 2 if the other one did so because of
+    invalid input, else with code 1.
     """
     if number <= 1 or "WORLD_SIZE" in os.environ:
         yield

@@ -1,4 +1,4 @@
-"""Base classes of the sizes of the networks and of their training settings; imports nothing heavy."""
+"""Base classes of the sizes of the networks and of their training settings; does not import torch."""
 
 import math
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ PRECISIONS = ("float32", "reduced")
 """Precisions of matrix products, see ``rnnsmt.networks.devices.set_up_device``."""
 
 KEEPS = ("last", "best")
-"""Parameters that a training saves."""
+"""Parameters that a training run may save."""
 
 
 class NetworkSizes(ABC):
@@ -53,22 +53,22 @@ class FeedForwardSizes(NetworkSizes):
     @property
     @abstractmethod
     def context(self) -> int:
-        """Return the number of ids of a context."""
+        """Number of ids of a context."""
 
     @property
     @abstractmethod
     def inputs(self) -> int:
-        """Return the number of different ids of a context."""
+        """Number of different ids of a context."""
 
     @property
     def ranges(self) -> list[range]:
-        """Return the ids that each position of the context may have."""
+        """Ids that each position of the context may have."""
         return [range(self.inputs)] * self.context
 
     @property
     @abstractmethod
     def activation(self) -> str:
-        """Return the activation function of the hidden layers, ``relu`` or ``tanh``."""
+        """Activation function of the hidden layers, ``relu`` or ``tanh``."""
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: layer -> symbol -> number; biases are ``b_...``."""
@@ -109,7 +109,7 @@ def setting(
 
 
 class TrainingSettings(ABC):
-    """All settings of a training except its data and seed; subclasses are frozen dataclasses with defaults.
+    """All settings of a training run except its data and seed; subclasses are frozen dataclasses with defaults.
 
     All training commands have the settings below, which ``shared`` describes; a subclass defines their defaults. It
     declares further settings with ``setting``. In addition to the help texts:
@@ -208,7 +208,7 @@ class TrainingSettings(ABC):
 
 
 class EpochSettings(TrainingSettings):
-    """The settings of a training on the n-grams of a text that is evaluated after every epoch and may stop early.
+    """Settings of training on the n-grams of a text, with an evaluation after every epoch and early stopping.
 
     Attributes:
         epochs: the schedule ``linear`` reaches 0 after this maximum, even if training stops earlier.

@@ -4,8 +4,8 @@ In training it takes most of the time of all networks. Loss and gradient are com
 while these are in the CPU cache; optionally over a sample of the classes.
 
 In scoring and search few probabilities of a row are requested. All output units are computed, a block of classes at a
-time, by compiled kernels, but none is kept. Each row is computed on its own, and the order of its sums depends on its
-length alone: a score is the same, bit for bit, whatever other rows are computed in the same call.
+time, by compiled kernels, but none is kept. Each row is computed separately, and the order of its sums depends only on
+its length: a score is bit-identical regardless of the other rows that are computed in the same call.
 """
 
 import hashlib
@@ -39,8 +39,8 @@ class ClassSampler:
 
     The sample consists of the words of the minibatch and of ``number`` draws with replacement, with probabilities
     proportional to frequency^0.75. If pi is the probability that a class is in the sample, its exponential gets the
-    weight 1 / pi, except in the rows whose own word it is, where it is in the sample for certain. The estimate of Z is
-    then unbiased.
+    weight 1 / pi, except in the rows in which it is the word to predict, since it is always in their sample. The
+    estimate of Z is then unbiased.
     """
 
     def __init__(self, counts: NDArray[np.number], number: int, seed: int) -> None:
@@ -91,8 +91,8 @@ def softmax_gradient(
 ) -> tuple[SoftmaxLoss, Tensor]:
     """Compute -sum ln softmax(weights g + biases)[words] + alpha sum (ln Z)^2 and its gradients.
 
-    Z is the sum of exp over the classes; alpha above 0 draws it towards 1 (self-normalisation, Devlin et al. 2014).
-    Fills the gradients of weights and biases.
+    Z is the sum of exp over the classes; with alpha above 0, training moves it towards 1 (self-normalisation, Devlin et
+    al. 2014). The gradients of weights and biases are filled.
 
     Args:
         mm: the matrix products.
@@ -125,7 +125,7 @@ def _softmax_gradient(
 ) -> tuple[SoftmaxLoss, Tensor, Tensor, Tensor]:
     """Compute ``softmax_gradient`` over all rows of ``weights``.
 
-    log_pi: None, or ln pi [classes]: exponentials get the weight 1 / pi, except that of the word of a row.
+    ``log_pi`` is None, or ln pi [classes]: exponentials get the weight 1 / pi, except that of the word of a row.
 
     Returns:
         Both sums; the gradients of g, weights and biases.
@@ -133,7 +133,7 @@ def _softmax_gradient(
     E = g.shape[1]
     if log_pi is not None:
         biases = biases - log_pi  # exp(unit) / pi
-    # the biases are two more columns, rounded to bfloat16 and the rounding error, so they keep 16 significant bits
+    # the biases are two more columns, the rounded values and the rounding errors, so they keep 16 significant bits
     bias = mm.round(biases)
     matrix = torch.cat([mm.round(weights), bias[:, None], mm.round(biases - bias)[:, None]], 1)
     extended = torch.cat([mm.round(g), bias.new_ones(len(g), 2)], 1)
@@ -172,7 +172,7 @@ COLUMNS = 512
 
 
 KEPT_ROWS = 1024
-"""Number of rows for whose output units a thread keeps a buffer, of 2 MB."""
+"""Number of rows of the buffer for output units that a thread keeps, which has 2 MB."""
 
 
 class ExactSoftmax:
@@ -222,8 +222,8 @@ class ExactSoftmax:
 
         Yields:
             The first class, the units [B, classes] and the biases [classes]. The units are a view of a buffer of the
-            thread, which the next block overwrites: a new buffer for every g costs a tenth of the products, because the
-            system clears its pages.
+            thread, which the next block overwrites: a new buffer for every g would take 10 % of the time of the
+            products, because the operating system clears its pages.
         """
         space: Tensor | None = getattr(self._buffers, "space", None)
         if space is None or len(g) > KEPT_ROWS:
@@ -233,7 +233,7 @@ class ExactSoftmax:
         first = 0
         for weights, biases in self._parts:
             units = space[: len(g) * len(biases)].view(len(g), len(biases))
-            # not addmm, which first copies the biases to every row: a quarter of the time of the product
+            # not addmm, which first copies the biases to every row, in 25 % of the time of the product
             torch.mm(g, weights, out=units)
             yield first, units.numpy(), biases.numpy()
             first += len(biases)
@@ -253,8 +253,8 @@ LOG2E = np.float32(1.4426950408889634)
 ONE, LEAST = np.float32(1.0), np.float32(-126.0)
 
 TO_WHOLE = np.float32(1.5 * 2**23)
-"""Rounding constant: x + TO_WHOLE, for |x| <= 2^22, is x rounded to an integer, which the lowest bits of its mantissa
-hold in two's complement."""
+"""Rounding constant: x + TO_WHOLE, for |x| <= 2^22, has x rounded to an integer in the lowest bits of its mantissa, in
+two's complement."""
 
 C1, C2, C3 = np.float32(0.6931472), np.float32(0.24022646), np.float32(0.05550329)
 
@@ -267,14 +267,14 @@ def power_of_2(y: np.float32) -> np.float32:
     """Return 2^y for y below 128; 2^-126 for y below -126; NaN for NaN.
 
     2^y = 2^n 2^f with y rounded to an integer n and f = y - n in [-1/2, 1/2]: a polynomial gives 2^f, and n is added to
-    its exponent bits. No branches or table look-ups, so loops over it vectorise.
+    its exponent bits. There are no branches or table look-ups, so loops over it vectorise.
     """
     # fastmath without "reassoc": it would cancel the addition and subtraction of TO_WHOLE
     y = LEAST if y < LEAST else y  # 2^-126 is the smallest normal number: a lower n would overflow into the sign bit
     shifted = y + TO_WHOLE
     f = y - (shifted - TO_WHOLE)
     factor = ONE + f * (C1 + f * (C2 + f * (C3 + f * (C4 + f * (C5 + f * C6)))))
-    # the shift drops all bits of ``shifted`` but the lowest 9, which are n, and puts them at the place of the exponent
+    # the shift moves the lowest 9 bits of ``shifted``, which are n, to the exponent, and discards all other bits
     exponent = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
     return np.int32(np.float32(factor).view(np.int32) + exponent).view(np.float32)
 
@@ -372,7 +372,7 @@ def keep_largest(
     for row in range(len(units)):
         unit, values, names = units[row], best[row], classes[row]
         for begin in range(0, len(unit), LANES):
-            # most blocks hold nothing large enough: ``largest`` vectorises, the insertion below does not
+            # most blocks contain no large enough unit: ``largest`` vectorises, the insertion below does not
             if not largest(unit[begin : begin + LANES]) > values[width - 1]:
                 continue
             for i in range(begin, min(begin + LANES, len(unit))):
@@ -470,6 +470,6 @@ def reduced_log_sums(
                 x = widened(unit[i])
                 if x >= least:
                     exact = dot(hidden[row], weights[i]) + bias[i]
-                    # the subtracted term has the form of ``bfloat16_exp_sum``, so it cancels there
+                    # the subtracted term is computed as in ``bfloat16_exp_sum``, so that it cancels
                     total += np.exp(np.float64(exact) - np.float64(top)) - power_of_2((x - top) * LOG2E)
         out[row] = np.float32(top + np.log(total))

@@ -29,15 +29,15 @@ CHECK_EVERY = 100
 """Number of updates between two checks that the loss is finite; a check synchronises with the GPU."""
 
 AGREE_EVERY = 50
-"""Number of updates between two checks of signals and time limit where several processes must agree."""
+"""Number of updates between two checks of signals and time limit if there are several processes, which must agree."""
 
 
 class ThreadParts(NamedTuple):
-    """How the threads share a minibatch.
+    """Split of a minibatch among the threads.
 
     Attributes:
-        dimension: the dimension of its tensors that counts the examples.
-        grain: the parts begin at multiples of it.
+        dimension: the dimension of the examples in the tensors of a minibatch.
+        grain: the parts begin at multiples of this number of examples.
     """
 
     dimension: int
@@ -49,9 +49,9 @@ class Trainer(ABC):
 
     Attributes:
         settings, seed, inputs, setup, model, batches, total: see ``__init__``.
-        products: the matrix products, rounded as the device demands.
-        dropout: with the rate and the seed of the training.
-        sampler: of the classes of the softmax; None: all classes are summed.
+        products: matrix products, rounded as configured in ``setup``.
+        dropout: dropout with the rate and the seed of the training run.
+        sampler: sampler of the classes of the softmax; None: the sum is over all classes.
         update, seen: numbers of updates and of training examples so far.
         history: the learning curve.
         best: index of the best row of the learning curve by the held-out examples, and the parameters at that point.
@@ -70,7 +70,7 @@ class Trainer(ABC):
     """Number of sums over a minibatch that are computed with its gradient; the first one is -ln p of its words."""
 
     sum_of_losses = False
-    """Flag: the loss of a minibatch is the sum of the losses of its examples, not their mean."""
+    """Whether the loss of a minibatch is the sum of the losses of its examples instead of their mean."""
 
     def __init__(
         self,
@@ -90,15 +90,15 @@ class Trainer(ABC):
 
         Args:
             model: the network, on the device of ``setup``.
-            settings: the settings of the training.
-            seed: the seed of the training.
-            inputs: name -> value of what the result depends on besides the settings, for the fingerprint.
+            settings: the training settings.
+            seed: the random seed.
+            inputs: name -> value of everything that the result depends on except the settings, for the fingerprint.
             setup: the device and the processes.
             batches: the minibatches, as indices of examples.
             threads: number of threads that share a minibatch on a CPU.
-            parts: how they share it.
+            parts: the split of a minibatch among them.
             total: maximum number of updates.
-            evaluations: number of evaluations, at equal distances.
+            evaluations: number of evaluations, at equal intervals.
             sampler: see above.
         """
         self.model, self.settings, self.seed, self.inputs = model, settings, seed, inputs
@@ -130,7 +130,7 @@ class Trainer(ABC):
         """Train to the end, resuming from the last checkpoint in ``checkpoint_dir`` if there is one.
 
         A checkpoint is saved every ``save_every`` seconds, at the end, and when ``stop`` requests it. The directory
-        stays locked as long as this object lives.
+        remains locked as long as this object exists.
 
         Raises:
             InputError: the checkpoint was saved with other settings, or the loss is not finite.
@@ -214,7 +214,7 @@ class Trainer(ABC):
         )
 
     def _is_time_to(self, stop: Stop) -> bool:
-        """Return whether to save and stop after this update; all processes get the same answer and stop together."""
+        """Return whether to save and stop after this update; the value is the same in all processes."""
         if self.setup.processes == 1:
             return stop.asked()
         return self.update % AGREE_EVERY == 0 and self.setup.any(stop.asked())
@@ -222,7 +222,7 @@ class Trainer(ABC):
     # the learning curve
 
     def evaluate(self) -> dict[str, Any]:
-        """Add a row to the learning curve, on the updates since the last row and the held-out examples; return it."""
+        """Add a row to the learning curve: the updates since the last row and the held-out results; return it."""
         self.check()
         *_, clipped, norm = (value / max(self.sums.updates, 1) for value in self.sums.measured.tolist())
         row: dict[str, Any] = {
@@ -241,7 +241,7 @@ class Trainer(ABC):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Return the row of the learning curve whose parameters are kept: the best, or the last if no row is best."""
+        """Row of the learning curve whose parameters are kept: the best, or the last if no row is best."""
         return self.history[self.best[0] if self.best else -1]
 
     def choose(self) -> dict[str, Any]:
@@ -322,14 +322,16 @@ class Trainer(ABC):
 
     @abstractmethod
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Return the tensors of a minibatch that ``loss_and_gradient`` takes."""
+        """Return the tensors of a minibatch, which are the arguments of ``loss_and_gradient``."""
 
     def example_numbers(self, number: int, begin: int = 0) -> Tensor:
-        """Return the numbers [B] of examples in the training, in CPU memory; dropout and sampler draw from them.
+        """Return the sequence numbers [B] of examples in the training run, in CPU memory.
+
+        They determine the random draws of dropout and sampler.
 
         Args:
             number: number of examples.
-            begin: the position of the first one in the part of the minibatch that belongs to this process.
+            begin: the position of the first one in this process's part of the minibatch.
         """
         rows = torch.arange(begin, begin + number) * self.setup.processes + self.setup.rank
         return rows + self.update * self.settings.batch
@@ -340,7 +342,7 @@ class Trainer(ABC):
 
     @property
     def same_launches(self) -> bool:
-        """Return whether ``loss_and_gradient`` launches the same kernels for all minibatches of one shape."""
+        """Whether ``loss_and_gradient`` launches the same kernels for all minibatches of one shape."""
         return False
 
     @abstractmethod
@@ -349,12 +351,12 @@ class Trainer(ABC):
 
     @property
     def finished(self) -> bool:
-        """Return whether training is over."""
+        """Whether training is over."""
         return self.update >= self.total
 
     @property
     def evaluation_due(self) -> bool:
-        """Return whether a row of the learning curve is due after this update."""
+        """Whether a row of the learning curve is due after this update."""
         return self.update in self.evaluations
 
     @abstractmethod
@@ -383,7 +385,7 @@ class Trainer(ABC):
 
 
 class EpochTrainer(Trainer):
-    """A training that is evaluated after every epoch, and over early if the held-out result has stopped improving."""
+    """Training with an evaluation after every epoch, which stops early if the held-out result no longer improves."""
 
     kept_by = "epoch"
 
@@ -392,17 +394,17 @@ class EpochTrainer(Trainer):
 
     @property
     def epochs_without_better(self) -> int:
-        """Return the number of epochs since the best held-out result."""
+        """Number of epochs since the best held-out result."""
         return len(self.history) - 1 - self.best[0] if self.best else 0
 
     @property
     def finished(self) -> bool:
-        """Return whether all epochs are over, or ``patience`` epochs without an improvement have passed."""
+        """Whether all epochs are over, or ``patience`` epochs without an improvement have passed."""
         return len(self.history) >= self.settings.epochs or self.epochs_without_better >= self.settings.patience
 
     @property
     def evaluation_due(self) -> bool:
-        """Return whether an epoch is over."""
+        """Whether an epoch is over."""
         return self.update > 0 and self.batches.position == 0
 
 
@@ -411,8 +413,8 @@ class Sums:
 
     Attributes:
         updates, examples, words: counts.
-        measured: float64 [n_sums + 2], on the device, so no update waits for it: the sums that come with the
-            gradients, the number of clipped updates, the sum of the gradient norms.
+        measured: float64 [n_sums + 2], on the device, so that updates do not synchronise with it: the sums that are
+            computed with the gradients, the number of clipped updates, the sum of the gradient norms.
     """
 
     def __init__(self, n_sums: int, device: torch.device) -> None:
@@ -440,7 +442,7 @@ def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.opti
 
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
-    """Return the learning rate of an update, counted from 0, of ``total``."""
+    """Return the learning rate of the 0-based ``update`` of ``total`` updates."""
     factor = 1.0
     if settings.schedule == "linear":
         factor = max(1.0 - update / total, 0.0)
