@@ -2,16 +2,16 @@
 
 Every target word is affiliated with a source position (Devlin et al. 2014, section 2.1):
 
-* A target word with several links is affiliated with the middle one of its n source positions, in ascending order
-  that with index (n - 1) // 2.
-* A word without a link has the affiliation of the nearest target word with a link, of the right one if two are equally
-  near.
+* A target word with several links is affiliated with the middle one of its n source positions: in ascending order, the
+  one with index (n - 1) // 2.
+* A word without a link has the affiliation of the nearest target word with a link; if two are equally near, that of the
+  right one.
 * ``</s>`` is affiliated with ``</s>`` of the source.
 
 Training affiliates the words of whole sentences; the search affiliates those of a phrase pair by the links within it,
 as Moses does.
 
-On disk they are a directory of ids (``rnnsmt.networks.data``). The JSON file is ``examples.json``, the vocabularies are
+The examples are a directory of ids (``rnnsmt.networks.data``). The JSON file is ``examples.json``, the vocabularies are
 ``vocab.{source,target}.txt``; ``affiliations.npy``, int32 [target words], has the source position in the sentence with
 which every target word is affiliated.
 
@@ -57,16 +57,16 @@ def affiliations(
     target: NDArray[np.int32],
     target_offsets: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Return the affiliation of every target word of S sentence or phrase pairs, one after the other.
+    """Return the affiliation of every target word of S concatenated sentence or phrase pairs.
 
     Args:
-        link_offsets: [S + 1], where the links of each pair begin.
+        link_offsets: [S + 1], offsets of the links of each pair.
         source, target: [L], source and target positions of the links, distinct, in ascending order of target, then
             source position within a pair.
-        target_offsets: [S + 1], where the target words of each pair begin.
+        target_offsets: [S + 1], offsets of the target words of each pair.
 
     Returns:
-        [target words], source positions from 0 within the pair; ``NO_LINK`` for all words of a pair without links.
+        [target words], 0-based source positions within the pair; ``NO_LINK`` for all words of a pair without links.
     """
     affiliated = np.empty(int(target_offsets[-1]), np.int32)
     affiliate(link_offsets, source, target, target_offsets, affiliated)
@@ -75,7 +75,7 @@ def affiliations(
 
 @kernel()
 def _fill(out, begin, end):
-    """Give the words without a link, in out[begin:end], the affiliation of the nearest word that has one."""
+    """Set the affiliation of words without a link in out[begin:end] to that of the nearest word with a link."""
     before = -1  # the last word with a link
     index = begin
     while index < end:
@@ -86,7 +86,7 @@ def _fill(out, begin, end):
         after = index
         while after < end and out[after] == NO_LINK:
             after += 1
-        # the words place..after - 1 have no link; the linked word ``after``, if there is one, becomes ``before`` next
+        # the words index..after - 1 have no link; ``after`` is the next word with a link, if there is one
         for word in range(index, after):
             right = after < end and (before < 0 or after - word <= word - before)
             out[word] = out[after] if right else out[before]
@@ -120,14 +120,14 @@ def windows_at(
     window: int,
     padding: int,
 ) -> NDArray[np.int32]:
-    """Return the source words around places of sentences, [B, 2 window + 1], from left to right.
+    """Return the source words around positions in sentences, [B, 2 window + 1], from left to right.
 
     Args:
-        words: source words of all sentences, each ending in ``</s>``, which stands behind the sentence, too.
-        begin, end: [B] or numbers, range in ``words`` of the sentence of each place.
+        words: source words of all sentences, each ending in ``</s>``, which is also used for positions after it.
+        begin, end: [B] or numbers, range in ``words`` of the sentence of each position.
         places: [B], positions in ``words``.
-        window: number of words on each side of a place.
-        padding: the word before the beginning of a sentence.
+        window: number of words on each side of a position.
+        padding: the word that is used for positions before the beginning of a sentence.
     """
     around = places[:, None] + np.arange(-window, window + 1)
     first, last = np.reshape(begin, (-1, 1)), np.reshape(end, (-1, 1)) - 1
@@ -140,7 +140,7 @@ FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-2", "pairs", ("source",
 
 
 class Examples:
-    """The sentence pairs of a bitext; an example is a target word, ``</s>`` included."""
+    """The sentence pairs of a bitext; an example is a target word or ``</s>``."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Examples:
         unknown_words: int,
         direction: str,
     ) -> None:
-        """Keep the arrays. unknown_words: number of distinct target words outside the vocabulary."""
+        """Store the arrays; ``unknown_words`` is the number of distinct target words outside the vocabulary."""
         self.source_vocabulary, self.target_vocabulary = vocabularies
         self.sides = sides
         self.source, self.target = sides
@@ -214,7 +214,7 @@ def network_inputs(
             affiliated.
         places: [B], positions in the words of the predicted side.
         order, window: sizes of the network.
-        vocabulary: of the predicted side.
+        vocabulary: vocabulary of the predicted side.
     """
     source, target = sides
     pair = np.searchsorted(target.offsets, places, side="right") - 1
@@ -234,11 +234,11 @@ def prepare_examples(
 ) -> dict[str, object]:
     """Write the directory of a bitext; return the statistics of the stage.
 
-    Sentence pairs without a link, among them those with an empty side, are left out and counted.
+    Sentence pairs without a link, including those with an empty side, are skipped and counted.
 
     Args:
-        sources, targets, alignments: files; the n-th files belong together.
-        vocabularies: of the source and of the target side of the files.
+        sources, targets, alignments: files; the n-th files are parallel.
+        vocabularies: vocabularies of the source and of the target side of the files.
         output_dir: the directory.
         direction: one of ``DIRECTIONS``.
 
@@ -328,7 +328,7 @@ def affiliated_sentences(
         block: see ``directed``.
         mask: [S], the sentence pairs to return, all of which have links.
         ids: per side the id of every word number of the block.
-        vocabularies: of the given and of the predicted side.
+        vocabularies: vocabularies of the given and of the predicted side.
         direction: one of ``DIRECTIONS``.
     """
     links = np.ascontiguousarray(block.links.T)
@@ -351,10 +351,10 @@ def affiliated_sentences(
 def _with_ends(
     flat: NDArray[np.int32], bounds: NDArray[np.int64], mask: NDArray[np.bool_], ids: NDArray[np.int32], end: int
 ) -> Sequences:
-    """Return the ids of the sentences that are kept, each with ``end`` behind it.
+    """Return the ids of the sentences that are kept, each followed by ``end``.
 
     Args:
-        flat, bounds: word numbers of all sentences, and where each begins.
+        flat, bounds: word numbers of all sentences, and the offset of each sentence.
         mask: [S], which sentences are kept.
         ids: id of every word number.
         end: id of ``</s>``.

@@ -13,9 +13,9 @@ words only (``rnnsmt.networks.feed_forward``).
 
 Further below: the model file, and the conversion from and to the files of Moses' feature ``BilingualNPLM``
 (``rnnsmt.moses.nplm_file``). Moses uses other ids: its target words begin with ``<unk>`` and ``<null>``, and ``<s>``
-and ``</s>`` are words. Id 0 of this project, the padding before the beginning, is its ``<s>``. Moses and this
-project affiliate target words by the same rule and order the inputs alike; Moses does not normalise scores, and does
-not score ``</s>``.
+and ``</s>`` are words. Id 0 of this project, the padding before the beginning, corresponds to ``<s>``. Moses and this
+project affiliate target words by the same rule and have the same order of inputs; Moses does not normalise scores, and
+does not score ``</s>``.
 """
 
 from pathlib import Path
@@ -60,7 +60,7 @@ class TrainedNnjm(NamedTuple):
         direction: what the network predicts, one of ``settings.DIRECTIONS``; "target" is the predicted side.
         self_normalised: whether the network was trained so that an output unit approximates the log probability.
         unknown_words: number of distinct target words of the training text outside the vocabulary.
-        meta: settings, seed and results of the training.
+        meta: settings, seed and results of the training run.
     """
 
     model: FeedForwardLM
@@ -132,8 +132,8 @@ def write_nplm(trained: TrainedNnjm, directory: str | Path, where: str | Path) -
         where: file of the network, for messages.
 
     Raises:
-        InputError: the network has another direction than ``direct``, is not self-normalised, or has a word that is a
-            special entry of Moses.
+        InputError: the network has another direction than ``direct``, is not self-normalised, or contains a word that
+            is reserved in Moses.
     """
     if trained.direction != DIRECTIONS[0]:
         raise InputError(f"{where}: has the direction {trained.direction}, but Moses requires {DIRECTIONS[0]}")
@@ -170,8 +170,8 @@ def read_nplm(
 ) -> TrainedNnjm:
     """Read a joint model from the files of Moses' ``BilingualNPLM``, of this project or of NPLM.
 
-    A vocabulary without ``<s>`` or ``</s>`` has ``<unk>`` in their place, as in Moses. The number of unknown words of
-    the training text is not in the files; it is 1, with which all of them have the probability of ``<unk>``.
+    If a vocabulary has no ``<s>`` or ``</s>``, ``<unk>`` is used instead, as in Moses. The number of unknown words of
+    the training text is not in the files; it is set to 1, so that each of them has the probability of ``<unk>``.
 
     Args:
         path: the network.
@@ -180,7 +180,7 @@ def read_nplm(
         device: device of the network.
 
     Raises:
-        InputError: a file is missing or damaged, or they do not fit together.
+        InputError: a file is missing or damaged, or the files do not match.
     """
     source, target = (read_words(file) for file in vocabularies)
     network = read_network(path)

@@ -26,7 +26,7 @@ LOWEST = -100.0
 
 
 class JointScorer(NGramScorer):
-    """The probabilities of a joint model; a context is the window of source words and the target words before.
+    """The probabilities of a joint model; a context is the window of source words and the preceding target words.
 
     Attributes:
         direction: what the network predicts, one of ``settings.DIRECTIONS``.
@@ -57,15 +57,15 @@ class JointScorer(NGramScorer):
         return around + np.int32(self.first_source)
 
     def score_windows(self, windows: Ids, window_of: Ids, histories: Ids, owner: Ids, words: Ids) -> Scores:
-        """Compute ``score`` of contexts given as windows and histories; a window is computed once for all of them.
+        """Compute ``score`` of contexts given as windows and histories; each window is computed only once.
 
-        Scores are those of ``score``, bit for bit on a CPU.
+        On a CPU, the scores are bit-identical to those of ``score``.
 
         Args:
             windows: int32 [W, width], input ids of source words.
             window_of: int32 [C], row of ``windows`` of each context.
-            histories: int32 [C, order - 1], the target words before, oldest first.
-            owner, words: as of ``score``, requests on the C contexts.
+            histories: int32 [C, order - 1], the preceding target words, oldest first.
+            owner, words: as in ``score``, requests for the C contexts.
         """
         if not isinstance(self._engine, CpuEngine):
             return self.score(np.concatenate([windows[window_of], histories], 1), owner, words)
@@ -150,7 +150,7 @@ def perplexity_report(
     """Compute the report of ``nnjm perplexity``.
 
     Raises:
-        InputError: a file is missing or damaged, or a vocabulary is another one.
+        InputError: a file is missing or damaged, or directions or vocabularies differ.
     """
     examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)
     if scorer.direction != examples.direction:

@@ -1,10 +1,11 @@
-"""The sizes of a joint model, the settings of its training, and three presets; imports nothing heavy.
+"""The sizes of a joint model, its training settings, and three presets; does not import torch.
 
 ``paper``: sizes, initial weights, activation function, self-normalisation and minibatches as Devlin et al. (2014)
 describe them. They train by gradient descent with a rate of 0.001 that is halved when the validation likelihood gets
-worse; here it is Adam at a constant rate, as in the preset of the CSLM.
+worse; here, the optimiser is Adam with a constant rate, as in the preset of the CSLM.
 
-``small`` and ``demo``: networks for a CPU, for the reasons of the presets of the CSLM (``rnnsmt.cslm.settings``).
+``small`` and ``demo``: networks for a CPU, chosen for the same reasons as the presets of the CSLM
+(``rnnsmt.cslm.settings``).
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ ACTIVATIONS = ("relu", "tanh")
 
 DIRECTIONS = ("direct", "direct-rl", "inverse", "inverse-rl")
 """What a joint model predicts (Devlin et al. 2014, section 4): a word of the target (``direct``) or of the source
-(``inverse``) from a window of the other side, and the words before it, or behind it (``-rl``: from right to left)."""
+(``inverse``) from a window of the other side, and the words before it, or after it (``-rl``: from right to left)."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class JointSizes(FeedForwardSizes):
     Attributes:
         vocabulary: number of target classes, including id 0 (padding before the sentence, never predicted), id 1 (UNK)
             and the last id (``</s>``); target words before the predicted one have the same ids.
-        source_vocabulary: number of source ids, of the same composition.
+        source_vocabulary: number of source ids, including the same special ids.
         order: number of target words of an n-gram, including the predicted one.
         window: number of source words on each side of the affiliated one.
         projection: dimension of the projection of an input.
@@ -54,29 +55,29 @@ class JointSizes(FeedForwardSizes):
 
     @property
     def context(self) -> int:
-        """Return the number of inputs: the window of source words, then the target words before."""
+        """Number of inputs: the window of source words, then the preceding target words."""
         return 2 * self.window + self.order
 
     @property
     def inputs(self) -> int:
-        """Return the number of input ids: the target ids first, the source ids after them."""
+        """Number of input ids: the target ids first, the source ids after them."""
         return self.vocabulary + self.source_vocabulary
 
     @property
     def ranges(self) -> list[range]:
-        """Return the ids of each position of the context: source ids in the window, target ids behind it."""
+        """Ids of each position of the context: source ids in the window, then target ids."""
         source, target = range(self.vocabulary, self.inputs), range(self.vocabulary)
         return [source] * (2 * self.window + 1) + [target] * (self.order - 1)
 
     @property
     def first_layer_bytes(self) -> int:
-        """Return the bytes of the first layer computed for every id of each position, which a search keeps."""
+        """Number of bytes of the first layer computed for every id of each position, which a search keeps."""
         return sum(map(len, self.ranges)) * self.hidden_1 * 4
 
 
 @dataclass(frozen=True)
 class JointSettings(CslmSettings):
-    """The settings of a training on a bitext with links; the defaults are those of the preset ``paper``."""
+    """Settings of training on a bitext with links; the defaults are those of the preset ``paper``."""
 
     order: int = setting(4, "n-gram order: number of target context words plus the predicted word")
     window: int = setting(5, "number of source words on each side of the affiliated source word", least=0)

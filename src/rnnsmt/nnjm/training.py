@@ -25,7 +25,7 @@ from rnnsmt.nnjm.settings import JointSettings
 
 
 class NnjmTrainer(FeedForwardTrainer):
-    """The training of a joint model on the examples of a bitext."""
+    """Training of a joint model on the examples of a bitext."""
 
     package = "nnjm"
     settings: JointSettings
@@ -93,7 +93,7 @@ class NnjmTrainer(FeedForwardTrainer):
 
 
 def draw_pairs(target: Sequences, words: int, seed: int) -> Index:
-    """Draw sentence pairs with at least ``words`` target words together; return their numbers, ascending."""
+    """Draw sentence pairs with at least ``words`` target words in total; return their numbers, ascending."""
     order = np.random.default_rng([seed, 1]).permutation(len(target.offsets) - 1)
     total = np.cumsum(target.lengths(order))
     number = int(np.searchsorted(total, words)) + 1 if words else 0

@@ -1,7 +1,7 @@
 """Scores of the translations of n-best lists by joint models of any direction (Devlin et al. 2014, section 4).
 
 The links between a translation and its source are those of its phrase pairs. Words of a pair without links are
-affiliated as the search affiliates them: word j with word j of the other side, or with its last word.
+affiliated as in the search: word j with word j of the other side, or with its last word.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class _Entry(NamedTuple):
 
 
 def links_of_pairs(phrase_table: str, lists: Iterable[tuple[str, Sequence[str]]]) -> dict[tuple[str, str], Links]:
-    """Read the links of all phrase pairs of n-best lists that a phrase table has.
+    """Read the links of all phrase pairs of n-best lists that are in a phrase table.
 
     Args:
         phrase_table: the table.
@@ -155,7 +155,7 @@ def _scores(
 ) -> np.ndarray:
     """Compute ln p ``float64`` [entries] of translations: the sum over the predicted words and ``</s>``."""
     scores = np.zeros(len(entries))
-    # an empty side has no words to predict or none to predict from
+    # empty translations have no words to predict, or none from which to predict
     places = [index for index, (_, text, _) in enumerate(entries) if text]
     if not places:
         return scores
