@@ -24,7 +24,7 @@ from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, intern
 
 BLOCK_TOKENS = 400_000
-"""Number of source and target words of a block: a few megabytes of arrays, sufficient to occupy the kernels."""
+"""Number of source and target words of a block: a few megabytes of arrays, enough to use the kernels efficiently."""
 
 
 class WordNumbers:
@@ -44,7 +44,7 @@ class WordNumbers:
         return iter(self._strings.strings())
 
     def number(self, lines: list[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the numbers of all words of lines, int32, and where each line begins, int64 [lines + 1].
+        """Return the numbers of all words of lines, int32, and the offset of each line, int64 [lines + 1].
 
         Words are separated by spaces, and only by them: a no-break space or a tab is part of a word. New words are
         added.
@@ -59,7 +59,7 @@ class WordNumbers:
 
 @kernel()
 def number_words(text: Any, table: Any, flat: Any, offsets: Any) -> None:
-    """Write the word numbers of lines, each with its newline, and where each line begins.
+    """Write the word numbers of lines, each with its newline, and the offset of each line.
 
     Args:
         text: uint8.
@@ -89,7 +89,7 @@ class AlignedBlock:
         source, target: int32, word numbers of all sentences, concatenated.
         links: int32 [L, 2], source and target position in the sentence, sorted by target, then source position within a
             sentence, without duplicates.
-        source_offsets, target_offsets, link_offsets: int64 [S + 1], where each sentence begins.
+        source_offsets, target_offsets, link_offsets: int64 [S + 1], offset of each sentence in the flat arrays.
     """
 
     source: NDArray[np.int32]
@@ -132,7 +132,7 @@ class TextStats:
 
 
 def check_file_lists(sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]) -> None:
-    """Check that the lists have equal lengths: the n-th files of the three options belong together.
+    """Check that the lists have equal lengths: the n-th files of the three options are parallel.
 
     Raises:
         InputError: the lengths differ.
@@ -156,7 +156,7 @@ def read_aligned_blocks(
     """Yield the sentence pairs of all corpora with their links; update the vocabularies and the statistics.
 
     Args:
-        sources, targets, alignments: files; the n-th files belong together.
+        sources, targets, alignments: files; the n-th files are parallel.
         source_words, target_words: vocabularies, updated.
         figures: statistics, updated.
         tokens: number of source and target words of a block; None: ``BLOCK_TOKENS``.
@@ -326,7 +326,7 @@ def _count_dashes(text: Any) -> int:
 
 @kernel()
 def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
-    """Parse the links of S sentences (Pharaoh format ``i-j``: source-target, from 0).
+    """Parse the links of S sentences (Pharaoh format ``i-j``: source-target, 0-based).
 
     Args:
         text: uint8, S lines, each with its newline.

@@ -40,7 +40,7 @@ LEAST = 1e-40
 below exp(-100)."""
 
 MOST = 20.0
-"""Maximum score: exp(20) is not a probability, and more is not a plausible count."""
+"""Maximum score: a log probability is not positive, and a larger count is not plausible."""
 
 
 class ScoreColumn:
@@ -64,7 +64,7 @@ class ScoreColumn:
         """Return exp(score) of some lines, at least ``LEAST``.
 
         Args:
-            lines: line numbers from 0, ascending.
+            lines: 0-based line numbers, ascending.
 
         Returns:
             float64 [lines], or fewer elements if the column is shorter.

@@ -1,4 +1,4 @@
-"""Commands that make, prune and filter the phrase and reordering tables, and add phrase pairs and score columns."""
+"""Commands that create, prune and filter the phrase and reordering tables, and add phrase pairs and score columns."""
 
 import argparse
 import math

@@ -35,13 +35,13 @@ from rnnsmt.phrases.packing import Packing, SortedPairs, group_rows
 from rnnsmt.phrases.pair_scores import Smoothing, discounts
 
 PROCESS_MB = 350
-"""Memory of Python, numba, the vocabularies and a block of text, besides duckdb's."""
+"""Memory of Python, numba, the vocabularies and a block of text in MB, in addition to that of duckdb."""
 
 LEAST_MB = 100
-"""Minimum memory limit of duckdb."""
+"""Minimum memory limit of duckdb in MB."""
 
 EXTRACTED_TOKENS = 50_000
-"""Number of source and target words that phrase pairs are extracted from at a time: there are about two pairs for a
+"""Number of source and target words from which phrase pairs are extracted at a time: there are about two pairs per
 word, with some hundred bytes each."""
 
 
@@ -213,7 +213,7 @@ def extract_phrases(
     a directory next to the output if memory is insufficient.
 
     Args:
-        sources, targets, alignments: files; the n-th files belong together.
+        sources, targets, alignments: files; the n-th files are parallel.
         output: the extract file.
         max_length: maximum number of words of a phrase.
         threads: number of threads of duckdb.
@@ -396,11 +396,13 @@ def _smoothing(connection: duckdb.DuckDBPyConnection, seen: list[str], alignment
 def _with_discounts(profiles: dict[str, Any], smoothing: Smoothing) -> dict[str, NDArray[Any]]:
     """Add the column ``target_discount``, the sum of the discounts of all pairs of a target phrase.
 
-    The sum depends only on how many of the pairs have which count, and few such profiles exist. The pairs are added in
-    the order of their counts: a sum of floats in a fixed order is the same for any number of threads.
+    The sum depends only on the numbers of pairs with each count, and there are few distinct profiles of these numbers.
+    The pairs are added in the order of their counts: a sum of floats in a fixed order is the same for any number of
+    threads.
 
     Args:
-        profiles: columns: number of pairs, and of those with counts 1, 2, ..., before the last discount.
+        profiles: columns with the number of pairs, and the numbers of pairs with counts 1, 2, ..., before the last
+            discount.
         smoothing: the parameters.
     """
     columns = {name: np.asarray(values) for name, values in profiles.items()}
@@ -456,7 +458,7 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
     of Moses' ``extract``.
 
     Args:
-        source_offsets, target_offsets, link_offsets: int64 [S + 1], where each sentence begins.
+        source_offsets, target_offsets, link_offsets: int64 [S + 1], offset of each sentence in the flat arrays.
         links: int32 [L, 2], source and target position, sorted by (target, source) in a sentence.
         max_length: maximum number of words.
         spans: int32 [N, 4], filled: begin in the flat source, number of words, begin in the flat target, number of

@@ -45,7 +45,7 @@ def read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
         The line numbers that were kept, and the number of lines before filtering.
 
     Raises:
-        InputError: the file is missing, or is not such a file.
+        InputError: the file is missing, or has other contents.
     """
     numbers = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
     if not len(numbers) or numbers[0] < 0 or np.any(numbers[1:] <= numbers[:-1]):
@@ -63,15 +63,15 @@ def filter_tables(
 ) -> dict[str, object]:
     """Write the lines of both tables whose source phrase occurs in the inputs, under the same names.
 
-    Lines that are kept are checked as in ``rnnsmt.phrases.table``, all others only for three fields and two non-empty
-    phrases.
+    Lines that are kept are checked as in ``rnnsmt.phrases.table``; all other lines must only have three fields and two
+    non-empty phrases.
 
     Args:
         inputs: input texts.
         phrase_table, reordering_table: the tables.
         output_dir: output directory.
         max_length: maximum number of words of a source phrase in the tables.
-        output_lines: file for the numbers of the phrase table's lines that are kept, from 0, followed by its total
+        output_lines: file for the 0-based numbers of the phrase table's lines that are kept, followed by its total
             number of lines (``.npy``, int64); None: not written.
 
     Returns:
@@ -130,20 +130,20 @@ def _filter(
 
 @kernel()
 def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any, numbers: Any) -> Any:
-    """Copy the lines whose source phrase is wanted.
+    """Copy the lines whose source phrase is in ``phrases``.
 
     Args:
         block: uint8, lines with their newline.
-        phrases: wanted source phrases, ``rnnsmt.base.kernels.strings.InternTable``.
+        phrases: source phrases, ``rnnsmt.base.kernels.strings.InternTable``.
         reordering: whether these are lines of a reordering table.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
         expected: number of scores of a line; 0: that of the first line that is kept.
         out: uint8, of the size of the block, filled.
-        numbers: int64 [lines], filled with the numbers of the lines that are kept, from 0.
+        numbers: int64 [lines], filled with the 0-based numbers of the lines that are kept.
 
     Returns:
-        Number of bytes written, number of lines kept, number of scores of a line, and the first line (from 0) that is
-        rejected, or -1. Lines that are not kept only need three fields and two non-empty phrases.
+        Number of bytes written, number of lines kept, number of scores of a line, and the first line (0-based) that is
+        rejected, or -1. Lines that are not kept must only have three fields and two non-empty phrases.
     """
     bounds, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
     begin, line, at, n_kept = 0, 0, 0, 0

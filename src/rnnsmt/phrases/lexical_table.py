@@ -40,7 +40,7 @@ class LexicalCounts:
 def count_lexical(
     sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]
 ) -> tuple[LexicalCounts, TextStats]:
-    """Count the linked word pairs of the corpora; words without links count as linked to NULL.
+    """Count the linked word pairs of the corpora; words without links are counted as linked to NULL.
 
     Returns:
         The counts, and the statistics of the text.

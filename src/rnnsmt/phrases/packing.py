@@ -223,10 +223,10 @@ def put_phrase(buffer: Any, at: int, codes: Any, length: int, text: Any, offsets
     Args:
         buffer: uint8, output.
         at: index where the phrase begins.
-        codes: word codes, from 1.
+        codes: word codes, 1-based.
         length: number of words.
         text: uint8, the words of the vocabulary in the order of their codes.
-        offsets: int64 [V + 1], where each word begins; word c is ``text[offsets[c - 1]:offsets[c]]``.
+        offsets: int64 [V + 1], offset of each word; word c is ``text[offsets[c - 1]:offsets[c]]``.
     """
     for n in range(length):
         if n:

@@ -7,8 +7,8 @@ to the number of distinct partners of the other phrase. For a target phrase e wi
     p(f|e) = (c(f, e) - D(c(f, e))) / n(e) + sum_f' D(c(f', e)) / n(e) * partners(f) / pairs
 
 D(1), D(2) and D(3 or more) are estimated from the numbers of pairs with counts 1, 2, 3 and 4 (Chen and Goodman 1998).
-If a text has several alignments, pairs that not all of them allow have fractional counts, for which D is interpolated
-linearly: a pair that one of two alignments allows once loses half of D(1).
+If a text has several alignments, a pair that is not consistent with all of them has a fractional count, for which D is
+interpolated linearly: if it occurs once with one of two alignments, its count is 1/2 and D is half of D(1).
 
 The links of a phrase pair are an int64 with bit 8 · target + source, as in ``rnnsmt.phrases.extraction``.
 """
@@ -143,7 +143,7 @@ class LexicalTable(NamedTuple):
 def hash_lexicon(
     words: NDArray[np.int64], given: NDArray[np.int64], probabilities: NDArray[np.float64]
 ) -> LexicalTable:
-    """Return a lexical table as a hash table; of repeated entries, the first one counts.
+    """Return a lexical table as a hash table; of repeated entries, the first one is used.
 
     Args:
         words, given: codes below 2^31, [n].
@@ -168,7 +168,7 @@ def _fill(lexicon: Any, keys: Any, probabilities: Any) -> None:
 
 @kernel(**INNER)
 def _slot(keys: Any, key: int) -> int:
-    """Return the slot of a key, or the free slot where it belongs."""
+    """Return the slot of a key, or the free slot in which to insert it."""
     mask = keys.shape[0] - 1
     slot = np.int64(mix(np.uint64(key))) & mask
     while keys[slot] != key and keys[slot] >= 0:

@@ -139,7 +139,7 @@ def write_reordering_table(
     Args:
         extract: the extract file.
         output: the table.
-        smoothing: added to every count.
+        smoothing: constant added to every count.
         threads: number of threads.
         memory_mb: memory limit.
 
@@ -185,7 +185,7 @@ def write_reordering_lines(
         texts: (text, offsets) of source and of target words, as in ``put_phrase``.
         columns: ``OrientationCounts``.
         alignments: number of alignments of each text.
-        smoothing: added to every count.
+        smoothing: constant added to every count.
         buffer: uint8, filled.
 
     Returns:

@@ -55,7 +55,7 @@ class Trie(NamedTuple):
 
 @kernel(inline="always")
 def _slot(trie: Any, node: Any, word: Any) -> Any:
-    """Return the key of (node, word), and the slot that contains it or where it is to be inserted."""
+    """Return the key of (node, word), and the slot that contains it or in which it is to be inserted."""
     key = (np.int64(node) << np.int64(32)) | np.int64(word)
     mask = trie.keys.shape[0] - 1
     slot = np.int64(mix(np.uint64(key)) & np.uint64(mask))
@@ -117,7 +117,7 @@ def number_lines(text: Any, words: Any, numbers: Any, offsets: Any) -> Any:
         text: uint8, lines with their newline.
         words: vocabulary, ``rnnsmt.base.kernels.strings.InternTable``; unknown words become NOWHERE.
         numbers: int32, filled; must have the size of all words.
-        offsets: int64 [lines + 1], filled with where each line begins.
+        offsets: int64 [lines + 1], filled with the offset of each line.
     """
     filled, line, position = 0, 0, 0
     offsets[0] = 0
@@ -170,7 +170,7 @@ def sort_by_phrase(nodes: Any, sentences: Any, ends: Any, out: Any) -> None:
 
     Args:
         nodes, sentences: int32 [found], as filled by ``find_phrases``.
-        ends: int64 [nodes], where the group of each phrase begins in ``out``; afterwards, where it ends.
+        ends: int64 [nodes], offset of the group of each phrase in ``out``; afterwards, the end of the group.
         out: int32 [found], filled.
     """
     for i in range(nodes.shape[0]):
@@ -184,7 +184,7 @@ def count_together(sources: Any, targets: Any, source_lists: Any, target_lists: 
 
     Args:
         sources, targets: int32 [pairs], nodes of the phrases; fast if pairs of the same source are adjacent.
-        source_lists, target_lists: sentences of every node: where those of each node begin, int64 [nodes + 1], and the
+        source_lists, target_lists: sentences of every node: the offsets of the nodes, int64 [nodes + 1], and the
             sentences, int32, ascending.
         marks: int32 [sentences], work space, initialised to NOWHERE: the last source phrase that marked each sentence.
         joint: int32 [pairs], updated.
@@ -226,7 +226,7 @@ LEAST_TOKENS = 1 << 16
 """Minimum number of words of the sentences that are counted together, regardless of the memory limit."""
 
 Lists = tuple[NDArray[np.int64], NDArray[np.int32]]
-"""Sentences of every node: where those of each node begin, int64 [nodes + 1], and the sentences, int32."""
+"""Sentences of every node: the offsets of the nodes, int64 [nodes + 1], and the sentences, int32."""
 
 
 def least_significance(threshold: str, sentences: int) -> float:
@@ -278,7 +278,7 @@ class PhraseSide:
         self.parts.append(nodes)
 
     def number(self, block: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the word numbers of whole lines of text, and where each line begins, int64 [lines + 1]."""
+        """Return the word numbers of whole lines of text, and the offset of each line, int64 [lines + 1]."""
         text = np.frombuffer(block, np.uint8)
         numbers, offsets = np.empty(len(text) // 2 + 1, np.int32), np.empty(block.count(b"\n") + 1, np.int64)
         filled = number_lines(text, self.words.table, numbers, offsets)
@@ -341,7 +341,7 @@ def prune_table(
 
     Raises:
         InputError: the table is missing or malformed; the text is missing, not UTF-8, empty, or its sides have
-            different lengths; the origins belong to another table, or only one of the options is given; no pair is
+            different lengths; the origins are those of another table, or only one of the options is given; no pair is
             significant.
     """
     if (origins is None) != (output_origins is None):
@@ -404,7 +404,7 @@ def _read_pairs(table: str, sides: tuple[PhraseSide, PhraseSide]) -> None:
 
 
 Text = tuple[NDArray[np.int32], NDArray[np.int64]]
-"""Sentences: word numbers, and where each sentence begins."""
+"""Sentences: word numbers, and the offset of each sentence."""
 
 
 def _slices(

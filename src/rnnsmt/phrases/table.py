@@ -35,7 +35,7 @@ class PhraseEntry:
     Attributes:
         source, target: the phrases.
         scores: probabilities, or other non-negative numbers whose logarithms are features.
-        alignment: (source, target) positions from 0, in the order of the line.
+        alignment: 0-based (source, target) positions, in the order of the line.
         counts: counts of the target, of the source, and of both; empty if the table has none.
         further: fields after the counts.
     """
@@ -58,7 +58,7 @@ class ReorderingEntry:
 
 
 class PhraseLines(NamedTuple):
-    """Some whole lines of a phrase table.
+    """Whole lines of a phrase table.
 
     Attributes:
         text: ``uint8``, the bytes of the lines.
@@ -72,7 +72,7 @@ class PhraseLines(NamedTuple):
 
 
 def read_phrase_lines(table: str | Path) -> Iterator[PhraseLines]:
-    """Read the lines of a phrase table, checked, many at a time; a table without lines yields nothing.
+    """Read and check the lines of a phrase table in blocks; a table without lines yields nothing.
 
     Raises:
         InputError: the table is missing, not UTF-8 or malformed; the message names the line.
@@ -145,7 +145,7 @@ def parse_phrase_line(line: bytes, path: str | Path, number: int, n_scores: int 
 
 
 def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None, *, reordering: bool) -> NoReturn:
-    """Raise the error for a line that ``rnnsmt.base.kernels.table_lines`` has rejected.
+    """Raise the error for a line that was rejected by ``rnnsmt.base.kernels.table_lines``.
 
     Raises:
         InputError: always; as ``parse_phrase_line`` or ``parse_reordering_line``.
