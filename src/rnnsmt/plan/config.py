@@ -47,19 +47,19 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("tuning", "restarts"): (8, 20),
     ("tuning", "max_iterations"): (4, 25),
 }
-"""Values of ``auto`` by section and key: for the demo corpus, which is to run in minutes, and for other corpora."""
+"""Values of ``auto`` by section and key: for the demo corpus, which should run in minutes, and for other corpora."""
 
 
 MAX_TEXT = 2000
 """Maximum length of a text in characters, so that a path below ``data_dir`` is not too long for the system."""
 
 MAX_FILE_NAME = 255
-"""Maximum length of a file name in bytes, as most file systems have it."""
+"""Maximum length of a file name in bytes, the limit of most file systems."""
 
 RESERVED = frozenset(
     [*PACKAGES, "augmented", "downloads", "figures", "logs", "model", "provenance", "report", "systems", "unpacked"]
 )
-"""Names of directories of the results, which a scorer cannot have."""
+"""Names of directories of the results, which cannot be the names of scorers."""
 
 
 PARTS = ("alignment", "training", "tuning", "decoding")
@@ -72,7 +72,7 @@ def amount_kept(amount: str | float | Mapping[str, float]) -> str:
 
 
 def kept_whole(keep: str | float | None, usual: str | float | Mapping[str, float]) -> bool:
-    """Return whether selection keeps a whole corpus, by its own ``keep`` or else by the default for its kind."""
+    """Return whether selection keeps a whole corpus, by its ``keep`` or, without it, by the default for its kind."""
     return (keep or usual) in ("all", 1)
 
 
@@ -113,7 +113,7 @@ def settle(config: dict[str, Any]) -> str:
     unused = _unused_networks(config)
     settled = []
     if moses_has_joint_model(config) and config["nnjm"]["unknown"] == "auto":
-        config["nnjm"]["unknown"] = "class"  # Moses has no other
+        config["nnjm"]["unknown"] = "class"  # Moses supports no other value
     for (section, key), values in AUTO.items():
         if config[section][key] == "auto":
             config[section][key] = values[0 if demo else 1]
@@ -124,7 +124,7 @@ def settle(config: dict[str, Any]) -> str:
 
 
 def _unused_networks(config: Mapping[str, Any]) -> set[str]:
-    """Return the sections of networks that no system of ``compare`` needs, nor one whose lists it rescores."""
+    """Return the sections of networks that neither a system of ``compare`` nor one whose lists it rescores uses."""
     used: set[str] = set()
     names, seen = list(config["compare"]), set()
     while names:
@@ -301,7 +301,7 @@ def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
-    """Check that Moses can do what ``engine`` assigns to it."""
+    """Check that Moses supports the parts that ``engine`` assigns to it."""
     parts = parts_of_moses(config)
     if parts and config["moses_home"] is None:
         yield "moses_home: not set; engine: moses requires the directory of a Moses installation (docs/moses.md)"
@@ -350,7 +350,7 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_features(config: Mapping[str, Any], name: str, added: list[str], known: list[str]) -> Iterator[str]:
-    """Check a phrase-based system: its features exist and are compatible, and its name does not imply others."""
+    """Check a phrase-based system: its features exist, are compatible, and do not contradict its name."""
     for feature in added:
         if feature not in known:
             yield f"systems.{name}: no feature {feature}; {_hint(feature, known)}"
@@ -406,7 +406,7 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
 
 
 def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
-    """Check a system whose lists are rescored by a CSLM or joint models: its weights are tuned, no network is twice."""
+    """Check a system whose lists are rescored by a CSLM or joint models: tuned weights, no network used twice."""
     network = system["network"]
     if "rescores" not in system:
         yield (
@@ -428,7 +428,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 
 def _check_values(value: Any, place: str) -> Iterator[str]:
-    """Yield numbers and texts that no stage can take: out of range, with control characters, too long for a path."""
+    """Yield numbers and texts that no stage accepts: out of range, with control characters, too long for a path."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _check_text(str(key), place)
@@ -445,7 +445,7 @@ def _check_values(value: Any, place: str) -> Iterator[str]:
 
 
 def _check_text(text: str, place: str) -> Iterator[str]:
-    """Yield what is wrong with a text, which is a name, a path or an address."""
+    """Yield a message if a text, which is a name, a path or an address, is invalid."""
     if wrong := next((c for c in text if unicodedata.category(c) in ("Cc", "Cs")), None):
         kind = "the control character" if unicodedata.category(wrong) == "Cc" else "half of a surrogate pair,"
         yield f"{place}: {shortened(text)!r} contains {kind} {wrong!r}; remove it"
@@ -512,7 +512,7 @@ def _check_both_sides(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_addresses(entries: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield addresses of downloads that are not addresses, such as ``http://[``."""
+    """Yield a message for every address of a download that is not a URL, such as ``http://[``."""
     for number, entry in enumerate(entries):
         for side, fetched in entry.get("download", {}).items():
             for url in (fetched["url"], *fetched.get("mirrors", [])):

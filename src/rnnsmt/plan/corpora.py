@@ -1,6 +1,6 @@
-"""The corpora of a configuration and their languages, and checks of their files before anything runs.
+"""The corpora of a configuration and their languages, and checks of their files before a run.
 
-``Corpus`` provides what the rules of the workflow need to know about an entry of ``corpora``. The checks do not read
+``Corpus`` contains the data of an entry of ``corpora`` that the rules of the workflow require. The checks do not read
 any text, except to compare two files of equal size. Further below: language codes, the two letters of ISO 639-1 for
 languages that have them, and their English names.
 """
@@ -53,7 +53,7 @@ class Corpus:
     source: str | None
     target: str
     reference: str | None
-    """Raw text of the target side, where sacreBLEU's reference is not made from ``target``."""
+    """Raw text of the target side, if sacreBLEU's reference is not created from ``target``."""
     file: BothSides | None
     in_domain: bool
     keep: str | float | None
@@ -64,7 +64,7 @@ class Corpus:
 
     @property
     def is_bitext(self) -> bool:
-        """Return whether the corpus has a source side."""
+        """Whether the corpus has a source side."""
         return self.source is not None
 
 
@@ -79,7 +79,7 @@ def corpora_listed(config: Mapping[str, Any]) -> list[Corpus]:
 
 
 def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
-    """Return one corpus, with its files in ``data_dir``; other files are downloaded if the entry says how."""
+    """Return one corpus, with its files in ``data_dir``; other files are downloaded if the entry has ``download``."""
     directory: str | None = config["data_dir"]
     downloads: dict[str, Any] = {}
     members: dict[str, tuple[str, str]] = {}
@@ -130,8 +130,8 @@ def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
 def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | None:
     """Return the files ``PREFIX.en`` and ``PREFIX.fr``, the form of Moses' ``--corpus``; they may be compressed.
 
-    Three-letter codes as suffixes are found, too (``PREFIX.eng``, the form of mtdata), and so are codes with a region
-    (``PREFIX.pt_BR``) if there is one such file of a language.
+    The suffix may also be a three-letter code (``PREFIX.eng``, the form of mtdata), or a code with a region
+    (``PREFIX.pt_BR``) if there is exactly one such file of a language.
 
     Returns:
         The files of source and target; None if there is a file of this name itself, or if a side does not exist.
@@ -154,7 +154,7 @@ def _file_with_region(prefix: str, lang: str) -> str | None:
 
 
 def _ends(prefix: Path) -> list[str]:
-    """Return what follows the prefix and a dot in the names of all files of its directory."""
+    """Return the parts of file names after the prefix and a dot, for all files in its directory."""
     try:
         names = [path.name for path in prefix.parent.iterdir()]
     except OSError:
@@ -187,13 +187,13 @@ def language_pair(codes: Collection[str], name: str) -> tuple[str, str] | None:
 
 
 def _suffixes(lang: str) -> list[str]:
-    """Return the suffixes of files of a language: its codes, each alone or with that of a compression."""
+    """Return the suffixes of files of a language: its codes, each without and with the suffix of a compression."""
     codes = [lang, *(code for code, two in TWO_LETTERS.items() if two == lang)]
     return [code + end for code in codes for end in ("", *COMPRESSED)]
 
 
 def _own_path(directory: str, *source: str) -> str:
-    """Return a path for a downloaded file or an archive member in a directory of its own.
+    """Return a path for a downloaded file or an archive member in a separate directory.
 
     Different sources may have files of the same name, so the directory name is a hash of the address (and of the
     path inside the archive). The query part of an address is not included in the file name.
@@ -269,9 +269,9 @@ def is_output(path: str) -> bool:
 
 
 def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[str]:
-    """Yield one line for every file that does not exist and that no rule makes, with a file of a similar name.
+    """Yield one line for every file that does not exist and that no rule creates, with a file of a similar name.
 
-    A corpus that is prepared already does not need its files.
+    The files of a corpus that has already been prepared are not required.
     """
     for number, corpus in enumerate(corpora):
         if is_prepared(corpus):
@@ -293,7 +293,7 @@ def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[s
 
 
 def similar_file(path: str) -> str | None:
-    """Return the name of a file in the same directory that may be meant; None if there is none.
+    """Return the name of a file in the same directory that may have been intended; None if there is none.
 
     The same name with other upper and lower case or another compression is preferred over a similar name.
     """
@@ -371,7 +371,7 @@ def _pair(languages: Mapping[str, str]) -> str:
 
 
 def language_of(path: str) -> str | None:
-    """Return the two-letter code of the language that the suffix of a file says; None if it says none."""
+    """Return the two-letter code of the language in the suffix of a file name; None if there is none."""
     code = language_suffix(path)
     return code if code in CODES else None
 
@@ -471,8 +471,8 @@ def code_warning(lang: str) -> str | None:
     """Return a warning if a valid code is not in the table of languages, otherwise None.
 
     The table contains all two-letter codes of ISO 639-1. Others are not rejected: corpora have files with withdrawn
-    codes (``iw``, ``sh``), and a code that is not assigned can stand for an artificial language. Three-letter codes are
-    not compared with a table, because it lists only those of languages with two letters.
+    codes (``iw``, ``sh``), and a code that is not assigned can be used for an artificial language. Three-letter codes
+    are not checked, because the table contains only those of languages that also have a two-letter code.
     """
     if len(lang) != 2 or lang in CODES:
         return None

@@ -1,8 +1,8 @@
 """Registry of the features that systems add to the baseline, and the systems of the tables.
 
-A feature is a column of the phrase table or a network that the search queries. A new feature needs a line of
-``REGISTRY`` and the commands and rules that make its files; directories, the ini of a system, nested weights, labels,
-contrasts, comparisons, the report and the plan take everything else from this line.
+A feature is a column of the phrase table or a network that the search queries. A new feature requires a line in
+``REGISTRY``, and the commands and rules that create its files; directories, the ini of a system, nested weights,
+labels, contrasts, comparisons, the report and the plan are derived from this line.
 
 Further below: systems, their names in files, labels, and published results. Table 1 is that of Cho et al. (2014); Table
 2 has the results of Sutskever et al. (2014) on the same test set.
@@ -25,17 +25,17 @@ class SystemFeature:
             for a network in the search, and for ``per_text``.
         scatter: name of the scattergather process of these shards.
         network: name of the network that computes the feature, or empty. Two systems with features of the same network
-            share it: run r of both has the same training.
+            share it: run r of both uses the same trained network.
         package: package whose command trains this network: the section of its ``preset`` in the configuration. Empty
             if another feature has the network.
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network.
         ini_settings: settings of the network's section of the configuration that its ini contains.
-        search_settings: settings of ``search`` that concern networks in the search only. They are named after the
-            CSLM, and limit all networks.
-        per_text: whether the feature adds entries to the tables for a given text, so its tables exist only
-            filtered, and its column follows from the entries.
-        paper_place: place among the features of the paper's systems, from 1 on; 0 if it has none of them.
+        search_settings: settings of ``search`` that apply to networks in the search only. They are named after the
+            CSLM, but limit all networks.
+        per_text: whether the feature adds entries to the tables for a given text, so that its tables exist only in
+            filtered form, and its column is derived from the entries.
+        paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
     """
 
     name: str
@@ -54,12 +54,12 @@ class SystemFeature:
 
     @property
     def is_column(self) -> bool:
-        """Return whether the feature is a column of the phrase table."""
+        """Whether the feature is a column of the phrase table."""
         return not self.in_search
 
     @property
     def is_scorer(self) -> bool:
-        """Return whether its network scores phrase pairs and is trained by ``rnn train``, with ``rnn.leave_out``."""
+        """Whether its network scores phrase pairs and is trained by ``rnn train``, with ``rnn.leave_out``."""
         return self.package == "rnn"
 
 
@@ -125,7 +125,7 @@ NNJM_DIRECTIONS = {
 """Joint models by name of the network, with their direction (``rnnsmt.nnjm.settings.DIRECTIONS``)."""
 
 LIST_NETWORKS: dict[str, tuple[str, ...]] = {"cslm": ("cslm",), "nnjm": tuple(NNJM_DIRECTIONS)}
-"""Kinds of networks, besides LSTMs, that rescore n-best lists; each of their networks is one feature of the lists."""
+"""Kinds of networks other than LSTMs that rescore n-best lists; each of their networks is one feature of the lists."""
 
 LIST_FEATURES = {f"{name}_lists": name for name in LIST_NETWORKS}
 """Features that rescoring by these networks adds to a system, by their names in tables. They differ from the features
@@ -163,7 +163,7 @@ def features_of(config: Mapping[str, Any], system: str) -> list[str]:
 
 
 def networks_of(features: Iterable[str]) -> set[str]:
-    """Return the networks that compute features. A feature that is not in the registry has one of its own."""
+    """Return the networks that compute features. A feature that is not in the registry has a separate network."""
     names = [LIST_FEATURES.get(name, name) for name in features]
     return {BY_NAME[name].network if name in BY_NAME else name for name in names} - {""}
 
@@ -194,8 +194,8 @@ SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
     "baseline+lstm": PaperFigures(None, 35.85),
     "baseline+lstm_ensemble": PaperFigures(None, 36.50),
 }
-"""Results of Sutskever et al. (2014), Tables 1 and 2: beam size 12 and ensembles of five, unless the name says another
-size (a pair are two networks); 1000-best lists of the same baseline."""
+"""Results of Sutskever et al. (2014), Tables 1 and 2: beam size 12 and ensembles of five, unless the name specifies
+another size (a pair is two networks); 1000-best lists of the same baseline."""
 
 BASELINE = "baseline"
 """System to which differences are computed."""
@@ -226,9 +226,9 @@ def _label(name: str) -> str:
 
 
 def named_features(system: str) -> tuple[str, ...] | None:
-    """Return the features that a system's name says it adds to the baseline, or None.
+    """Return the features that a system adds to the baseline according to its name, or None.
 
-    ``cslm_rnn`` adds cslm and rnn; None means that the name says nothing about features.
+    ``cslm_rnn`` adds cslm and rnn; None means that the name does not specify features.
     """
     parts = system.split("_")
     if not all(word in _LABELS for word in parts):

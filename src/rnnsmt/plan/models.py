@@ -1,8 +1,8 @@
-"""What the systems of a run are made of: tables, networks, tuned runs.
+"""The components of the systems of a run: tables, networks, tuning runs.
 
-Systems with the same columns share a phrase table, systems with the same features share the ini that tuning starts
-from; there is one of each for every training of the networks. Systems of LSTMs translate alone or rescore the n-best
-lists of a phrase-based system; CSLMs and joint models rescore lists as well.
+Systems with the same columns share a phrase table, and systems with the same features share the ini before tuning;
+there is one of each for every training run of the networks. Systems of LSTMs translate alone or rescore the n-best
+lists of a phrase-based system; CSLMs and joint models also rescore lists.
 """
 
 import shlex
@@ -24,7 +24,7 @@ from rnnsmt.plan.features import (
 from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
 
 NPLM = "nplm/model.nplm"
-"""Joint model for Moses, below the directory of the network; its vocabularies and sizes are beside it."""
+"""Joint model for Moses, below the directory of the network; its vocabularies and sizes are in the same directory."""
 
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""
@@ -34,7 +34,7 @@ PHRASE_SCORES = 4
 
 
 def settings_options(settings: Mapping[str, object]) -> str:
-    """Return settings as options of a training: ``--NAME VALUE``."""
+    """Return settings as command-line options: ``--NAME VALUE``."""
     return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings.items())
 
 
@@ -45,20 +45,20 @@ def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
 
 
 def network_file(name: str, network: int | str, file: str = "model.pt") -> str:
-    """Return a file of the training of a network with this number."""
+    """Return a file of the training run of a network with this number."""
     return f"results/{name}/network{network}/{file}"
 
 
 class Systems:
-    """The systems of a configuration and what each is made of.
+    """The systems of a configuration and their components.
 
     Attributes:
         known: all features by name.
-        runs, trainings: numbers of the tuning runs and of the trainings of a network, from 1 on.
+        runs, trainings: 1-based numbers of the tuning runs, and of the training runs of a network.
         scorers: networks that score phrase pairs: the RNN Encoder-Decoder and ``scorers``.
         scores_filtered: whether only the phrase pairs that the sets can use are scored (``rnn.scored_pairs``).
-        left_out: suffixes in the file names of the networks of one training of a scorer: with ``rnn.leave_out`` one
-            for each network, otherwise one empty suffix.
+        left_out: suffixes in the file names of the networks of one training run of a scorer: with ``rnn.leave_out``,
+            one for each network, otherwise one empty suffix.
         phrase_based: systems with a table and a search.
         rescored: systems that rescore a phrase-based system, by LSTMs or ``LIST_NETWORKS``.
         lstms_alone: systems of LSTMs that translate alone.
@@ -134,22 +134,22 @@ class Systems:
         """Return whether the network of a feature scores only the phrase pairs that the sets can use."""
         return self.scores_filtered and self.known[feature].is_scorer
 
-    # Trainings of the networks.
+    # Training runs of the networks.
 
     def network_of(self, run: int | str) -> int:
-        """Return the number of the training that a tuning run uses: the runs cycle through the trainings."""
+        """Return the number of the training run that a tuning run uses; tuning runs cycle through the training runs."""
         return (int(run) - 1) % len(self.trainings) + 1
 
     def network_seed(self, network: int | str) -> int:
-        """Return the seed of the trainings with this number."""
+        """Return the random seed of the training runs with this number."""
         return int(self.config["seed"]) + int(network) - 1
 
     def trainings_of(self, system: str) -> list[int]:
-        """Return the number of the training of every run of a system; 1 if it has no network."""
+        """Return the number of the training run for every tuning run of a system; 1 if it has no network."""
         return [self.network_of(run) if has_network(self.features(system)) else 1 for run in self.runs]
 
     def of_every_training(self, pattern: str, names: Iterable[str] | None = None) -> list[str]:
-        """Return a pattern with {name}, {n} and {left_out} for every network of a run, or of those named."""
+        """Return a pattern with {name}, {n} and {left_out} for every network of a run, or for those in ``names``."""
         return [
             pattern.format(name=name, n=n, left_out=left_out)
             for name in (self.networks if names is None else names)
@@ -177,7 +177,7 @@ class Systems:
         return f"{directory}/{table}", f"model/{REORDERING_TABLE}"
 
     def filtered_tables(self, system: str, set_name: str) -> list[str]:
-        """Return both tables of every training of a system, filtered for the dev set (dev) or for all sets (all)."""
+        """Return both tables for every training run of a system, filtered for the dev set (dev) or all sets (all)."""
         directories = dict.fromkeys(
             self.table_directory(self.features(system), network) for network in self.trainings_of(system)
         )
@@ -226,7 +226,7 @@ class Systems:
         return " ".join(options)
 
     def rnn_models(self, system: str) -> list[str]:
-        """Return the RNN Encoder-Decoder of every run of a system that has it, if it is one network."""
+        """Return the RNN Encoder-Decoder of every run of a system that has it, if it is a single network."""
         if RNN.name not in self.features(system) or self.left_out != [""]:
             return []
         return self._of_every_network(system, lambda n: network_file(RNN.network, n))
@@ -234,12 +234,12 @@ class Systems:
     # Search and tuning.
 
     def networks_in_search(self, system: str) -> list[str]:
-        """Return the networks that the search of a system queries, of every training."""
+        """Return the networks that the search of a system queries, of every training run."""
         features, trainings = self.features(system), dict.fromkeys(self.trainings_of(system))
         return [model for n in trainings for model in self.search_models(features, n)]
 
     def moses_limits(self) -> str:
-        """Return the limits of the search that Moses has, too."""
+        """Return the limits of the search that Moses also has."""
         return settings_options({name: self.config["search"][name] for name in LIMITS})
 
     def search_options(self, system: str) -> str:
@@ -250,9 +250,9 @@ class Systems:
         return settings_options({name: self.config["search"][name] for name in names})
 
     def nested(self, system: str) -> list[str]:
-        """Return the largest systems of the table that have a part of a system's features and no others.
+        """Return the largest systems of the table whose features are a proper subset of those of a system.
 
-        Their order is that of ``systems``, so that another order of the table's rows changes no tuning.
+        Their order is that of ``systems``, so that the order of the table's rows does not affect tuning.
         """
         features = set(self.features(system))
         compared = [name for name in self.phrase_based if name in self.compared]
@@ -264,7 +264,7 @@ class Systems:
         ]
 
     def start_systems(self, system: str) -> list[str]:
-        """Return the nested systems whose tuned weights tuning also tries; none without ``tuning.nested``."""
+        """Return the nested systems whose tuned weights tuning also evaluates; none without ``tuning.nested``."""
         return self.nested(system) if self.config["tuning"]["nested"] else []
 
     def nested_options(self, system: str, inis: Sequence[str]) -> str:
@@ -294,7 +294,7 @@ class Systems:
         return {**seq2seq["settings"], **seq2seq["networks"][name]}
 
     def ensemble_models(self, lstm: str, size: int | str, run: int | str) -> list[str]:
-        """Return the networks of an ensemble of LSTMs in a run; every training has as many networks."""
+        """Return the networks of an ensemble of LSTMs in a run; every training run has ``size`` networks."""
         first = (self.network_of(run) - 1) * int(size) + 1
         return [network_file(lstm, n) for n in range(first, first + int(size))]
 
@@ -308,7 +308,7 @@ class Systems:
         return settings["network"], settings.get("ensemble", 1)
 
     def beam(self, system: str) -> int:
-        """Return the beam size of a system of LSTMs: its own, or that of ``seq2seq``."""
+        """Return the beam size of a system of LSTMs: its ``beam``, or that of ``seq2seq``."""
         return int(self.config["systems"][system].get("beam", self.config["seq2seq"]["beam"]))
 
     def ensemble_options(self, lstm: str, size: int | str, times: int = 1) -> str:
@@ -358,7 +358,7 @@ class Systems:
 
     @property
     def lstm_models(self) -> list[str]:
-        """Return the networks of LSTMs of the systems of the table."""
+        """Networks of LSTMs of the systems of the table."""
         systems = [
             name
             for name in self.config["compare"]
@@ -370,23 +370,23 @@ class Systems:
 
     @property
     def lstm_histories(self) -> list[str]:
-        """Return the training histories of ``lstm_models``."""
+        """Training histories of ``lstm_models``."""
         return [str(Path(path).with_name("history.json")) for path in self.lstm_models]
 
     @property
     def lstm_names(self) -> list[str]:
-        """Return the names of ``lstm_models`` with their numbers: lstm1, lstm2 and so on."""
+        """Names of ``lstm_models`` with their numbers: lstm1, lstm2 and so on."""
         return ["".join(Path(path).parts[1:3]).replace("network", "") for path in self.lstm_models]
 
     @property
     def lstms(self) -> list[str]:
-        """Return the names of ``lstm_models``, each once."""
+        """Names of ``lstm_models``, each once."""
         return list(dict.fromkeys(Path(path).parts[1] for path in self.lstm_models))
 
     # Evaluation.
 
     def table_features(self, systems: Iterable[str]) -> str:
-        """Return the values of ``evaluation table --features``; LSTMs that translate alone add nothing."""
+        """Return the values of ``evaluation table --features``, without systems of LSTMs that translate alone."""
         added = {name: self.features(name) for name in systems if name not in self.lstms_alone}
         for name in self.rescored:
             if name in added:

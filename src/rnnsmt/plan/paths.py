@@ -35,7 +35,7 @@ def estimated_lms(config: Mapping[str, Any]) -> list[str]:
 
 
 def lm_names(config: Mapping[str, Any]) -> list[str]:
-    """Return the file names of the n-gram models that the systems use; interpolated, they are one."""
+    """Return the file names of the n-gram models that the systems use; only one if the models are interpolated."""
     return ["lm-interpolated.arpa.gz"] if config["lm"]["interpolate"] else estimated_lms(config)
 
 
@@ -50,9 +50,10 @@ def alignments(config: Mapping[str, Any]) -> list[str]:
 class Texts:
     """The file of every text of a run.
 
-    A text is one side of a corpus, as language code, of a kind: raw, tokenized, truecased, or usual, which is what
-    models are trained on and decoders read: truecased if ``text.truecase`` is set, otherwise tokenized. Data selection
-    has two kinds of pools: bitext, and mono, the target sides of all training text for the language models.
+    A text is one side of a corpus (a language code) of one kind: raw, tokenized, truecased, or usual. Models are
+    trained on texts of the kind usual, and decoders read them: truecased if ``text.truecase`` is set, otherwise
+    tokenized. Data selection has two kinds of pools: bitext, and mono, the target sides of all training text for the
+    language models.
 
     Attributes:
         source, target: language codes.
@@ -81,7 +82,7 @@ class Texts:
         self._members = {path: member for corpus in self.corpora.values() for path, member in corpus.members.items()}
 
     def download(self, key: str, file: str) -> Mapping[str, Any]:
-        """Return where a downloaded file comes from: url, sha256, mirrors."""
+        """Return the source of a downloaded file: url, sha256, mirrors."""
         return self._downloads[f"results/downloads/{key}/{file}"]
 
     def member(self, key: str, file: str) -> tuple[str, str]:
@@ -90,9 +91,9 @@ class Texts:
 
     @property
     def are_of_the_paper(self) -> bool:
-        """Return whether dev and test sets are those of the paper, by their names, in English and French.
+        """Whether dev and test sets are those of the paper, by their names, in English and French.
 
-        Only then the published figures can stand beside those of a run.
+        Only in this case are the published figures comparable with those of a run.
         """
         languages = (self.source, self.target) == ("en", "fr")
         return languages and self.test == ["newstest2014"] and set(self.dev) == {"newstest2012", "newstest2013"}
@@ -112,14 +113,14 @@ class Texts:
         return f"results/corpus/joined/{self._usual if kind == 'usual' else kind}/dev.{lang}.gz"
 
     def part_texts(self, set_name: str) -> list[str]:
-        """Return the source sides of the sets that a part of the tables is filtered for: dev, or all."""
+        """Return the source sides of the sets for which a part of the tables is filtered: dev, or all."""
         return [self.set_text("usual", name, self.source) for name in (self.sets if set_name == "all" else [set_name])]
 
     def plain_reference(self, name: str) -> str:
         """Return sacreBLEU's reference of a set.
 
-        It is the raw text: ``reference``, where the corpora of the set have it, or the target side. If the target side
-        is tokenised already and there is no other text, it is the detokenised target side.
+        It is the raw text: ``reference`` of the corpora of the set, if it is given, otherwise the target side. If the
+        target side is already tokenised and there is no ``reference``, it is the detokenised target side.
         """
         of_set = self.dev if name == "dev" else [name]
         if self._is_tokenized or all(self.corpora[corpus].reference for corpus in of_set):
@@ -143,7 +144,7 @@ class Texts:
         return [name for name in self.pools[kind] if not self.keeps_all(kind, name)]
 
     def selected_text(self, kind: str, name: str, lang: str) -> str:
-        """Return one side of a corpus after selection; without selection, if every corpus of the pool is kept whole."""
+        """Return one side of a corpus after selection, or the usual text if every corpus of the pool is kept whole."""
         if not self.scored(kind):
             return self.text("usual", name, lang)
         return f"results/selection/{kind}/{name}.{self.sides[kind].index(lang) + 1}.gz"
@@ -159,9 +160,9 @@ class Texts:
         return [self.selected_text("mono", name, self.target) for name in self.pools["mono"]]
 
     def selection_options(self, kind: str, scores: Sequence[str], texts: Sequence[str]) -> str:
-        """Return the options of ``selection select`` for its corpora, NAME=SCORES=TEXT1[=TEXT2], and what it keeps.
+        """Return the options of ``selection select``: the corpora, NAME=SCORES=TEXT1[=TEXT2], and their ``keep``.
 
-        A corpus that is kept whole has a dash for its scores.
+        A corpus that is kept whole has a dash instead of scores.
 
         Args:
             kind: kind of the pool.

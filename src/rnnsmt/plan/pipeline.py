@@ -35,11 +35,11 @@ def pipeline_directory() -> Path:
 
 
 def check_package(rules: Path | None, version: str) -> None:
-    """Check that rules call the stages of the package that they were written for.
+    """Check that the rules of a workflow and this package have the same version.
 
     Args:
-        rules: directory of the workflow that the rules belong to; None: it is not on this machine (a hosted module).
-        version: version of the package that the rules need.
+        rules: directory of the workflow that contains the rules; None: it is not on this machine (a hosted module).
+        version: version of the package that the rules require.
 
     Raises:
         InputError: this package has another version, or is that of another checkout.

@@ -1,10 +1,10 @@
 """Resources of the rules: memory, time, disk space, threads and GPU, in one table.
 
 The rules request memory (``mem_mb``) and time (``runtime``) by the table, as linear functions of the size of their
-input in MB, compressed as it is; the estimate of a plan (``rnnsmt.monitoring.estimate``) computes the same memory from
-the number of words of the text. The factors were set on Multi30k and mini-wmt by ``rnnsmt usage``. Memory that grows
-with the vocabulary grows more slowly than the text, so large corpora get more than they need; ``--set-resources``
-and profiles override the requests.
+input files in MB (compressed, if they are); the estimate of a plan (``rnnsmt.monitoring.estimate``) computes the same
+memory from the number of words of the text. The factors were set on Multi30k and mini-wmt by ``rnnsmt usage``. Memory
+that grows with the vocabulary grows more slowly than the text, so the requests for large corpora are higher than
+necessary; ``--set-resources`` and profiles override the requests.
 
 CPU seconds and disk space, of all jobs of a rule, are functions of millions of target words, fitted to runs of the
 workflow on text of up to 3 million words (benchmarks/growth.py, docs/scale.md).
@@ -22,13 +22,13 @@ BUDGET_MB = 16000
 """Maximum memory limit in MB of stages with ``--memory-mb``, which write to disk beyond it."""
 
 SNAKEMAKE_MB = 300
-"""Memory of Snakemake itself in a job on a cluster."""
+"""Memory of Snakemake itself in a job on a cluster, in MB."""
 
 DAY = 1440
 """Minutes of a job on a cluster that saves a checkpoint before its time limit, and is resumed by the next attempt."""
 
 TEN_YEARS = 10 * 365 * DAY
-"""Minutes of such a job on one machine: no limit."""
+"""Minutes of the same job on one machine; in effect no limit."""
 
 
 class Line(NamedTuple):
@@ -70,8 +70,8 @@ class Growth:
         words: field of ``rnnsmt.monitoring.estimate.TextSizes`` for the size of its text.
         seconds: CPU seconds of all its jobs.
         disk: megabytes of disk space of all its outputs.
-        reads: rules whose outputs a job reads, and the share of them: the size of its input follows from their disk
-            space.
+        reads: rules whose outputs a job reads, and the share of these outputs; the size of its input is computed from
+            their disk space.
     """
 
     words: str
@@ -85,11 +85,11 @@ class JobNeeds:
     """Resources of a rule.
 
     Attributes:
-        memory: MB by MB of input, or by the preset of a network.
-        minutes: minutes by MB of input; None for a job that saves a checkpoint and is resumed.
+        memory: MB as a function of MB of input, or of the preset of a network.
+        minutes: minutes as a function of MB of input; None for a job that saves a checkpoint and is resumed.
         most: maximum of ``memory``, for a stage that writes to disk beyond it.
-        neural: further memory of a search for each network that it queries, in MB by MB of source text.
-        growth: its usage by words; None for rules that take seconds for any text, and if it was not measured.
+        neural: additional memory of a search for each network that it queries, MB as a function of MB of source text.
+        growth: usage as a function of words; None for rules that take seconds for any text, or were not measured.
     """
 
     memory: Line | ByPreset
@@ -104,7 +104,7 @@ class SizedInput(Protocol):
 
     @property
     def size_mb(self) -> float:
-        """Return their size in MB.
+        """Size of the files in MB.
 
         Raises:
             FileNotFoundError: a file does not exist yet.
@@ -115,7 +115,8 @@ class SizedInput(Protocol):
 def stage_threads(config: Mapping[str, Any]) -> int:
     """Return the threads of the stages from text to tables: two, since they read two sides or use two processes.
 
-    On the demo corpus they take a second or two, and two stages at a time with one thread each are faster.
+    On the demo corpus, a stage takes only one or two seconds, and two concurrent stages with one thread each are
+    faster.
     """
     return 1 if is_demo_corpus(config) else 2
 
@@ -135,9 +136,9 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     # A job reads the text once for every aligner; the disk space of `symmetrize` is that of two aligners.
     aligned = {"select_bitext": aligners, "symmetrize": aligners / 2}
     search, neural = Line(430, 18), Line(200, 37000)
-    # the answers of the networks are kept for one decoding, not for all iterations of a tuning
+    # the scores of the networks are cached for one decoding, not for all iterations of a tuning run
     decoded_once = Line(100, 18500)
-    # Moses computes the first layer of a joint model for every word of both sides at every position, and keeps scores
+    # Moses computes the first layer of a joint model for every word of both sides at every position, and caches scores
     moses = Line(3500 if moses_has_joint_model(config) else 1500, 60)
     # fmt: off
     return {
@@ -259,13 +260,13 @@ def needed_memory(needs: JobNeeds, config: Mapping[str, Any], mb: Callable[[], f
 
 
 class Machine:
-    """Where the jobs of a run are executed: on this machine, which they share, or on the nodes of a cluster.
+    """Machine on which the jobs of a run are executed: this machine, which they share, or the nodes of a cluster.
 
     Attributes:
         needs: resources by rule.
-        gpu: number of GPUs that the job of a network requests: 0 or 1. The machine that submits to a cluster does not
-            know its GPUs, so ``device: cuda`` must request them.
-        device: device of networks, cpu or cuda. As a resource of its jobs, another device does not cause a rerun.
+        gpu: number of GPUs that the job of a network requests: 0 or 1. A machine that submits jobs to a cluster cannot
+            detect the GPUs of the cluster, so they must be requested by ``device: cuda``.
+        device: device of networks, cpu or cuda. It is a resource of the jobs, so a change does not cause a rerun.
         long: ``runtime`` of a job that saves a checkpoint before its time limit and is resumed by the next attempt.
         stage_threads: threads of the stages from text to tables.
         search_threads: share of the cores for each system, so all systems are tuned at the same time.
@@ -288,12 +289,12 @@ class Machine:
             cores: number of cores of this machine; 1 on a cluster, where the profile sets the threads.
             memory_mb: memory of this machine in MB.
             has_gpu: whether this machine has a GPU.
-            neural_mb: maximum memory in MB that a network in a search takes.
-            layer_mb: further memory of networks by name, see ``rnnsmt.monitoring.estimate``.
+            neural_mb: maximum memory in MB that a network in a search uses.
+            layer_mb: additional memory of networks by name, see ``rnnsmt.monitoring.estimate``.
         """
         self.config, self.cores, self.neural_mb, self.layer_mb = config, cores, neural_mb, layer_mb
         self.is_cluster = config["cluster"]
-        # Some stages treat mem_mb as a hard limit, so no job requests more than leaves room for a second one.
+        # Some stages treat mem_mb as a hard limit; with this maximum, two jobs fit into the memory.
         self.most_mb = int(0.4 * memory_mb)
         device = config["rnn"]["device"]
         self.gpu = int(device == "cuda" or (device == "auto" and not self.is_cluster and has_gpu))
@@ -305,7 +306,7 @@ class Machine:
         self.half = max(1, cores // 2)
 
     def _capped(self, megabytes: float, attempt: int) -> int:
-        """Return ``mem_mb`` of an attempt: Slurm ends jobs that take more, so that every attempt requests more."""
+        """Return ``mem_mb`` of an attempt: Slurm kills jobs that use more, so every attempt requests more."""
         needed = int(megabytes * attempt) + (SNAKEMAKE_MB if self.is_cluster else 0)
         return needed if self.is_cluster else min(needed, self.most_mb)
 
@@ -314,9 +315,9 @@ class Machine:
         return self._capped(needed_memory(self.needs[rule], self.config, lambda: input.size_mb), attempt)
 
     def search_memory(self, rule: str, input: Any, attempt: int) -> int:
-        """Return ``mem_mb`` of a search: tables and language models, and every network by the size of its text.
+        """Return ``mem_mb`` of a search: tables and language models, and for every network by the size of the text.
 
-        ``input.network`` are the networks of all trainings, of which a run queries one.
+        ``input.network`` contains the networks of all training runs, of which a tuning run queries one.
         """
         needs = self.needs[rule]
         sources = {input.source} if isinstance(input.source, str) else set(input.source)
@@ -335,7 +336,7 @@ class Machine:
         return int(line._replace(slope=line.slope / parts).at(input.size_mb if line.slope else 0.0) * attempt)
 
     def beside_tuning(self, most: int) -> int:
-        """Return up to ``most`` threads that leave half of the cores to the tuning of other systems."""
+        """Return up to ``most`` threads, so that half of the cores remain for the tuning of other systems."""
         return min(self.half, most)
 
     def share(self, parts: int) -> int:

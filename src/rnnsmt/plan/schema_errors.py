@@ -21,7 +21,7 @@ RENAMED = {
     "source_lang": "languages: {source: en, target: fr}",
     "target_lang": "languages: {source: en, target: fr}",
 }
-"""Keys of earlier versions, and keys that are often expected elsewhere, with what replaces them."""
+"""Keys of earlier versions, and keys that are often expected in other places, with their replacements."""
 
 KINDS = {
     "object": "a map (key: value)",
@@ -49,7 +49,7 @@ LIMITS = {
 
 
 def shortened(value: Any) -> str:
-    """Return a value as text, of which only the beginning is left if it is long."""
+    """Return a value as text, which is truncated if it is long."""
     text = str(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
@@ -128,5 +128,5 @@ def _describe(option: Mapping[str, Any]) -> str:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a value as a list with one item, and a list as it is."""
+    """Return a list unchanged, and any other value as a list with one item."""
     return value if isinstance(value, list) else [value]
