@@ -1,6 +1,6 @@
 """Snakemake with the workflow of this package.
 
-Snakemake runs in this process, so signals and the terminal are those of ``snakemake``. The exit status is that of
+Snakemake runs in this process, so signals and the terminal are handled as by ``snakemake``. The exit status is that of
 ``snakemake``, except that it is 2 instead of 1 if the configuration, an option or a target is invalid.
 """
 
@@ -53,7 +53,7 @@ def run_workflow(arguments: Sequence[str]) -> None:
     try:
         import_module("snakemake.cli").main()
     except SystemExit as end:
-        if end.code == 128 + signal.SIGTERM:  # before the first job; then Snakemake handles the signal
+        if end.code == 128 + signal.SIGTERM:  # only before the first job; later, Snakemake handles the signal
             print("rnnsmt run: stopped by SIGTERM; the same command resumes", file=sys.stderr)
         if end.code == 1 and errors.is_invalid_input:
             raise SystemExit(2) from None
@@ -68,14 +68,14 @@ def run_workflow(arguments: Sequence[str]) -> None:
 
 
 class ErrorsBeforePlan(logging.Filter):
-    """Filter that suppresses nothing, and notes whether invalid input is the reason why Snakemake runs no job."""
+    """Filter that suppresses nothing, and records whether Snakemake runs no job because of invalid input."""
 
     def __init__(self) -> None:
         super().__init__()
         self.is_invalid_input = self._is_planned = False
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Note the plan, or an error before it."""
+        """Record the plan, or an error before it."""
         from snakemake_interface_logger_plugins.common import LogEvent
 
         self._is_planned |= getattr(record, "event", None) == LogEvent.RUN_INFO
@@ -84,7 +84,7 @@ class ErrorsBeforePlan(logging.Filter):
 
 
 def command_line(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments for Snakemake, with what belongs to the directory of the run.
+    """Return the arguments for Snakemake, with the options for the directory of the run added.
 
     Raises:
         InputError: there is no configuration in the directory, and none is given.
@@ -98,7 +98,7 @@ def command_line(arguments: Sequence[str]) -> list[str]:
                 f"{config}: no such file; create a run directory with `rnnsmt init DIR` and call `rnnsmt run` in it, "
                 "or use --directory DIR or --configfile FILE"
             )
-        added.append(f"--configfile={config}")  # as one word, which takes no target that follows
+        added.append(f"--configfile={config}")  # as one word, so that a target after it is not a value of the option
     profile = Path(options.directory, PROFILE).parent
     if not options.workflow_profile and profile.is_dir():
         added += ["--workflow-profile", str(profile)]
@@ -106,10 +106,10 @@ def command_line(arguments: Sequence[str]) -> list[str]:
 
 
 def _check_extras(options: argparse.Namespace) -> None:
-    """Check that the packages which optional features of Snakemake need are installed.
+    """Check that the packages that optional features of Snakemake require are installed.
 
     Raises:
-        InputError: one is not.
+        InputError: a package is not installed.
     """
     executor, source = options.executor, "--executor"
     if executor is None and options.workflow_profile:
@@ -126,7 +126,7 @@ def _check_extras(options: argparse.Namespace) -> None:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return those options of Snakemake that name files of the run, or need optional packages."""
+    """Return those options of Snakemake that name files of the run, or require optional packages."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--snakefile", "-s")
     parser.add_argument("--configfile", "--configfiles", nargs="+")
@@ -140,7 +140,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _changed(path: Path) -> int | None:
-    """Return when a file was changed, in nanoseconds; None if it does not exist."""
+    """Return the modification time of a file in nanoseconds; None if it does not exist."""
     try:
         return path.stat().st_mtime_ns
     except OSError:

@@ -1,10 +1,10 @@
 """Set-up of the directory of a run: the configuration file and the profile that ``rnnsmt init`` writes.
 
-The configuration file begins with what a user has to say, the languages and corpora. The other settings follow as in
-config.yaml, with its comments, but commented out: they show the defaults without fixing them.
+The configuration file begins with the settings that a user must specify, the languages and corpora. The other settings
+follow as in config.yaml, with its comments, but commented out: they show the defaults without setting them.
 
-For a Moses model, a script is written instead: the workflow trains its tables from text and cannot start from one, but
-``rnnsmt moses add-column`` can.
+For a Moses model, a script is written instead: the workflow trains its tables from text and cannot use an existing
+model, but ``rnnsmt moses add-column`` can.
 """
 
 import argparse
@@ -77,7 +77,7 @@ set -- --preset small --threads 2 "$@"
 
 exec rnnsmt moses add-column --output-dir column "$@"
 """
-"""Script that calls ``rnnsmt moses add-column``. Every line puts its options before those of the user, which win."""
+"""Script that calls ``rnnsmt moses add-column``. Options of the user follow those of the script and override them."""
 
 COLUMN_OF_INI = """\
 # The model; its weights are kept.
@@ -105,7 +105,7 @@ class CorpusFiles:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Return the sides of the files."""
+        """Sides of the files."""
         if self.role != "mono" and len(self.files) == 1:
             return ("file",)
         return ("source", "target")[-len(self.files) :]
@@ -175,13 +175,13 @@ def _comments(block: str) -> list[str]:
 
 
 def _commented_out(block: str) -> Iterator[str]:
-    """Yield the lines of a setting with ``#`` before those that are no comment yet."""
+    """Yield the lines of a setting, with ``#`` before those that are not comments."""
     for line in block.splitlines():
         yield line if line.startswith("#") else f"#{line}"
 
 
 def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) -> tuple[tuple[str, str], list[str]]:
-    """Return the languages of source and target, and lines about them for the user.
+    """Return the languages of source and target, and messages about them for the user.
 
     The languages are taken from the option, from the suffixes of the first pair of files, or from the first file with
     both sides that specifies two languages.
@@ -232,7 +232,7 @@ def _check_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) -> None:
     """Check that no file has the suffix of another language than the file of the same side of ``pair``.
 
     Raises:
-        InputError: one has.
+        InputError: a file has such a suffix.
     """
     first = dict(zip(pair.sides, pair.files, strict=True))
     for corpus in corpora:
@@ -288,7 +288,7 @@ def _check_both_sides(corpus: CorpusFiles, languages: Sequence[str]) -> None:
     """Check that the first segments of a file with both sides can be read.
 
     Raises:
-        InputError: they cannot, or there are none.
+        InputError: they cannot be read, or there are none.
     """
     from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
 
@@ -302,12 +302,12 @@ def _check_both_sides(corpus: CorpusFiles, languages: Sequence[str]) -> None:
 
 
 def _absolute(path: str) -> Path:
-    """Return an absolute path without ``..``, in which symbolic links keep their names."""
+    """Return an absolute path without ``..``, in which symbolic links are not resolved."""
     return Path(os.path.normpath(Path(path).absolute()))
 
 
 def _name(corpus: CorpusFiles, taken: set[str]) -> str:
-    """Return a name for a corpus by that of its file, unique among those ``taken``, to which it is added."""
+    """Return a name for a corpus, derived from that of its file and unique among ``taken``, to which it is added."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(corpus.files[-1]).name.split(".")[0]).strip("-_")[:40] or corpus.role
     if corpus.role == "test" and stem == "dev":
         stem = "test"
@@ -350,7 +350,7 @@ def _with_columns_and_members(
     for number, corpus in enumerate(corpora):
         if corpus.sides == ("file",):
             path = Path(corpus.files[0])
-            if not path.is_file():  # its check reports it, unless it is a prefix
+            if not path.is_file():  # the check of the file reports it, unless it is a prefix
                 is_missing |= not any(path.parent.glob(f"{escape(path.name)}.*"))
             elif columns and is_table(corpus.files[0]):
                 done[number], has_table = replace(corpus, columns=(columns[0], columns[1])), True
@@ -378,10 +378,10 @@ def column_script(table: Path, corpora: Sequence[CorpusFiles]) -> str:
 
     Args:
         table: phrase table in text form, or moses.ini: a file with ``.ini`` in its suffixes.
-        corpora: training text of the table and dev text; placeholders are written for what is missing.
+        corpora: training text of the table and dev text; placeholders are written for missing files.
 
     Raises:
-        InputError: the table is missing, binary or no phrase table; a file does not exist; there are other corpora.
+        InputError: the table is missing, binary or not a phrase table; a file does not exist; there are other corpora.
     """
     files: dict[str, tuple[str, ...]] = {}
     for corpus in corpora:
@@ -414,14 +414,14 @@ def column_script(table: Path, corpora: Sequence[CorpusFiles]) -> str:
 
 CONFIG = "config.yaml"
 PROFILE = "profiles/default/config.yaml"
-"""Files of the directory of a run. Snakemake finds a profile of this name by itself, if it is called there."""
+"""Files of the directory of a run. Snakemake uses a profile of this name if it is called in the directory."""
 
 SCRIPT = "add-column.sh"
 """The file that is written for a Moses model instead."""
 
 
 def set_up(args: argparse.Namespace) -> list[str]:
-    """Write configuration and profile, or the script for a Moses model; return lines about what to do next.
+    """Write configuration and profile, or the script for a Moses model; return messages with the next steps.
 
     Args:
         args: options of ``rnnsmt init``.
@@ -475,7 +475,7 @@ def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles])
 
 
 def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> list[str]:
-    """Write the script for a Moses model; return lines about what to do next."""
+    """Write the script for a Moses model; return messages with the next steps."""
     if args.demo or args.languages or args.profile != "default":
         raise InputError("--moses-table cannot be combined with --demo, --languages or --profile")
     script = Path(args.directory) / SCRIPT
@@ -496,7 +496,7 @@ def _check_absent(*paths: Path) -> None:
     """Check that files do not exist.
 
     Raises:
-        InputError: one does.
+        InputError: a file exists.
     """
     for path in paths:
         if path.exists():
