@@ -1,8 +1,8 @@
 """Terminal output of a Snakemake run: ``snakemake --logger rnnsmt``, the default of ``profiles/default``.
 
 Snakemake finds a logger plugin by the name of its package. On a terminal, a block at the bottom shows progress and
-running jobs. Above it, and in a pipe alone, lines are printed about long jobs, the preparation of corpora, warnings of
-stages, and failures. Snakemake's own log file is complete. Plans (``-n``) look as Snakemake prints them.
+running jobs. Above it, or without it in a pipe, lines are printed about long jobs, the preparation of corpora, warnings
+of stages, and failures. The log file that Snakemake writes is complete. Plans (``-n``) are printed as by Snakemake.
 """
 
 import json
@@ -80,7 +80,7 @@ class Terminal:
             try:
                 self.stream.write(text)
                 self.stream.flush()
-            except BrokenPipeError:  # `snakemake -n | head`: the rest has no reader
+            except BrokenPipeError:  # `snakemake -n | head`: discard the remaining output
                 with Path(os.devnull).open("wb") as nothing:
                     os.dup2(nothing.fileno(), self.stream.fileno())
 
@@ -99,10 +99,10 @@ TERMINATED = "Will exit after finishing currently running jobs (scheduler)"
 MISSING = re.compile(
     r"MissingInputException in rule (\S+).*?(?:wildcards: ([^\n]*)\n\s*)?affected files:\n(.*)", re.DOTALL
 )
-"""Snakemake's message for input files that do not exist and that no rule makes."""
+"""Snakemake's message for input files that do not exist and that no rule creates."""
 
 BEFORE_PLAN = ("warning: ", "Settings for ")
-"""Beginnings of messages of the workflow that an error before the plan replaces."""
+"""Beginnings of messages of the workflow that are not printed if an error precedes the plan."""
 
 NO_FILE = ": no such file: "
 """Words before the name of a missing file in the lines that replace ``MISSING``."""
@@ -113,11 +113,11 @@ ABSENT = " does not exist; "
 REFUSED = re.compile(
     r"WorkflowError(?: in file \"[^\"]*\", line \d+)?:\n(.*?)((?:\n  File \"[^\"]*\", line \d+, in .*)*)", re.DOTALL
 )
-"""Snakemake's message for an error that the rules report, with the places in the rules."""
+"""Snakemake's message for an error that the rules report, with the locations in the rules."""
 
 
 def plain_error(text: str) -> str | None:
-    """Return Snakemake's message for an error that is not a bug without the places in the rules; None for another."""
+    """Return Snakemake's message for an error that is not a bug, without locations in the rules; None for a bug."""
     if missing := MISSING.match(text):
         rule, wildcards, files = missing.groups()
         job = f"{rule} {wildcards}" if wildcards else rule
@@ -130,7 +130,7 @@ def errors_only(text: str, warnings: Sequence[str]) -> list[str]:
     """Return the lines for an error before the first job.
 
     If input files do not exist, these are the warnings about missing files of corpora, which name the setting and a
-    remedy, and Snakemake's message about all other files. Other warnings are left out.
+    remedy, and Snakemake's message about all other files. Other warnings are omitted.
 
     Args:
         text: Snakemake's message.
@@ -145,7 +145,7 @@ def errors_only(text: str, warnings: Sequence[str]) -> list[str]:
 
 
 class LogHandler(LogHandlerBase):
-    """Handler of Snakemake's events; prints what a user wants to see."""
+    """Handler of Snakemake's events, which prints progress, warnings and errors."""
 
     writes_to_stream = True  # Snakemake prints nothing itself
     writes_to_file = False
@@ -161,7 +161,7 @@ class LogHandler(LogHandlerBase):
         self.plain = self.common_settings.dryrun
         self.terminal = Terminal(sys.stdout if self.common_settings.stdout else sys.stderr)
         self.run = Run()
-        self.started_in = Path.cwd()  # Snakemake goes to the directory of the run after this
+        self.started_in = Path.cwd()  # later, Snakemake changes to the directory of the run
         self.directory: Path | None = None
         self._held: list[str] | None = []
         """Messages of the workflow before the plan is known: if an error follows, they are not printed."""
@@ -194,14 +194,14 @@ class LogHandler(LogHandlerBase):
         if self.plain or not self.run.total or "--mode" in sys.argv:  # --mode: a job of another run
             return
         self.directory = self.directory or Path.cwd()
-        with suppress(OSError):  # a stage that writes there fails with a message
+        with suppress(OSError):  # stages that write to the directory report the error
             path = self.directory / STATUS
             temporary = path.with_suffix(f".{os.getpid()}")
             temporary.write_text(json.dumps(self.run.note(time.monotonic(), ended), indent=1), encoding="utf-8")
             temporary.replace(path)
 
     def _start_lines(self, record: logging.LogRecord) -> list[str]:
-        """Return the lines of a record; those of ``BEFORE_PLAN`` are held back, and an error replaces them."""
+        """Return the lines of a record; those of ``BEFORE_PLAN`` are delayed, and discarded if an error follows."""
         text, held = record.getMessage().strip(), self._held
         if held is not None and text.startswith(BEFORE_PLAN):
             held.append(text)
@@ -253,7 +253,7 @@ class LogHandler(LogHandlerBase):
         return results(self.directory or Path.cwd(), self.started_in)
 
     def close(self) -> None:
-        """Remove the block and print the last lines: results, or why jobs failed."""
+        """Remove the block and print the last lines: results, or the errors of failed jobs."""
         with self._guard:
             if not self._ended.is_set():
                 self._ended.set()
@@ -268,7 +268,7 @@ class LogHandler(LogHandlerBase):
 
 
 def _earlier() -> dict[str, Any] | None:
-    """Return the note of the previous run in the current directory, if there is one."""
+    """Return the status of the previous run in the current directory, if there is one."""
     with suppress(OSError, ValueError):
         note: dict[str, Any] = json.loads(STATUS.read_text(encoding="utf-8"))
         return note if {"done", "total"} <= set(note) else None

@@ -1,7 +1,7 @@
 """Checks of Snakemake's command line before Snakemake reads the configuration files that it names.
 
 Snakemake itself ends with a traceback if a file of ``--configfile`` is missing or not UTF-8, or if ``--directory``
-is not writable, and does not say where a file is not valid YAML.
+is not writable, and does not report the position of an error in YAML.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 MAX_VALUES = 1_000_000
-"""Maximum number of values of a configuration file, with aliases replaced by the values that they stand for."""
+"""Maximum number of values of a configuration file after the expansion of aliases."""
 
 
 def mistakes(arguments: Sequence[str]) -> list[str]:
@@ -34,7 +34,7 @@ def mistakes(arguments: Sequence[str]) -> list[str]:
 
 
 def _configfile(path: str) -> Iterator[str]:
-    """Yield what is wrong with a configuration file."""
+    """Yield a message if a configuration file is invalid."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -64,7 +64,7 @@ def _configfile(path: str) -> Iterator[str]:
 
 
 def _values(path: str, text: str) -> Iterator[str]:
-    """Yield what keeps the values of valid YAML from being read: a date that does not exist, thousands of digits."""
+    """Yield a message if a value of valid YAML cannot be read: a date that does not exist, thousands of digits."""
     try:
         yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
@@ -96,9 +96,9 @@ def _tab(text: str, mark: yaml.Mark | None) -> str:
 
 
 def _size(node: yaml.Node, known: dict[int, float]) -> float:
-    """Return the number of values of a node, with aliases replaced by what they stand for; infinite for a cycle."""
+    """Return the number of values of a node after the expansion of aliases; infinite for a cycle."""
     if id(node) not in known:
-        known[id(node)] = float("inf")  # until it is known: a node that contains itself
+        known[id(node)] = float("inf")  # for a node that contains itself; replaced below
         parts = node.value if isinstance(node, (yaml.SequenceNode, yaml.MappingNode)) else []
         children = [child for item in parts for child in (item if isinstance(item, tuple) else (item,))]
         known[id(node)] = 1 + sum(_size(child, known) for child in children)
@@ -106,7 +106,7 @@ def _size(node: yaml.Node, known: dict[int, float]) -> float:
 
 
 def _directory(path: Path) -> Iterator[str]:
-    """Create the directory of the run, as Snakemake does; yield why it cannot be used."""
+    """Create the directory of the run, as Snakemake does; yield a message if it cannot be used."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 LONG_JOB = 5.0
-"""Jobs that took at least this number of seconds get a line when they end."""
+"""Minimum duration in seconds of jobs for which a line is printed when they end."""
 
 REPORTED = ("corpus prepare",)
-"""Stages whose figures are always printed: what was done with the user's text."""
+"""Stages whose figures are always printed, because they describe the processing of the user's text."""
 
 DONE = re.compile(r"rnnsmt (\w+ [\w-]+): done: (.*)")
 """Last line of a stage's log."""
@@ -25,10 +25,10 @@ BAR = 30
 """Length of the bar in characters."""
 
 CTRL_C, SIGTERM = "Ctrl-C", "SIGTERM"
-"""Signals that stop a run. After SIGTERM, Snakemake waits for the running jobs, unless they receive the signal, too."""
+"""Signals that stop a run. After SIGTERM, Snakemake waits for the running jobs, unless they also receive the signal."""
 
 RESULTS = {"table": "results/table1.md", "report": "results/report/index.html"}
-"""Files to look at after a run."""
+"""Main results of a run."""
 
 WEIGHTS = {
     "rnn_train": 80, "cslm_train": 35, "seq2seq_train": 80, "mert": 25, "embeddings": 13, "decode": 8, "rnn_score": 8,
@@ -37,7 +37,7 @@ WEIGHTS = {
     "reordering_table": 4, "compare_systems": 4, "augment": 2, "filter_tables": 2, "symmetrize": 2, "lexical": 2,
     "phrase_examples": 2, "score": 2,
 }  # fmt: skip
-"""CPU seconds of a job of a rule on the demo corpus, as shares of an estimate; of rules not listed: 1."""
+"""CPU seconds of a job of a rule on the demo corpus, as relative weights of an estimate; 1 for rules not listed."""
 
 
 @dataclass
@@ -64,13 +64,13 @@ class Run:
     told: set[str] = field(default_factory=set)
     """Warnings that were printed: several jobs may have the same one."""
     stopped_by: str = ""
-    """Signal that stopped the run, Ctrl-C or SIGTERM; empty: none. Jobs that end then have not failed."""
+    """Signal that stopped the run, Ctrl-C or SIGTERM; empty: none. Jobs that it ends are not reported as failed."""
 
     def plan(self, stats: Mapping[str, int], now: float, earlier: Mapping[str, Any] | None = None) -> list[str]:
         """Begin with the number of jobs of every rule and their ``total``; return the line to print.
 
-        earlier: note of the previous run. If exactly its unfinished jobs are planned, this run resumes it, and jobs are
-        counted on.
+        ``earlier`` is the status of the previous run. If exactly its unfinished jobs are planned, this run resumes it,
+        and its finished jobs are included in the counts.
         """
         jobs, self.started = stats.get("total", 0), now
         self.left = Counter({rule: count for rule, count in stats.items() if rule != "total"})
@@ -104,7 +104,7 @@ class Run:
         return lines
 
     def failed(self, event: Mapping[str, Any]) -> list[str]:
-        """Note a job that failed, which may be tried again; return the line to print."""
+        """Record a failed job, which may be retried; return the line to print."""
         job = self.running.pop(event["jobid"], None)
         logs = list(map(str, event.get("log") or []))
         if self.stopped_by and not (self.stopped_by == SIGTERM and error_of(logs)):
@@ -154,11 +154,11 @@ class Run:
         return f"{self.done}/{self.total}"
 
     def seconds_left(self, now: float) -> float | None:
-        """Return the estimated time to the end, or None if too little is known.
+        """Return the estimated time to the end, or None if there are too few finished jobs.
 
-        A job takes as long as the mean of its rule so far. Rules that have not finished a job yet take their share by
-        ``WEIGHTS`` relative to those that have, at least what their running jobs have taken so far. The number of
-        concurrent jobs stays the same.
+        The expected duration of a job is the mean of the finished jobs of its rule. For rules without finished jobs, it
+        is computed from ``WEIGHTS`` relative to the other rules, and is at least the time that a running job has taken
+        so far. The number of concurrent jobs is assumed to be constant.
         """
         durations = [seconds for rule in self.seconds.values() for seconds in rule]
         if len(durations) < 5 or now <= self.started:
