@@ -347,7 +347,7 @@ class MosesIni:
         self.weights[name][int(index)] = value
 
     def file_of(self, feature: Feature, key: str = FILES[0]) -> Path:
-        """Return the path of a feature's file, resolved against the directory of the ini. key: one of ``FILES``.
+        """Return the path of a feature's file ``key`` (one of ``FILES``), resolved against the directory of the ini.
 
         Raises:
             InputError: the feature has no such option.

@@ -53,7 +53,7 @@ def split(line: str) -> list[str]:
 
 
 def check_size(size: int, option: str = "--vocab-size") -> None:
-    """Check the size of a vocabulary, EOS not counted. option: its option, for the message.
+    """Check the size of a vocabulary without EOS; ``option`` is the name of its option, for the message.
 
     Raises:
         InputError: the size is below 3.
@@ -63,7 +63,7 @@ def check_size(size: int, option: str = "--vocab-size") -> None:
 
 
 def count_words(paths: list[str], what: str) -> Counter[str]:
-    """Count the words of texts. what: end of the message for texts without words, such as ``on the source side``.
+    """Count the words of texts; ``what`` ends the message if there are none, for example ``on the source side``.
 
     Raises:
         InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
@@ -281,7 +281,7 @@ class IdWriter:
     """
 
     def __init__(self, words: list[GrowingArray], offsets: list[GrowingArray]) -> None:
-        """Begin with no sequences. words, offsets: the files of every side."""
+        """Begin without sequences; ``words`` and ``offsets`` are the files of every side."""
         self._words, self._offsets = words, offsets
         self.unknown = [0] * len(words)
         for array in offsets:
@@ -397,7 +397,7 @@ def draw_held_out(n: int, number: int, seed: int) -> Index:
 
 
 def permuted(positions: Index, n: int, key: list[int]) -> Index:
-    """Return the values of a pseudo-random permutation of 0 .. n-1 at some positions; ``key``: selects the permutation.
+    """Return the values of a pseudo-random permutation of 0 .. n-1, which ``key`` selects, at some positions.
 
     A Feistel cipher of four rounds permutes all numbers of an even number of bits, the smallest that holds n-1. A value
     of n or more is encrypted again until it is below n ("cycle walking"), which leaves a permutation of 0 .. n-1.
@@ -496,7 +496,7 @@ class WindowBatches(ABC):
 
     @abstractmethod
     def form(self, order: Index) -> list[Index]:
-        """Form the minibatches of the current window. order: numbers of its examples, in random order."""
+        """Form the minibatches of the current window, given the numbers of its examples in random order."""
 
     def __iter__(self) -> Self:
         return self

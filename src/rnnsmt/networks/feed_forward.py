@@ -166,7 +166,7 @@ def _leave_out(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -
 def _through(activation: str, d: Tensor, units: Tensor, factors: Tensor | None) -> Tensor:
     """Backpropagate d [B, units] through dropout and activation function, in place.
 
-    units: the values after both; a dropped unit is 0 like an inactive rectifier, and its gradient is 0 too.
+    ``units`` are the values after both; a dropped unit is 0 like an inactive rectifier, and its gradient is also 0.
     """
     if activation == "relu":
         d *= units > 0
@@ -235,7 +235,7 @@ def class_counts(words: NDArray[np.int32], classes: int, held_out: Index) -> Cla
 
 
 def as_trained(ids: NDArray[np.int64], counts: ClassCounts) -> NDArray[np.int64]:
-    """Replace the words that do not occur in training by UNK. counts: see ``class_counts``."""
+    """Replace the words that do not occur in training by UNK, given the result of ``class_counts``."""
     return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
 
 

@@ -130,7 +130,7 @@ class GradientThreads:
         self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
-        """Fill the gradient of ``flat``; return the sums. gradient_of: ``Trainer.loss_and_gradient``."""
+        """Fill the gradient of ``flat``; return the sums. ``gradient_of`` is ``Trainer.loss_and_gradient``."""
         if self._pool is None:
             return gradient_of(self.models[0], *batch)
         grains = -(-batch[0].shape[self.dimension] // self.grain)

@@ -369,11 +369,11 @@ class Trainer(ABC):
 
     @abstractmethod
     def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
-        """Write the model file. description, stats: the results of ``describe`` and ``statistics``."""
+        """Write the model file, with the results of ``describe`` and ``statistics``."""
 
     @abstractmethod
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:
-        """Return the entries of the history on data, device and baselines. stats: the result of ``statistics``."""
+        """Return the entries of the history on data, device and baselines, given the result of ``statistics``."""
 
     @abstractmethod
     def start_message(self) -> str:
