@@ -283,7 +283,7 @@ class Comparison:
         if np.isnan(system).any():
             number = int(np.flatnonzero(np.isnan(system).any(1))[0])
             raise InputError(
-                f"the model cannot translate sentence {number} (0-based); use the ini with which --system was decoded"
+                f"the model cannot translate line {number + 1} of the source; use the ini with which --system was decoded"
             )
         self.contributions = (system - other) * weights
         self.kinds = kinds_of_features(model, columns)

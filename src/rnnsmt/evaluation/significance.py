@@ -74,7 +74,7 @@ ScoreOfMany = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 
 class SignificanceResult(NamedTuple):
-    """Difference of two systems, with two-sided p-values.
+    """Difference of two systems, with its p-values, which are two-sided except p_bootstrap (see the module).
 
     Attributes:
         difference: mean BLEU of the runs of the second system minus that of the first.
