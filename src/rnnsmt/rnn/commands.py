@@ -273,7 +273,7 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` and ``--pairs``, which ``load_model_of`` takes."""
+    """Add ``--model`` and ``--pairs``, the arguments of ``load_model_of``."""
     parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
     parser.add_argument(
         "--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`, for its vocabularies"

@@ -1,11 +1,11 @@
 """Generation of target phrases by ancestral sampling and beam search, and of phrase pairs for the phrase table.
 
 Id 0 ("no word") is never generated; UNK is treated as a word. Targets that have not ended after ``max_length`` words
-are dropped; ``max_length`` is at most ``RnnSizes.longest``.
+are discarded; ``max_length`` is at most ``RnnSizes.longest``.
 
 Targets are generated for source phrases that are missing or rare in the phrase table. The paper leaves this to future
-work (section 5). A generated pair has no counts and no alignment. Its five scores are those of a table with the column
-of the network:
+work (section 5). A generated pair has no counts and no alignment. Its five scores are the four Moses scores and the
+network score:
 
     p(f|e)  lex(f|e), which is also used to smooth phrase probabilities (Foster, Kuhn and Johnson 2006)
     lex     the lexical weight of the best alignment, in both directions
@@ -64,9 +64,9 @@ class Target(NamedTuple):
 def sample_targets(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], draws: int, seed: int, max_length: int
 ) -> list[list[Target]]:
-    """Draw ``draws`` targets for each source, word by word from p; return the distinct ones, best score first.
+    """Draw ``draws`` targets for each source, word by word from p; return the distinct ones by descending score.
 
-    The draws for a source depend on the seed and its position in ``sources`` alone. sources: ids with EOS.
+    The draws for a source depend only on the seed and on its position in ``sources``. sources: ids with EOS.
     """
     targets: list[list[Target]] = []
     step = max(ROWS // draws, 1)
@@ -107,7 +107,8 @@ def _draw(
         shares = scores.exp()
         shares[:, 0] = 0
         shares = shares.cumsum(1)
-        # scaled by the sum of the shares, which is below 1 without id 0; right: never a class without probability
+        # chance is scaled by the sum of the shares, which is below 1 because id 0 is excluded; right=True never selects
+        # a class of probability 0
         word = torch.searchsorted(shares, chance[:, k : k + 1] * shares[:, -1:], right=True)[:, 0].clamp_max(eos)
         total += torch.where(alive, scores.gather(1, word[:, None])[:, 0], 0.0)
         words[:, k] = word
@@ -133,10 +134,10 @@ def _distinct(words: NDArray[np.int64], scores: NDArray[np.float64], eos: int) -
 def beam_search(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int = 1
 ) -> list[list[Target]]:
-    """Search for the ``nbest`` most probable targets of each source with ``beam`` open prefixes; best first.
+    """Search for the ``nbest`` most probable targets of each source with ``beam`` open prefixes.
 
-    The search for a source ends when no open prefix has a better score than the worst of the ``nbest`` targets found,
-    since further words only lower log p. sources: ids with EOS.
+    The targets are sorted by descending score. The search for a source ends when no open prefix has a better score than
+    the worst of the ``nbest`` targets found, since each further word can only lower log p. sources: ids with EOS.
     """
     targets: list[list[Target]] = []
     step = max(ROWS // beam, 1)
@@ -168,7 +169,7 @@ def _search(
         logits[:, 0] = logits[:, -1] = -torch.inf  # "no word" and EOS do not extend a prefix
         likely, word = logits.topk(min(beam, logits.shape[1]), 1)
         scores = total[:, :, None] + (likely - sums).double().view(*total.shape, -1)
-        # best: of the flattened [W, extensions] of each source
+        # best: indices in the flattened [W, extensions] of each source
         total, best = scores.flatten(1).topk(min(beam, scores[0].numel()), 1)
         parents, word = best // likely.shape[1], word.view(len(total), -1).gather(1, best)
         words = torch.cat([words.gather(1, parents[:, :, None].expand(-1, -1, k)), word[:, :, None]], 2)
@@ -186,7 +187,7 @@ def _search(
 
 
 def _collect(best_targets: list[list[Target]], searched: Tensor, words: Tensor, ending: Tensor, nbest: int) -> None:
-    """Add open prefixes as finished targets and keep the ``nbest`` of each source.
+    """Add open prefixes as finished targets and keep the ``nbest`` best targets of each source.
 
     Args:
         best_targets: per source, its best targets so far, by descending score; updated.
@@ -216,7 +217,7 @@ def _log_softmax(model: RNNEncoderDecoder, states: Tensor, previous: Tensor | No
 
 
 BLOCK = 1024
-"""Number of source phrases between two lines of progress."""
+"""Number of source phrases that are searched between two updates of the progress meter."""
 
 
 def unfamiliar_phrases(
@@ -257,7 +258,7 @@ def propose_targets(
 ) -> list[PhraseEntry]:
     """Generate the ``nbest`` most probable new targets of each source phrase, in the order of a phrase table.
 
-    Source phrases with a word outside the vocabulary are skipped, and targets with UNK or without words are dropped.
+    Source phrases with a word outside the vocabulary are skipped, and targets with UNK or without words are discarded.
 
     Args:
         model: the network.
@@ -272,7 +273,7 @@ def propose_targets(
     """
     source, target = vocabularies
     ids = {phrase: source.ids(phrase.split(" "), eos=True) for phrase in phrases}
-    # by length: the searches of phrases of one length end at about the same step
+    # sorted by length, because the searches of phrases of equal length end at about the same step
     known = sorted((phrase for phrase in ids if UNK not in ids[phrase]), key=lambda phrase: len(ids[phrase]))
     meter = Meter("proposing", len(known), "phrases")
     proposals: list[PhraseEntry] = []
@@ -299,7 +300,7 @@ def score_proposals(proposals: list[PhraseEntry], lex_e2f: str, lex_f2e: str) ->
     """Replace p(target | source), the only score of every generated pair, by five scores.
 
     Raises:
-        InputError: see ``read_lexical_table``.
+        InputError: see ``read_word_probabilities``.
     """
     phrases = [(entry.source.encode().split(b" "), entry.target.encode().split(b" ")) for entry in proposals]
     sources, targets = ({word for pair in phrases for word in pair[side]} for side in (0, 1))

@@ -1,15 +1,15 @@
 """The loss of a batch with a hand-written gradient: the equations of ``model``, several times faster on a CPU.
 
 Autograd keeps a node for every small operation of every step and computes the gradient of a weight matrix step by step.
-Here it is one matrix product over all steps of the batch. The softmax, which takes most of the time, and its gradient
-are computed together for a few rows at a time, while these are in the CPU cache.
+This module computes it as one matrix product over all steps of the batch. The softmax, which takes most of the time,
+and its gradient are computed together for a few rows at a time, while these are in the CPU cache.
 
 All pairs of a batch have equal numbers of source words and of target words, so nothing is padded. Shapes are those of
 ``model`` with the steps first: source [N, B], target [T, B], both with EOS. 3H: reset gate, update gate and candidate
 side by side. A variable ``d_x`` is the gradient of the loss with respect to x.
 
-``_encode`` and ``_decode`` have an implementation for each encoder and decoder. It returns, besides its results, the
-function for the backward pass.
+``_encode`` and ``_decode`` have an implementation for each encoder and decoder. Each returns its results and a function
+for the backward pass.
 """
 
 from collections.abc import Callable
@@ -81,8 +81,9 @@ def loss_and_gradient(
         source, target: ids [N, B] and [T, B]; the last row is EOS.
         mm: the matrix products; without rounding by default.
         dropout: applied to the non-recurrent units, embeddings and maxout units (Zaremba et al. 2014).
-        sampler: of the classes of the softmax; None: all classes.
-        rows: [B], in CPU memory, the numbers of the pairs, from which dropout and sampler draw; None: neither.
+        sampler: sampler of the classes of the softmax; None: all classes.
+        rows: [B], in CPU memory, the example numbers of the pairs, which seed dropout and sampler; None: no dropout and
+            no sampling.
 
     Returns:
         A float64 scalar tensor.
@@ -192,7 +193,7 @@ def _decode(
 ) -> Decoding:
     """Compute the states and the context from c [B, H] and target words [T, B].
 
-    All matrices that c is multiplied by are stacked, so they are one product in each direction.
+    All matrices that multiply c are stacked, so forward and backward pass take one product each.
     """
     raise TypeError(type(decoder))
 
@@ -248,7 +249,7 @@ def _(decoder: TanhDecoder, mm: Products, output: Output, c: Tensor, target: Ten
 @_decode.register
 def _(decoder: FeedForwardDecoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
     T, (B, H) = len(target), c.shape
-    # only the first T positions take part; the gradient of the others is 0
+    # only the first T positions are used; the gradient of the others is 0
     matrices = mm.round(torch.cat([decoder.V[: T * H], output.O_c]))
     first, context = mm(c, matrices.t()).split([T * H, len(output.O_c)], 1)
     states = torch.tanh(first + decoder.b_V[: T * H])
@@ -276,7 +277,7 @@ def _embed(
 
 
 def _factors(dropout: Dropout, K: int, B: int, units: int, generators: list[torch.Generator]) -> Tensor | None:
-    """Draw the factors of dropout for K steps, [K, B, units], or None."""
+    """Draw the factors of dropout for K steps, [K, B, units]; return None without dropout."""
     factors = dropout.factors(B, K * units, generators)
     return None if factors is None else factors.view(B, K, units).transpose(0, 1)
 
@@ -320,7 +321,7 @@ def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor 
 
 
 def _sum_into(out: Tensor, mm: Products, a: Tensor, b: Tensor, total: Tensor | None) -> None:
-    """Compute total + a @ b into ``out``; total None: it is in ``out`` already."""
+    """Compute total + a @ b into ``out``; total None: ``out`` already contains it."""
     if total is None:
         out.addmm_(a, b)
     else:
@@ -420,7 +421,7 @@ def _backward_tanh(
 
 
 def _embedding_gradient(unit: WordReader, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:
-    """Fill the gradients of the embedding and its bias. d_x: [K, B, E]; factors: those of dropout in x, or None."""
+    """Fill the gradients of the embedding and its bias. d_x: [K, B, E]; factors: dropout factors of x, or None."""
     total = (d_x if factors is None else d_x * factors).flatten(0, 1)
     assert unit.embedding.grad is not None
     unit.embedding.grad.zero_().index_add_(0, words.flatten(), total)
@@ -484,7 +485,7 @@ def _readout(
 
 
 def autograd_loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
-    """Compute ``loss_and_gradient`` by autograd, for the variant ``supplementary``, without a hand-written gradient."""
+    """Compute ``loss_and_gradient`` by autograd, for ``supplementary``, which has no hand-written gradient."""
     for parameter in model.parameters():
         assert parameter.grad is not None
         parameter.grad.zero_()

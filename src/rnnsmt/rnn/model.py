@@ -10,9 +10,9 @@ The gated unit applies the reset gate BEFORE the recurrent matrix (``torch.nn.GR
 
 In the variant ``tanh`` there are no gates: h' = tanh(W x + b + U h).
 
-This module is the reference: plain operations that autograd differentiates. ``gradients`` computes the same loss with a
-hand-written gradient, which is faster. Further below: the file of a network, with its sizes, its parameters and the
-hashes of its vocabularies.
+This module is the reference implementation, in plain operations that autograd differentiates. ``gradients`` computes
+the same loss with a hand-written gradient, which is faster. The end of this module reads and writes model files, which
+contain sizes, parameters and vocabulary hashes.
 """
 
 import sys
@@ -32,7 +32,7 @@ from rnnsmt.rnn.settings import RnnSizes
 
 
 class DecoderContext(NamedTuple):
-    """The terms of c in the decoder, computed once per source phrase.
+    """The terms of the decoder that depend only on c, computed once per source phrase.
 
     Attributes:
         state: [B, H], s_0, from which the first word is predicted.
@@ -46,7 +46,7 @@ class DecoderContext(NamedTuple):
     readout: Tensor
 
     def rows(self, index: Tensor) -> "DecoderContext":
-        """Return the context of the phrases ``index``, int64 [K], which may contain a phrase several times."""
+        """Return the context of the phrases ``index``, int64 [K]; an index may occur several times."""
         return DecoderContext(*(tensor.index_select(0, index) for tensor in self))
 
 
@@ -151,7 +151,7 @@ class FeedForwardEncoder(SummingEncoder):
     """
 
     def __init__(self, sizes: RnnSizes) -> None:
-        """Create the parameters; ``W`` holds W_1, W_2, ... side by side."""
+        """Create the parameters; ``W`` contains W_1, W_2, ... side by side."""
         E, H = sizes.embedding, sizes.hidden
         super().__init__(sizes.source_vocabulary, E)
         self.W, self.b = nn.Parameter(torch.empty(H, (sizes.max_length + 1) * E)), nn.Parameter(torch.empty(H))
@@ -193,7 +193,7 @@ class Decoder(GatedUnit):
         r = torch.sigmoid(linear(e, self.W_r) + linear(s, self.U_r) + of_reset)
         z = torch.sigmoid(linear(e, self.W_z) + linear(s, self.U_z) + of_update)
         if self.supplementary:
-            # there the reset gate is applied after the matrices, and to the context as well
+            # this variant applies the reset gate after the matrices, and also to the context
             recurrent = r * (linear(s, self.U) + of_candidate)
         else:
             recurrent = linear(r * s, self.U) + of_candidate
@@ -223,11 +223,11 @@ class FeedForwardDecoder(nn.Module):
     """A hidden layer for every target position, s_{k-1} = tanh(V'_k c + b_k) for the k-th; no words are read.
 
     The words of a target are conditionally independent given the source phrase, as in the simplest network of Schwenk
-    (2012). Unlike there, all positions share one readout and softmax.
+    (2012). In contrast to that network, all positions share one readout and softmax.
     """
 
     def __init__(self, sizes: RnnSizes) -> None:
-        """Create the parameters; ``V`` and ``b_V`` hold V'_1, V'_2, ... and b_1, b_2, ... one below the other."""
+        """Create the parameters; ``V`` and ``b_V`` contain V'_1, V'_2, ... and b_1, b_2, ... concatenated by rows."""
         super().__init__()
         places, H = sizes.max_length + 1, sizes.hidden
         self.V, self.b_V = nn.Parameter(torch.empty(places * H, H)), nn.Parameter(torch.empty(places * H))
@@ -251,7 +251,7 @@ class Output(nn.Module):
     """The parameters of the readout with maxout and of the low-rank softmax G_l G_r (``softmax_input``, ``logits``)."""
 
     O_y: nn.Parameter
-    """[2M, E]; missing if the decoder reads no words."""
+    """[2M, E]; absent if the decoder reads no words."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
@@ -270,20 +270,20 @@ ENCODERS: dict[str, type[Encoder | TanhEncoder | BagOfWords | FeedForwardEncoder
     "bag-of-words": BagOfWords,
     "feed-forward": FeedForwardEncoder,
 }
-"""Encoders by variant, where it is not ``Encoder``."""
+"""Encoder classes by variant; ``Encoder`` for all other variants."""
 
 DECODERS: dict[str, type[Decoder | TanhDecoder | FeedForwardDecoder]] = {
     "tanh": TanhDecoder,
     "feed-forward": FeedForwardDecoder,
 }
-"""Decoders by variant, where it is not ``Decoder``."""
+"""Decoder classes by variant; ``Decoder`` for all other variants."""
 
 
 class RNNEncoderDecoder(nn.Module):
     """The model of p(target | source) of a phrase pair, in any of the variants."""
 
     def __init__(self, sizes: RnnSizes, seed: int | None = 0, deviation: float = 0.01) -> None:
-        """Build a network and initialise it as in the paper, from its own random stream.
+        """Build a network and initialise it as in the paper, independently of torch's global random state.
 
         Weights are drawn from N(0, deviation^2), with 0.01 in the paper; U, U_r and U_z of both sides are the left
         singular vectors of a matrix drawn from N(0, 1); biases are 0.
@@ -386,23 +386,23 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
     """Read a network onto ``device``; return it and the ``meta`` of ``save_model``.
 
     Raises:
-        InputError: the file is missing, damaged, or of another kind.
+        InputError: the file is missing, damaged, or not an RNN Encoder-Decoder.
     """
     model, content = read_model(path, FORMAT, lambda sizes: RNNEncoderDecoder(RnnSizes(**sizes), seed=None), device)
     return model, content["meta"]
 
 
 def vocabularies_of(pairs: Pairs) -> dict[str, str]:
-    """Return the hashes of both vocabularies, by which a model identifies its pairs."""
+    """Return the hashes of both vocabularies, with which ``check_vocabularies`` matches a model to its pairs."""
     source, target = pairs.vocabularies
     return {"source vocabulary": source.hash(), "target vocabulary": target.hash()}
 
 
 def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> None:
-    """Check that network and pairs were made with the same vocabularies.
+    """Check that network and pairs were created with the same vocabularies.
 
     Raises:
-        InputError: they were not; the message names the network, the pairs and the side.
+        InputError: a vocabulary differs; the message names the network, the pairs and the side.
     """
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
@@ -416,7 +416,7 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
     """Check that no phrase is longer than the network permits.
 
     Raises:
-        InputError: one is; the message names the pairs and both lengths.
+        InputError: a phrase is longer; the message names the pairs and both lengths.
     """
     if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
         raise InputError(
@@ -426,10 +426,10 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
 
 
 def refuse_blind(path: str | Path, pairs: Pairs) -> None:
-    """Refuse a network of direction ``target``, where source phrases must be read.
+    """Reject a network of direction ``target``, which ignores source phrases.
 
     Raises:
-        InputError: the network has this direction; the message names it.
+        InputError: the network has this direction; the message names its file.
     """
     if pairs.direction == "target":
         raise InputError(f"{path}: was trained with --direction target and ignores source phrases; use another network")
@@ -441,7 +441,7 @@ def load_model_of(
     """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log.
 
     Returns:
-        The network; the pairs in its direction; the part that it was not trained on (``Pairs.left_out``), or None.
+        The network; the pairs in its direction; the part excluded from its training (``Pairs.left_out``), or None.
 
     Raises:
         InputError: see ``load_model`` and ``check_vocabularies``.

@@ -1,14 +1,14 @@
-"""Phrase pairs as ids on disk, a directory of ``rnnsmt.networks.data``; pair i is line i (from 0) of the table.
+"""Phrase pairs as ids on disk, a directory of ``rnnsmt.networks.data``; pair i is line i (0-based) of the table.
 
 The JSON file is ``pairs.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``. If the folds of the
 pairs are known, there are also:
 
 * ``held_out.npy``: int64, ascending, the indices of the pairs that only occur in sentences of the first fold.
 * ``first_fold.npy``, ``last_fold.npy``: uint8 [pairs], first and last fold of the sentences that contain a pair.
-* ``counts.npy``: int32 [pairs], how often a pair was extracted.
+* ``counts.npy``: int32 [pairs], the number of times that a pair was extracted.
 
-Further below: the conversion of a phrase table into such a directory, and its compiled kernels. It takes one pass over
-the corpus and one over the table, without holding either in memory.
+The second half of the module converts a phrase table into this directory with compiled kernels, in one pass over the
+corpus and one over the table, without loading either into memory.
 """
 
 import copy
@@ -71,7 +71,7 @@ class Pairs:
         """Direction, one of ``rnnsmt.rnn.settings.DIRECTIONS``: which side is read and which is predicted."""
         self._origins: dict[str, NDArray[Any]] = {}
         self.lines: Index | None = None
-        """Lines of the table that these pairs are, from 0, ascending; None: all lines."""
+        """Line numbers of these pairs in the table, 0-based, ascending; None: all lines."""
 
     @classmethod
     def open(cls, path: str | Path) -> "Pairs":
@@ -107,7 +107,7 @@ class Pairs:
         return max(int(np.diff(offsets).max()) for offsets in parts) - 1
 
     def at(self, lines: Index) -> "Pairs":
-        """Return the pairs of some lines of the table, in memory. lines: [K], from 0, ascending."""
+        """Return the pairs of some lines of the table, in memory. lines: [K], 0-based, ascending."""
         pairs = copy.copy(self)
         pairs.lines = lines
         pairs.sides = tuple(
@@ -126,13 +126,13 @@ class Pairs:
         if direction == "inverse":
             pairs.sides, pairs.vocabularies = self.sides[::-1], self.vocabularies[::-1]
         elif direction == "target":
-            # a view of a single element, whatever the number of pairs
+            # a view of a single element, regardless of the number of pairs
             eos = np.broadcast_to(np.int32(self.vocabularies[0].eos), len(self))
             pairs.sides = Sequences(eos, np.arange(len(self) + 1)), self.sides[1]
         return pairs
 
     def counts(self) -> NDArray[np.int32]:
-        """Return how often each pair was extracted, int32 [pairs].
+        """Return the number of times that each pair was extracted, int32 [pairs].
 
         Raises:
             InputError: the folds of the pairs are not known.
@@ -221,7 +221,7 @@ def prepare_pairs(
         origins: the file of ``phrases score --output-origins`` with the folds of the pairs; None: not known.
 
     Raises:
-        InputError: the table is empty or malformed, has a phrase of more than ``max_length`` words or has a pair twice;
+        InputError: the table is empty or malformed, has a phrase of more than ``max_length`` words or a duplicate pair;
             the corpus has no words; the folds are those of another table.
     """
     check_size(size)
@@ -398,7 +398,7 @@ def number_phrases(
 
 @kernel()
 def pair_keys(block: Any, bounds: Any, new_source: Any, keys: Any) -> None:
-    """Compute what ``rnnsmt.rnn.pairs`` needs to find pairs that occur twice in a sorted table.
+    """Compute the keys from which ``_first_repeated`` finds duplicate pairs in a sorted table.
 
     Args:
         block, bounds: see ``number_phrases``.

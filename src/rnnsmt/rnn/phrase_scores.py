@@ -1,10 +1,10 @@
-"""log p(target | source) of many phrase pairs, with everything that pairs share computed once.
+"""Computation of log p(target | source) for many phrase pairs, in which common prefixes are computed once.
 
-A batch consists of some thousand consecutive lines of the table. Its source phrases form a prefix tree (trie), which is
-processed level by level, so each distinct prefix is encoded once: the state of a recurrent network after some
-words depends on these words alone (in the decoder also on the source phrase). The targets of each source phrase form
-another trie. The softmax over the whole target vocabulary takes nearly all the time: it is computed once per distinct
-(source, target prefix), or, if the decoder reads no words, per (source, target position).
+A batch consists of several thousand consecutive lines of the table. Its source phrases form a prefix tree (trie), which
+is processed level by level, so each distinct prefix is encoded once: the state of a recurrent network after a prefix
+depends only on the words of this prefix (in the decoder also on the source phrase). The targets of each source phrase
+form another trie. The softmax over the whole target vocabulary takes nearly all the time: it is computed once per
+distinct (source, target prefix), or, if the decoder reads no words, per (source, target position).
 """
 
 from collections import deque
@@ -73,7 +73,7 @@ def prefix_levels(words: NDArray[np.integer], lengths: Index, roots: Index) -> l
 
 @dataclass(frozen=True)
 class Sizing:
-    """Batch sizes: lines of the table, rows of states, rows of the softmax that are computed at a time."""
+    """Batch sizes: numbers of table lines, rows of states and rows of the softmax that are computed at a time."""
 
     lines: int
     rows: int
@@ -91,16 +91,16 @@ CUDA_BATCHES = 2
 def mean_of_networks(
     pairs: Pairs, begin: int, scores: NDArray[np.float32], left_out: Sequence[tuple[int, int] | None]
 ) -> tuple[NDArray[np.float32], int]:
-    """Compute the logarithm of the mean probability by several networks of the pairs from ``begin`` on.
+    """Compute the logarithm of the mean probability that several networks assign to each pair.
 
-    A pair that some networks left out of their training is scored by these networks alone, since the others have
-    memorised it.
+    A pair that was excluded from the training of some networks is scored by these networks only, since the others were
+    trained on it.
 
     Args:
         pairs: all pairs.
         begin: the first pair of ``scores``.
         scores: [networks, n], log p.
-        left_out: the part that each network was not trained on (``Pairs.left_out``), or None.
+        left_out: the part excluded from the training of each network (``Pairs.left_out``), or None.
 
     Returns:
         float32 [n], and the number of pairs that were not scored by all networks.
@@ -123,7 +123,7 @@ class KeptLines:
     """
 
     def __init__(self, kept_lines: str, known: Sequence[str] | None, shard: tuple[int, int], pairs: Pairs) -> None:
-        """Read the line numbers, and the scores that are known.
+        """Read the line numbers and the known scores.
 
         Args:
             kept_lines: file of line numbers that ``filter_tables`` writes.
@@ -132,8 +132,8 @@ class KeptLines:
             pairs: all pairs of the unfiltered table.
 
         Raises:
-            InputError: a file is missing or damaged, belongs to another table, or the numbers of known lines and of
-                their scores are different.
+            InputError: a file is missing, damaged or from another table, or the number of known lines differs from the
+                number of their scores.
         """
         lines = _lines_of(kept_lines, pairs)
         lines = lines[slice(*bounds_of_shard(shard, len(lines)))]
@@ -215,7 +215,7 @@ def score_batches(
 
 
 def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[int, int]]:
-    """Yield batches (begin, end) of at most ``lines`` pairs, which do not split the pairs of a source if avoidable."""
+    """Yield batches (begin, end) of at most ``lines`` pairs, without splitting the pairs of a source if possible."""
     offsets, words = pairs.sides[0].offsets, pairs.sides[0].words
     while begin < end:
         last = min(begin + lines, end)
@@ -252,7 +252,7 @@ def _score_batch(
     begins = np.cumsum(lengths) - lengths
     inside = np.ones(len(words), bool)
     inside[begins + lengths - 1] = False  # EOS is predicted but never read
-    # without words to read, all targets of a source share one path of nodes, one for each position
+    # if the decoder reads no words, all targets of a source share one path with one node for each position
     read = words if isinstance(model.decoder, WordReader) else np.zeros_like(words)
     scores = np.zeros(end - begin)
     context = model.decoder_context(c)
@@ -351,7 +351,7 @@ def _log_p(
         float64 [k].
     """
     log_p = np.empty(len(words))
-    # the requests by node, to split them at the boundaries of the chunks of nodes
+    # words sorted by node, so that they can be split at the boundaries of the chunks of nodes
     order = np.argsort(places, kind="stable")
     begins = np.arange(0, len(nodes.states), rows)
     for begin, group in zip(begins, np.split(order, np.searchsorted(places[order], begins[1:])), strict=True):

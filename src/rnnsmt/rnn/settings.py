@@ -1,4 +1,4 @@
-"""The sizes of an RNN Encoder-Decoder, the settings of its training, and three presets; imports nothing heavy.
+"""Sizes of an RNN Encoder-Decoder, settings of its training, and three presets. This module does not import torch.
 
 ``paper``: sizes, initialisation, Adadelta and minibatches of 64 as in the paper. Details that the paper omits are those
 of its authors' public configuration of the phrase model (GroundHog, experiments/nmt): the loss is summed over the
@@ -7,15 +7,15 @@ at random, which is ``--batching random``.
 
 ``small``: a network for a CPU.
 
-* A quarter of the hidden units: a step of the recurrence takes 1/16 of the time, and the softmax most of the total.
-* Adam instead of Adadelta, whose steps begin near eps and grow over thousands of updates; here there are few.
+* A quarter of the hidden units: a recurrence step takes 1/16 of the time, so the softmax takes most of the total.
+* Adam instead of Adadelta, whose steps begin near eps and grow over thousands of updates: the preset has few updates.
 * Learning rate decaying to 0: with a constant rate the held-out likelihood stays far below what the network can reach.
-* Initial weights of deviation 0.1 instead of 0.01: the signal passes four small matrices from c to the softmax, and
-  with 0.01 the first hundreds of updates learn little more than unigrams.
+* Initial weights of deviation 0.1 instead of 0.01: the signal passes four matrices of small weights from c to the
+  softmax, and with 0.01 the network learns little more than unigrams in the first hundreds of updates.
 * Minibatches of 256: matrix products of 64 rows do not use a CPU fully.
 * Clipping at norm 20: at norm 1 every gradient would be clipped, which is slightly worse.
-* One epoch and dropout, chosen on pairs of held-out sentences: without dropout a network overfits the pairs of the
-  table already in its first epoch, with dropout in the second (benchmarks/worth.md).
+* One epoch and dropout, chosen on pairs of held-out sentences: a network overfits the pairs of the table in the first
+  epoch without dropout, and in the second epoch with dropout (benchmarks/worth.md).
 * Softmax over 1,000 sampled classes and the words of the minibatch: more than twice the pairs per second.
 * Matrix products of rounded factors (``reduced``) where these are faster: on Multi30k the held-out log p per word after
   300 updates differs by 0.003.
@@ -39,18 +39,19 @@ VARIANTS = ("paper", "supplementary", "tanh", "bag-of-words", "feed-forward")
 * ``tanh``: the paper's network with plain tanh units on both sides. The paper (section 2.3) reports that it did not get
   meaningful results with them, which is why it introduces the gates.
 * ``bag-of-words``: the paper's decoder with an encoder that ignores word order, like the models of Gao et al. (2013)
-  and Chandar et al. (2014), from which the paper distinguishes its own.
+  and Chandar et al. (2014), from which the paper distinguishes its model.
 * ``feed-forward``: no recurrence on either side, for phrases of up to ``max_length`` words, with target words that are
-  independent given the source phrase, as in the simplest network of Schwenk (2012), distinguished likewise.
+  independent given the source phrase, as in the simplest network of Schwenk (2012), which the paper also distinguishes
+  from its model.
 """
 
 DIRECTIONS = ("direct", "inverse", "target")
-"""Probabilities that a network models: p(target | source), as in the paper; p(source | target); or p(target), by the
-same network with empty source phrases, a model of the target language alone."""
+"""Probabilities that a network models: p(target | source), as in the paper; p(source | target); or p(target), with the
+same network and empty source phrases, a language model of target phrases."""
 
 BATCHINGS = ("lengths", "random")
-"""Composition of a minibatch: pairs with equal numbers of source words and of target words, so that nothing is padded;
-or any pairs, as in the paper, whose gradients are then computed per length and summed, which is much slower."""
+"""Composition of a minibatch: pairs with equal source lengths and equal target lengths, so that nothing is padded; or
+any pairs, as in the paper. In this case, gradients are computed per length and summed, which is much slower."""
 
 WEIGHTINGS = ("distinct", "counts")
 """Number of times that a pair occurs in an epoch: once, as in the paper, or as often as it was extracted."""
@@ -90,11 +91,11 @@ class RnnSizes(NetworkSizes):
 
     @property
     def longest(self) -> int:
-        """Return the maximum number of words of a phrase."""
+        """The maximum number of words of a phrase."""
         return self.max_length if self.variant == "feed-forward" else sys.maxsize
 
     def parameters(self) -> dict[str, dict[str, int]]:
-        """Return the numbers of parameters: part of the network -> symbol -> number; biases are ``b...``."""
+        """Return the numbers of parameters: part of the network -> symbol -> number; symbols of biases begin with b."""
         E, H, M = self.embedding, self.hidden, self.maxout
         reading = {"W, W_r, W_z": 3 * H * E, "b": H, "U, U_r, U_z": 3 * H * H}
         writing = {
@@ -134,12 +135,12 @@ LOSSES = ("mean", "sum")
 
 @dataclass(frozen=True)
 class RnnSettings(TrainingSettings):
-    """The settings of a training on phrase pairs; the defaults are those of the paper.
+    """The settings of a training run on phrase pairs; the defaults are those of the paper.
 
     Attributes:
-        deviation: applies to all weights except the recurrent matrices U, which are initialised orthogonal.
-        held_out: all pairs of held-out sentences are excluded from training, whatever their number, unless they are
-            more than half of the table; 0: no pair is held out.
+        deviation: applies to all weights except the recurrent matrices U, whose initial values are orthogonal.
+        held_out: all pairs of held-out sentences are excluded from training, regardless of their number, unless more
+            than half of the table would be held out; 0: no pair is held out.
     """
 
     embedding: int = setting(100, "dimension of the word embeddings and rank of the output matrix", above=0)
@@ -193,13 +194,13 @@ class RnnSettings(TrainingSettings):
     precision: str = "float32"
 
     def unfit(self) -> Mapping[str, str]:
-        """Return the settings that need a hand-written gradient, which the variant ``supplementary`` lacks."""
+        """Return the settings that require a hand-written gradient, which the variant ``supplementary`` lacks."""
         if self.variant != "supplementary":
             return {}
         return dict.fromkeys(("dropout", "sampled_classes"), "--variant supplementary")
 
     def check(self) -> None:
-        """Check the settings as in the base class, and that ``max_length`` is only set for ``feed-forward``."""
+        """Check the settings as in the base class, and that ``max_length`` is set only for ``feed-forward``."""
         super().check()
         if self.max_length != RnnSizes.max_length and self.variant != "feed-forward":
             raise InputError(
@@ -207,7 +208,7 @@ class RnnSettings(TrainingSettings):
             )
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
-        """Return the sizes of the network for these numbers of classes, of source and target."""
+        """Return the sizes of the network for these numbers of source and target classes."""
         source, target = vocabularies
         return RnnSizes(source, target, self.embedding, self.hidden, self.maxout, self.variant, self.max_length)
 
@@ -216,7 +217,7 @@ class RnnSettings(TrainingSettings):
         return min(self.held_out, max(pairs // 100, int(pairs > 1)))
 
     def measured(self, pairs: int) -> int:
-        """Return how many of ``pairs`` pairs of held-out sentences are evaluated."""
+        """Return the number of pairs to evaluate, given ``pairs`` pairs of held-out sentences."""
         return min(self.held_out, pairs)
 
 

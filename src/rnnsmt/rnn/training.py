@@ -1,10 +1,10 @@
 """Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, trainer.
 
-The loop is in ``rnnsmt.networks.training``. Minibatches have pairs in random order, without padding; each pair once per
-epoch, or as often as extracted. The pairs of a minibatch have equal numbers of source words and equal numbers of target
-words, unless batching is random.
+The loop is in ``rnnsmt.networks.training``. Minibatches contain pairs in random order, without padding. Each pair
+occurs once per epoch, or as often as it was extracted. The pairs of a minibatch have equal source lengths and equal
+target lengths, unless batching is random.
 
-Of held-out pairs the likelihood is computed by the network and by a unigram model.
+The likelihood of held-out pairs is computed with the network and with a unigram model.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ from rnnsmt.rnn.settings import RnnSettings
 
 
 def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
-    """Return pairs of equal lengths as int64 ids with EOS, source [N, B] and target [T, B]; one copy to the device."""
+    """Return pairs of equal lengths on the device, as int64 ids with EOS: source [N, B] and target [T, B]."""
     tensors = []
     for side in pairs.sides:
         begin = np.asarray(side.offsets[index])
@@ -40,7 +40,7 @@ def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu")
 
 
 def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
-    """Group pairs by their numbers of source and target words; the order within a group is kept."""
+    """Group pairs by source and target length; the order within a group is kept."""
     source, target = (side.lengths(index) for side in pairs.sides)
     # (source length, target length) as one integer
     kind = source * (int(target.max(initial=0)) + 1) + target
@@ -55,8 +55,8 @@ class PairBatches(WindowBatches):
     The pairs of incomplete minibatches are carried over to the next window, except at the end of an epoch.
 
     Attributes:
-        size: number of occurrences of pairs in an epoch, including excluded ones.
-        trained: the same without excluded ones.
+        size: number of occurrences of pairs in an epoch, including excluded pairs.
+        trained: number of occurrences without excluded pairs.
         waiting: pairs carried over from the previous window.
     """
 
@@ -80,7 +80,7 @@ class PairBatches(WindowBatches):
             same_lengths: the pairs of a minibatch have equal lengths.
 
         Raises:
-            InputError: no pair is left to train on.
+            InputError: no pairs remain for training.
         """
         self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
         super().__init__(len(pairs) if self._ends is None else int(self._ends[-1]), seed)
@@ -94,15 +94,15 @@ class PairBatches(WindowBatches):
         self._left = self.waiting
 
     def next_window(self) -> None:
-        """Go to the next window with the pairs that the current one has left."""
+        """Advance to the next window and carry over the remaining pairs of the current one."""
         super().next_window()
         self.waiting = self._left
 
     def form(self, order: Index) -> list[Index]:
-        """Form the minibatches of the current window by length, or of any pairs; keep what is left over."""
+        """Form the minibatches of the current window, and keep the pairs of incomplete ones for the next window."""
         index = order
         if self._ends is not None:
-            # number of an occurrence -> pair
+            # convert indices of occurrences to indices of pairs
             index = np.searchsorted(self._ends, index, "right")
         if len(self.untrained):
             position = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
@@ -127,7 +127,7 @@ class PairBatches(WindowBatches):
         self.waiting = state["waiting"].cpu().numpy()
 
     def updates(self, epochs: float) -> int:
-        """Return the approximate number of minibatches of ``epochs`` epochs, as if all were complete."""
+        """Return the approximate number of minibatches of ``epochs`` epochs, assuming that all are complete."""
         return max(round(epochs * self.trained / self.batch), 1)
 
 
@@ -136,14 +136,16 @@ ROWS = 256
 
 
 class PairSplit(NamedTuple):
-    """Which pairs are held out, evaluated, and not trained on, as ascending indices.
+    """Ascending indices of the pairs that are held out, evaluated, and excluded from training.
 
     Attributes:
         held_out: all held-out pairs: drawn from the table, and of held-out sentences.
         of_sentences: the pairs that only occur in held-out sentences; empty if there are none or too many.
-        evaluated: the pairs by which networks are compared: of held-out sentences, if there are any.
-        overlapping: if so, the drawn pairs, which overlap with trained ones and are evaluated too; else None.
-        untrained: the pairs that are not trained on.
+        evaluated: the pairs on which networks are compared: a sample of ``of_sentences``, or the drawn pairs if
+            ``of_sentences`` is empty.
+        overlapping: the drawn pairs, which overlap with training pairs and are evaluated separately; None if they are
+            ``evaluated``.
+        untrained: the pairs that are excluded from training.
     """
 
     held_out: Index
@@ -154,11 +156,11 @@ class PairSplit(NamedTuple):
 
 
 def split_pairs(pairs: Pairs, settings: RnnSettings, seed: int, left_out: Index) -> PairSplit:
-    """Choose the held-out pairs. left_out: further pairs that are not trained on, nor evaluated if drawn."""
+    """Choose the held-out pairs. left_out: further pairs to exclude from training and from ``overlapping``."""
     drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
     of_sentences = pairs.held_out if settings.held_out else pairs.held_out[:0]
     if 2 * len(np.union1d(drawn, of_sentences)) > len(pairs):
-        # a tiny corpus: most of its pairs would be held out
+        # in a tiny corpus, most pairs would be held out
         of_sentences = pairs.held_out[:0]
     held_out = np.union1d(drawn, of_sentences)
     untrained = np.union1d(held_out, left_out)
@@ -176,7 +178,7 @@ class Likelihood(NamedTuple):
 
 
 class HeldOutPairs:
-    """Held-out pairs, in groups of equal lengths; every process holds its part of them."""
+    """Held-out pairs, in groups of equal lengths; every process has a part of them."""
 
     def __init__(self, pairs: Pairs, index: Index, setup: DeviceSetup) -> None:
         self.setup = setup
@@ -188,7 +190,7 @@ class HeldOutPairs:
 
     @torch.no_grad()
     def measure(self, model: RNNEncoderDecoder) -> Likelihood:
-        """Compute the likelihood by the network, in float32 whatever precision the training uses."""
+        """Compute the likelihood with the network, in float32 regardless of the precision of training."""
         total = torch.zeros((), dtype=torch.float64, device=self.setup.device)
         with full_precision():
             for source, target in self.pieces:
@@ -199,10 +201,9 @@ class HeldOutPairs:
 
 
 def unigram_likelihood(pairs: Pairs, held_out: Index, frequencies: NDArray[np.int64]) -> Likelihood:
-    """Compute the likelihood of held-out pairs by the relative frequencies of target words and EOS, with add-one
-    smoothing.
+    """Compute the likelihood of held-out pairs with a unigram model, by relative frequencies with add-one smoothing.
 
-    frequencies: [classes], in the training pairs (``rnnsmt.rnn.pairs.word_frequencies``).
+    frequencies: [classes], of target words and EOS in the training pairs (``rnnsmt.rnn.pairs.word_frequencies``).
     """
     words = pairs.sides[1].joined(held_out)
     logs = np.log((frequencies + 1) / (frequencies + 1).sum())
@@ -211,7 +212,7 @@ def unigram_likelihood(pairs: Pairs, held_out: Index, frequencies: NDArray[np.in
 
 
 class RnnTrainer(Trainer):
-    """The training of a network on phrase pairs."""
+    """Trainer of a network on phrase pairs."""
 
     package = "rnn"
     examples = "pairs"
@@ -229,7 +230,7 @@ class RnnTrainer(Trainer):
     ) -> None:
         """Split the pairs into training and held-out pairs, and create the network.
 
-        leave_out: (part, parts): the pairs that only occur in this part are not trained on, see ``Pairs.left_out``.
+        leave_out: (part, parts): the pairs that only occur in this part are excluded, see ``Pairs.left_out``.
         """
         counts = pairs.counts() if settings.weighting == "counts" else None
         left_out = np.flatnonzero(pairs.left_out(*leave_out)) if leave_out else np.zeros(0, np.int64)
@@ -270,7 +271,7 @@ class RnnTrainer(Trainer):
     # an update
 
     def accumulate(self, index: Index) -> Tensor:
-        """Sum the gradient over the groups of pairs of equal lengths; equals the gradient over padded pairs."""
+        """Sum the gradient over groups of pairs of equal lengths; the sum equals the gradient over padded pairs."""
         if self.settings.batching == "lengths":
             return super().accumulate(index)
         assert self.flat.grad is not None
@@ -286,10 +287,10 @@ class RnnTrainer(Trainer):
     def minibatch(self, index: Index, begin: int = 0) -> tuple[Tensor, ...]:
         """Return the tensors of pairs of equal lengths.
 
-        begin: the position of the first pair in the part of the minibatch that belongs to this process.
+        begin: the position of the first pair in this process's part of the minibatch.
 
         Returns:
-            Source words [N, B]; target words [T, B]; the numbers [1, B] of the pairs in the training, in CPU memory.
+            Source words [N, B]; target words [T, B]; the example numbers [1, B] of the pairs, in CPU memory.
         """
         return *pair_tensors(self.pairs, index, self.setup.device), self.example_numbers(len(index), begin)[None]
 
