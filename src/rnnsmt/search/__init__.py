@@ -1,8 +1,8 @@
 """Stack decoder for Moses' phrase-based models: n-best lists, and neural features inside the search.
 
-With neural features the stacks of many sentences are filled side by side.
+With neural features, many sentences are searched in lockstep, stack by stack.
 ``from rnnsmt.search import load_model, decode, SearchOptions`` is the Python interface; its names are imported on first
-use, so stages start quickly.
+use, so that commands start quickly.
 """
 
 from importlib import import_module

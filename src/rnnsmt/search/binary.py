@@ -1,19 +1,19 @@
 """Binary form of a model, ``model.binary`` in the directory of its phrase table, shared by all processes of a machine.
 
-The file holds the flat arrays that result from reading the tables and LMs as text. It is memory-mapped: a process
-starts at once, and all processes share the pages in physical memory.
+The file contains the flat arrays that result from reading the tables and LMs as text. It is memory-mapped: a process
+starts immediately, and all processes share the pages in physical memory.
 
 Layout: the first line has the version of the format, the length of the header in bytes and its SHA-256. The header is
 JSON: byte order, the text files that the arrays were made from with their sizes, modification times and SHA-256, the
 arrays with their dtypes, shapes and offsets, and the checksum of all of them. Each array begins at a multiple of
 ``ALIGNMENT`` bytes.
 
-The file may come from anybody: everything that the kernels rely on is checked once, when the file is mapped
+The file may come from an untrusted source: everything that the kernels rely on is checked once, when the file is mapped
 (``kernels.tables``).
 
 The file is used only if it was made from the text files that the ini names. A text file is identified by its size and
 modification time. If the time differs or is a whole number of seconds, as archives and some file systems store it, the
-SHA-256 decides.
+SHA-256 is compared instead.
 """
 
 import hashlib
@@ -46,8 +46,8 @@ LARGE = 1 << 24
 """Bytes of a block that is allocated and freed once when a file is mapped.
 
 glibc serves an allocation from its heap if it is at most as large as the largest mapped block freed so far (the dynamic
-threshold of mallopt(3)), otherwise with new pages of the system. Reading text frees such blocks, mapping a file does
-not; without this block every array of a sentence would be a new mapping."""
+threshold of mallopt(3)), otherwise with a new memory mapping. Reading text frees large blocks, mapping a file does not;
+without this block, every array of a sentence would be a new memory mapping."""
 
 FORMAT = 5
 """Version of the format, to be increased if old files become unreadable: other arrays, other hash functions, or another
@@ -70,7 +70,7 @@ _LONGEST_HEADER = 1 << 20
 
 
 _TICK = 50_000_000
-"""Time in ns after which rewriting a file is sure to change its modification time."""
+"""Time in ns after which rewriting a file is certain to change its modification time."""
 
 
 class ModelText(NamedTuple):
@@ -92,7 +92,7 @@ class ModelText(NamedTuple):
 class ModelTables(NamedTuple):
     """Content of the text files of a model: pairs of all phrase tables, reordering table and n-gram LMs.
 
-    release: unmaps the pages of a binary file that were read so far; they are mapped again when they are read.
+    release: function that unmaps the pages of a binary file that were read so far; later reads map them again.
     """
 
     phrases: PhraseTable
@@ -174,7 +174,7 @@ def _write(path: Path, texts: list[dict[str, Any]], tables: ModelTables) -> int:
 
 
 def _add(checksum: NDArray[np.uint64], array: NDArray[Any]) -> None:
-    """Add an array, with the zeros behind it in the file, to a checksum."""
+    """Add an array, with the zero padding that follows it in the file, to a checksum."""
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8) if array.size else np.zeros(0, np.uint8)
     whole = len(data) - len(data) % ALIGNMENT
     rest = np.zeros(_aligned(len(data)) - whole, np.uint8)
@@ -227,8 +227,8 @@ def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> M
         texts: the text files.
 
     Raises:
-        InputError: a binary file is damaged, incomplete, was written by another version of this program, or has values
-            that no model has.
+        InputError: a binary file is damaged, incomplete, was written by another version of this program, or has invalid
+            values.
     """
     for directory in dict.fromkeys(directories):
         path = directory / NAME
@@ -236,7 +236,7 @@ def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> M
             binary = _Binary(path)
             misfit = _misfit(binary.header, texts)
             if misfit is None:
-                np.empty(LARGE, np.uint8)  # freed at once; see LARGE
+                np.empty(LARGE, np.uint8)  # freed immediately; see LARGE
                 return binary.tables(texts)
             say(f"warning: {path}: {misfit}; using the text files instead; run `rnnsmt search binarise`, or remove it")
     return None
@@ -300,7 +300,7 @@ class _Binary:
 
     @contextmanager
     def _valid_header(self) -> Iterator[None]:
-        """Convert the exceptions on entries that are missing or of another type to ``InputError``."""
+        """Convert the exceptions that missing or mistyped header entries cause to ``InputError``."""
         try:
             yield
         except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
@@ -310,7 +310,7 @@ class _Binary:
         """Check types and ranges of the entries.
 
         Raises:
-            InputError: the file was made on another kind of machine.
+            InputError: the file was created on a machine with another byte order.
             LookupError, TypeError, AttributeError, ValueError: an entry is missing or not valid.
         """
         header = self.header
@@ -340,7 +340,7 @@ class _Binary:
             texts: the text files of the model, which the header describes.
 
         Raises:
-            InputError: the arrays are damaged, or are not those of such a model.
+            InputError: the arrays are damaged, or do not match the text files.
         """
         with self._valid_header():
             phrases, reordering = self._phrases(texts), self._reordering(texts)
@@ -401,7 +401,7 @@ class _Binary:
         """Check all values that the search relies on, and the checksum of the file.
 
         Raises:
-            InputError: one is wrong.
+            InputError: a value or the checksum is wrong.
         """
         affiliations = phrases.affiliations or Affiliations(np.zeros(0, np.int64), np.zeros(0, np.int8))
         model = kernels.MappedModel(
@@ -433,9 +433,9 @@ class _Binary:
             self.release()
 
     def release(self) -> None:
-        """Unmap the pages that have been read: most of them are not needed again, and the system keeps them in memory.
+        """Unmap the pages that have been read; most of them are not needed again.
 
-        The pages count as memory of this process only while they are mapped.
+        The pages count as memory of this process only while they are mapped. They remain in the system's page cache.
         """
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
@@ -481,13 +481,13 @@ class _Binary:
         )
 
     def _check_slots(self, slots: NDArray[Any]) -> None:
-        """Raise ValueError if the number of slots of a hash table is no power of two."""
+        """Raise ValueError if the number of slots of a hash table is not a power of two."""
         if not len(slots) or len(slots) & (len(slots) - 1):
             raise ValueError
 
 
 def _described(component: int, number: int, fault: int) -> str:
-    """Return what is wrong with a part of a model; number: of the LM; fault: index among the faults of the part."""
+    """Describe a fault of a part of a model. number: index of the LM; fault: index among the faults of the part."""
     if component == kernels.AFFILIATIONS:
         return "word alignments that do not match the phrases"
     if component == kernels.REORDERING:

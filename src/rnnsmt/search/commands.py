@@ -105,7 +105,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
                 all_stats.append(_translate(model, weights, sentences, options, *outputs, warn))
                 if reports[task] is not None:
                     write_report(reports[task], {**all_stats[-1], **limits})
-        del model  # before the next one is loaded
+        del model  # free the memory before the next model is loaded
     sums = {name: round(sum(stats[name] for stats in all_stats), 6) for name in all_stats[0]}
     return {**sums, "load_cpu_seconds": round(load_seconds, 3)}
 
@@ -185,7 +185,7 @@ def _search_text(
             totals.unknown_words += translation.unknown
             totals.score += translation.score
             yield translation
-        del search  # before the next one is made
+        del search  # free the memory before the next search is created
 
 
 def _warn_about_raw_text(model: "SearchModel", sentences: list[str], unknown: list[str]) -> None:

@@ -1,14 +1,13 @@
-"""The decoder: ``load_model`` (in ``model``) once, then ``decode`` whenever the weights change.
+"""The decoder: a model is loaded once (``model.load_model``), and ``decode`` is called for each set of weights.
 
 Sentences are searched independently, on several threads if requested; the results do not depend on the number of
-threads. ``SentenceSearch`` has the data that all sentences share under one set of weights. Without neural features each
-thread searches some sentences in one call of a kernel, or one if n-best lists are requested.
+threads. ``SentenceSearch`` has the data that all sentences share under one set of weights. Without neural features, one
+kernel call searches ``BATCH`` sentences, or one sentence if n-best lists are requested.
 
-With neural features ``LockstepSearch`` drives the same kernels for many sentences, stack by stack, so networks
-score their n-grams in common batches. The n-grams of all sentences under way are scored together after the cells of a
-stack are selected and before they become hypotheses. A sentence that is complete is replaced by the next one. Neither
-the requests of a sentence nor their scores depend on the other sentences, so translations do not depend on how many
-sentences are under way or on earlier scores.
+With neural features, ``LockstepSearch`` calls the same kernels for many sentences, stack by stack. The n-grams of all
+sentences in progress are scored in one batch, after the cells of a stack are selected and before they become
+hypotheses. A sentence that is complete is replaced by the next one. Neither the requests of a sentence nor their scores
+depend on other sentences, so translations do not depend on the number of sentences in progress or on earlier scores.
 """
 
 import threading
@@ -41,8 +40,8 @@ CHUNK = 1000
 Phrases that occur in several chunks are looked up again: 0.05 CPU s for each chunk."""
 
 BATCH = 32
-"""Number of sentences that one call of a kernel searches if no n-best lists are requested: passing dozens of arrays
-from Python to numba and converting the result would take a tenth of the time of a sentence."""
+"""Number of sentences that one kernel call searches if no n-best lists are requested: passing dozens of arrays from
+Python to numba and converting the result would take a tenth of the time of a sentence."""
 
 
 class SentenceSearch:
@@ -129,7 +128,7 @@ class SentenceSearch:
         return [
             Translation(
                 best.texts[i],
-                # not that of ``best``: the product of many rows may be rounded in another way than that of one
+                # computed for each row, because the product in ``best`` over many rows may be rounded differently
                 float((best.features[i : i + 1] @ self.weights)[0]),
                 best.features[i],
                 best.phrases[i],
@@ -245,7 +244,7 @@ class SentenceSearch:
         all_features(derivations.offsets, rows, derivations.starts, derivations.ends, self.tables, features)
         for feature, text, column in self._all_neural:
             with self._lock:
-                if not self.weights[column]:  # without a lockstep search nothing else empties the store in time
+                if not self.weights[column]:  # features of weight 0 are not in the search, which empties the others
                     feature.forget()
                 features[:, column] = feature.derivation_scores(derivations, rows, sentences, text)
         return features
@@ -275,7 +274,7 @@ T = TypeVar("T")
 
 
 class _Sentence:
-    """A sentence under way: the stack to be filled next, and the cells, requests and groups selected for it."""
+    """A sentence in progress: the stack to be filled next, and the cells, requests and groups selected for it."""
 
     def __init__(self, number: int, words: int, room: int, work: Work) -> None:
         self.number, self.words, self.room, self.work = number, words, room, work
@@ -287,8 +286,8 @@ class LockstepSearch:
     """Lockstep search of all sentences of a ``SentenceSearch``.
 
     Workspaces have a capacity of ``LEAST_ROOM`` words times a power of two and are reused. Their total capacity is
-    ``in_flight`` times ``LEAST_ROOM`` words, so fewer long sentences are under way at a time, and memory does not grow
-    with the length of the sentences.
+    ``in_flight`` times ``LEAST_ROOM`` words, so fewer long sentences are in progress at a time, and memory does not
+    grow with the length of the sentences.
 
     Args:
         search: the search, which has neural features.
@@ -310,7 +309,7 @@ class LockstepSearch:
         upcoming = 0
         number = next(waiting, None)
         while number is not None or under_way:
-            if not under_way:  # hypotheses hold numbers of contexts: the stores may be emptied only now
+            if not under_way:  # only now may stores be emptied: hypotheses contain context numbers
                 for feature, _ in self.search.neural:
                     feature.forget()
             while number is not None and not (under_way and self._is_full()):
@@ -333,11 +332,11 @@ class LockstepSearch:
                 upcoming += 1
 
     def _is_full(self) -> bool:
-        """Return whether a store is to be emptied before further sentences begin."""
+        """Return whether a store must be emptied before further sentences are started."""
         return any(feature.full() for feature, _ in self.search.neural)
 
     def _workspace(self, words: int, may_wait: bool) -> tuple[int, Work] | None:
-        """Return a workspace for a sentence and its capacity in words; None if a sentence under way must end first.
+        """Return a workspace for a sentence and its capacity in words; None if another sentence must end first.
 
         Args:
             words: number of words of the sentence.
@@ -349,7 +348,7 @@ class LockstepSearch:
         index = next((i for i, (size, _) in enumerate(self.idle) if size == room), None)
         if index is not None:
             return self.idle.pop(index)
-        # drop idle workspaces of other sizes
+        # free idle workspaces of other sizes
         while self.idle and self.room < room:
             self.room += self.idle.pop()[0]
         if self.room < room and may_wait:
@@ -440,7 +439,7 @@ def translations(search: SentenceSearch) -> Iterator[Translation]:
 def features_of_derivations(
     model: SearchModel, sentences: list[str], derivations: Sequence[tuple[str, Sequence[Segment]]]
 ) -> np.ndarray:
-    """Compute the features of given translations with given phrases, for example of another decoder.
+    """Compute the features of given derivations, for example those of another decoder.
 
     Args:
         model: the model.

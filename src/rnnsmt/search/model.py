@@ -1,7 +1,7 @@
 """A Moses model in memory, without its weights: phrase tables, reordering scores, n-gram LMs, neural features.
 
-The second half of the file is the layout of a feature vector: the scores of the features of a ``moses.ini``, and the
-types of reordering models.
+The second half of the module defines the layout of a feature vector (the scores of the features of a ``moses.ini``) and
+parses the types of reordering models.
 """
 
 from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ class SearchModel:
         monotone_at_punctuation: whether phrases must not be reordered across punctuation.
         neural: the neural features.
         looked_up: sentences of the last look-up and their ``TranslationOptions``.
-        release: as that of ``ModelTables``.
+        release: see ``ModelTables``.
     """
 
     ini: MosesIni
@@ -110,12 +110,12 @@ class SearchModel:
 
     @property
     def neural_columns(self) -> list[int]:
-        """Return the column of every neural feature in a feature vector."""
+        """The column of every neural feature in a feature vector."""
         return [self.feature_names.index(f"{feature.name}:0") for feature in self.neural]
 
     @property
     def listed(self) -> np.ndarray:
-        """Return the columns of the features in n-best lists: all except the unknown-word penalty, as in Moses."""
+        """The columns of the features in n-best lists: all except the unknown-word penalty, as in Moses."""
         count = len(self.feature_names)
         return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
 
@@ -134,7 +134,7 @@ def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punc
 def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     """Return the text files of a model: phrase tables, reordering table and n-gram LMs.
 
-    The phrase tables are marked if a neural feature needs the word alignment in them.
+    ``links`` of the phrase tables is set if a neural feature requires their word alignment.
 
     Args:
         directory: as ``model_dir`` of ``load_model``.
@@ -175,7 +175,7 @@ def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) 
         InputError: a file is missing or malformed.
     """
     tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
-    # the language models first: while they are read, they need the most memory
+    # the language models first, because reading them requires the most memory
     lms = [load_automaton(text.path) for text in texts if text.kind == "LM"]
     table = load_phrase_tables(tables, sentences, any(text.links for text in texts))
     reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
@@ -246,7 +246,7 @@ def load_model(
 
 
 def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path]]:
-    """Return the neural features of an ini and their model files, before anything slow is read.
+    """Return the neural features of an ini and their model files; called before large files are read.
 
     Raises:
         InputError: a file is missing, or there are several features of a kind, or several joint models.
@@ -261,7 +261,7 @@ def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path
 def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
     """Return the display names of the features of a model ``[F]``: one per phrase score, the kind for other features.
 
-    If several features are of the same kind, the name of the feature is put in front.
+    If several features are of the same kind, the name begins with the name of the feature.
 
     Args:
         columns: names of the phrase scores after the fourth; without a name they are called score 5, score 6 and so on.
@@ -305,7 +305,7 @@ _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS
 _KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 
 _SINGLE = ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion")
-"""Kinds that a model has at most once, besides those that are loaded from files."""
+"""Kinds that a model has at most once, except kinds that are loaded from files."""
 
 
 def single(ini: MosesIni, kind: str) -> Feature | None:
@@ -338,8 +338,8 @@ def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     Stateful features come first, in the order of the ini, then the others, the unknown-word penalty last.
 
     Raises:
-        InputError: a feature that this decoder does not have, a factored model, or two features of a kind that this
-            decoder takes once.
+        InputError: a feature that this decoder does not support, a factored model, or two features of a kind that is
+            supported only once.
     """
     _check_features(ini)
     stateful = [f for f in ini.features if f.kind in _STATEFUL]
@@ -359,7 +359,7 @@ def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
 
 
 def _check_features(ini: MosesIni) -> None:
-    """Check that the decoder has every feature of an ini.
+    """Check that the decoder supports every feature of an ini.
 
     Raises:
         InputError: see ``feature_vector``.
@@ -385,16 +385,16 @@ def _check_features(ini: MosesIni) -> None:
 def reordering_columns(ini: MosesIni, feature: Feature | None) -> tuple[np.ndarray, bool]:
     """Parse the type of a reordering model: return the columns of its scores, and whether it is hierarchical.
 
-    The columns are ``int64`` [8]: those of the backward scores by orientation, then of the forward scores; -1 for none,
-    which is all of them without a reordering model.
+    The columns are ``int64`` [8]: those of the backward scores by orientation, then of the forward scores; -1 for none.
+    Without a reordering model, all of them are -1.
 
     The type is parsed as in Moses, for example ``wbe-msd-bidirectional-fe-allff``: ``wbe`` (word-based) or ``phrase``,
     which Moses' decoder does not distinguish, or ``hier``; the set of orientations; backward, forward or both. If there
     are both, the backward scores come first.
 
     Raises:
-        InputError: the model is conditioned on source phrases alone, has a single weight for all orientations, or has a
-            type that Moses does not know either; or the number of scores does not match the type.
+        InputError: the type is not supported (among others, models that are conditioned on source phrases only or have
+            one weight for all orientations), or the number of scores does not match the type.
     """
     if feature is None:
         return np.full(8, -1, np.int64), False

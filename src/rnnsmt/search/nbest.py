@@ -60,7 +60,7 @@ class NBest:
         return len(self.bounds) - 1
 
     def first(self, weights: np.ndarray) -> "NBest":
-        """Return a list of the best translation alone, with its score under ``weights`` [F]."""
+        """Return a list with only the best translation, with its score under ``weights`` [F]."""
         features = self.features[:1].copy()
         words, bounds = self.words[: self.bounds[1]], self.bounds[:2]
         segments, offsets = self.segments[: self.offsets[1]], self.offsets[:2]
@@ -68,13 +68,13 @@ class NBest:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Return the translations as words joined by single spaces."""
+        """The translations as words joined by single spaces."""
         words = [self.vocabulary[number] for number in self.words.tolist()]
         return [" ".join(words[a:b]) for a, b in pairwise(self.bounds.tolist())]
 
     @cached_property
     def phrases(self) -> list[list[tuple[int, int, int]]]:
-        """Return the phrases of each translation: (first source word, last source word, number of target words)."""
+        """The phrases of each translation: (first source word, last source word, number of target words)."""
         segments = [(start, end, length) for start, end, length in self.segments.tolist()]
         return [segments[a:b] for a, b in pairwise(self.offsets.tolist())]
 
@@ -164,7 +164,7 @@ class NBestExtractor:
         if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
             self._resize(*need[:2], max(2 * words, 40), min(2 * need[3], MAX_DERIVATIONS))
         derivations, full = self._extract(work, words, n)
-        # the final limit is always the same, so a list does not depend on earlier lists in the same space
+        # the final limit is always the same, so a list does not depend on earlier lists in the same scratch space
         while full and self.size[3] < MAX_DERIVATIONS:
             self._resize(*self.size[:3], min(4 * self.size[3], MAX_DERIVATIONS))
             derivations, full = self._extract(work, words, n)

@@ -1,10 +1,10 @@
-"""Neural features: networks whose scores the search requests, for many sentences together and each of them once.
+"""Neural features: networks whose scores the search requests, each score once and in batches over many sentences.
 
-A model has a list of neural features; the search treats any number alike. ``NeuralFeature`` is the interface,
-``NeuralLM`` the CSLM and ``JointFeature`` the joint model (Devlin et al. 2014); ``load_feature`` loads them.
+A model may have any number of neural features. ``NeuralFeature`` is the interface, ``NeuralLM`` the CSLM and
+``JointFeature`` the joint model (Devlin et al. 2014); ``load_feature`` loads them.
 
-The store of scores lives as long as the model, across sentences and decodings (MERT decodes the same text repeatedly).
-It is emptied if it has more than ``MAX_ENTRIES`` entries and no sentence is under way.
+The store of scores is kept for the lifetime of the model, because MERT decodes the same text repeatedly. It is emptied
+if it has more than ``MAX_ENTRIES`` entries and no sentence is in progress.
 
 In a joint model a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.examples``), and
 the network reads the window of source words around it and the preceding target words. The state of a hypothesis
@@ -54,7 +54,7 @@ class NeuralFeature(ABC):
     The state of a hypothesis is a *context*, the number of a row of ``Store.contexts``, on which the scores of all
     following words depend. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are
     equal, so a context should contain no more than the last target words. With several features, a hypothesis has
-    a joint context (``kernels.cells``); each feature reads its own contexts only.
+    a joint context (``kernels.cells``), which contains the context of each feature.
 
     The queries of a stack are the target phrases of the selected cells after the contexts of their hypotheses
     (``Work.phrases``, see ``PHRASE_REQUEST``), one n-gram per word and one for ``</s>`` in the last stack. ``gather``
@@ -65,9 +65,9 @@ class NeuralFeature(ABC):
     ``derivation_scores`` computes it for given derivations.
 
     A feature that depends on the source sentence sets ``by_source``. Its requests then differ by phrase pair and source
-    position: ``option`` of a request leads to the pair (``RankedOptions.row``), hence to the source word that a target
-    word is aligned with, and ``start`` is the first source word of the pair. What depends on the text alone, such as
-    the source windows of each sentence, is computed by ``prepare``.
+    position: ``option`` of a request identifies the pair (``RankedOptions.row``), and therefore the source word that a
+    target word is aligned with; ``start`` is the first source word of the pair. Data that depend only on the text, such
+    as the source windows of each sentence, are computed by ``prepare``.
 
     Until a cell is scored, the score of the network is estimated by that of the n-gram LM, multiplied by the weight of
     the network (``translation_options.rank``, ``kernels.neural_choice``).
@@ -99,9 +99,9 @@ class NeuralFeature(ABC):
 
     @abstractmethod
     def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> Any:
-        """Compute what ``gather`` and ``derivation_scores`` need of a text, independent of weights.
+        """Compute the data of a text that ``gather`` and ``derivation_scores`` need, independent of weights.
 
-        The result stays valid when the store is emptied: it has no numbers of contexts.
+        The result remains valid when the store is emptied, because it contains no context numbers.
 
         Args:
             looked_up: phrase pairs of the text, ``prepared`` still empty.
@@ -116,8 +116,8 @@ class NeuralFeature(ABC):
         of the request on, and the context after the phrase to row ``feature`` of ``work.end_contexts``.
 
         Args:
-            feature: number of this feature among those of the search, which ``kernels.cells.context_of_feature``
-                needs to find its own context in that of a hypothesis.
+            feature: number of this feature among those of the search, with which ``kernels.cells.context_of_feature``
+                finds its context in the joint context of a hypothesis.
             sentence: index of the sentence in the text.
             work: workspace of the sentence.
             requests: number of its requests.
@@ -164,7 +164,7 @@ class NeuralFeature(ABC):
         return store
 
     def reserve(self, more: int) -> None:
-        """Enlarge the store, if needed, to take ``more`` further entries."""
+        """Enlarge the store, if needed, so that ``more`` further entries fit."""
         old, used, known = self.store, int(self.store.counts[ENTRIES]), int(self.store.counts[CONTEXTS])
         size = len(old.entries)
         needed = max(used + more, known - 1 + more * self.contexts_per_entry)
@@ -181,12 +181,12 @@ class NeuralFeature(ABC):
         self.store = store
 
     def forget(self) -> None:
-        """Empty the store if it is too large; numbers of contexts become invalid."""
+        """Empty the store if it is too large; all context numbers become invalid."""
         if self.full():
             self.empty()
 
     def empty(self) -> None:
-        """Empty the store; numbers of contexts become invalid."""
+        """Empty the store; all context numbers become invalid."""
         self.requested_before += int(self.store.counts[ASKED])
         self.scored_before += int(self.store.counts[ENTRIES])
         self.waiting_from = 0
@@ -228,11 +228,11 @@ class NeuralFeature(ABC):
 
 
 class FeatureText(NamedTuple):
-    """A text in the form that one neural feature reads.
+    """A text in the form that a neural feature requires.
 
     Attributes:
         looked_up: its phrase pairs.
-        prepared: what ``NeuralFeature.prepare`` returned for the text.
+        prepared: the result of ``NeuralFeature.prepare`` for the text.
         ranked: the options that requests refer to.
     """
 
@@ -312,8 +312,8 @@ def total_counts(features: Iterable[NeuralFeature]) -> NeuralCounts:
 
 
 MAX_WINDOWS = 1 << 20
-"""Number of windows from which on the next text begins a new numbering, so that memory does not grow with the text that
-a process has translated."""
+"""Number of windows above which the next text starts a new numbering, so that memory does not grow with the number of
+texts that a process translates."""
 
 
 class JointNetwork(Protocol):
@@ -346,7 +346,7 @@ class JointNetwork(Protocol):
         ...
 
     def evidence(self, source: list[str], affiliated: np.ndarray, target: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Compute what a prediction owes to the source, as ``rnnsmt.nnjm.scorer.JointScorer.evidence``."""
+        """Compute the influence of source words on predictions, as ``rnnsmt.nnjm.scorer.JointScorer.evidence``."""
         ...
 
 
@@ -373,8 +373,8 @@ class JointFeature(NeuralFeature):
     def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> JointText:
         """Number the windows of the sentences, and look up the classes of target words.
 
-        With more than ``MAX_WINDOWS`` windows, those of earlier texts, which must not be searched any more, and the
-        store are given up.
+        If there are more than ``MAX_WINDOWS`` windows, the windows of earlier texts and the store are discarded;
+        earlier texts must then not be searched any more.
         """
         if len(self._numbers) > MAX_WINDOWS:
             self._numbers.clear()
@@ -451,7 +451,7 @@ class JointFeature(NeuralFeature):
 
 
 class NetworkOptions(NamedTuple):
-    """How the networks of a search are computed.
+    """Options for the computation of the networks of a search.
 
     Attributes:
         threads: number of threads on a CPU.
@@ -501,8 +501,8 @@ LOADERS: dict[str, Callable[[str, Path, Mapping[str, str], NetworkOptions], Neur
     "NNJM": _load_nnjm,
     BILINGUAL: _load_bilingual,
 }
-"""How the features of each kind of ``rnnsmt.moses.ini.NEURAL_MODELS`` are loaded: from their name, model file and
-options in the ini."""
+"""Functions that load features of the kinds in ``rnnsmt.moses.ini.NEURAL_MODELS``; they take the name, the model file
+and the options in the ini."""
 
 
 def load_feature(
@@ -515,7 +515,7 @@ def load_feature(
         name: name of the feature in the ini.
         path: the model file.
         options: options of the feature with their defaults, see ``rnnsmt.moses.ini.NEURAL_MODELS``.
-        network: how the network is computed.
+        network: options for the computation of the network.
 
     Raises:
         InputError: the file is missing or damaged, or the device is not available.

@@ -12,8 +12,8 @@ MAX_WINDOW = 62
 """Largest distortion limit that the 64-bit mask of a coverage allows; it replaces a larger limit or none."""
 
 MAX_ENTRIES = 7 << 22
-"""Maximum number of n-grams in the store of a neural feature: 7/8 of 2^25. The n-grams that sentences under way still
-add fit into the last eighth, so the store, whose size is a power of two, is not doubled once more."""
+"""Maximum number of n-grams in the store of a neural feature: 7/8 of 2^25. The n-grams that the sentences in progress
+still add fit into the last eighth, so the store, whose size is a power of two, is not doubled again."""
 
 ENTRY_BYTES = 60
 """Bytes of the store per n-gram of its capacity, which is a power of two."""
@@ -33,13 +33,13 @@ class SearchOptions:
     Attributes:
         pop_limit: maximum number of cells (pairs of hypothesis and translation option) scored for one stack.
         stack_size: maximum number of hypotheses kept in a stack (histogram pruning).
-        beam_threshold: hypotheses worse than this factor times the best of the stack are dropped. None: 1e-5, Moses'
+        beam_threshold: hypotheses worse than this factor times the best of the stack are discarded. None: 1e-5, Moses'
             default, or 1e-7 for n-best lists, whose lower entries would otherwise be missing.
         threads: number of sentences decoded in parallel.
         nbest: number of distinct translations per sentence to extract; 0 for none.
         margin: cells whose estimate is more than this number of nats below the best estimate of the stack are not
             scored.
-        cslm_cells: maximum number of cells of a stack scored by neural features; the others are dropped. Half of them
+        cslm_cells: maximum number of cells of a stack scored by neural features; the others are discarded. Half of them
             are the best by all other scores, the other half are the best of each group that the search without neural
             features would recombine.
         in_flight: number of sentences of up to 40 words decoded together if there are neural features; a longer

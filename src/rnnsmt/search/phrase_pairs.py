@@ -40,7 +40,7 @@ class Affiliations(NamedTuple):
 
     Attributes:
         bounds: ``int64`` [pairs + 1]; the target words of pair p are bounds[p]..bounds[p + 1] - 1 in ``places``.
-        places: ``int8`` [target words of all pairs], positions from 0 in the source phrase.
+        places: ``int8`` [target words of all pairs], 0-based positions in the source phrase.
     """
 
     bounds: np.ndarray
@@ -122,7 +122,7 @@ def load_phrase_tables(
     Args:
         tables: paths of the tables and their numbers of scores. A pair in several tables is kept once for each.
         sentences: tokenised sentences, None for all lines.
-        links: whether ``PhraseTable.affiliations`` are needed.
+        links: whether to read ``PhraseTable.affiliations``.
 
     Raises:
         InputError: a missing or damaged file; a line with another number of scores than its table has, with a score
@@ -310,7 +310,7 @@ class TranslationOptions(NamedTuple):
         words: target vocabulary, including the unknown words.
         targets: target phrases of the pairs, including the unknown words.
         source_of, target_of: ``int32`` [rows], phrases of the pairs; pairs are sorted by source phrase.
-        static: ``float64`` [rows, F], features that depend on the pair alone.
+        static: ``float64`` [rows, F], features that depend only on the pair.
         reordering: ``float64`` [n, 8], backward scores by orientation, then forward scores; many pairs have the same.
         forward_class: ``int32`` [n], numbers of distinct forward scores; the last one is the largest.
         reordering_of: ``int32`` [rows], row of each pair in these two.
@@ -319,8 +319,8 @@ class TranslationOptions(NamedTuple):
         longest: number of words of the longest source phrase.
         sources: number of source phrases, including unknown words and spans with translations in XML.
         known: number of pairs of the model, which come first; then those of unknown words, then those of XML.
-        unknown: words that have no translation of their own.
-        affiliations: those of the pairs, for a model that needs them, else None: passed-through words and translations
+        unknown: words that have no single-word translation.
+        affiliations: those of the pairs, or None if the model does not need them; passed-through words and translations
             from XML are affiliated with the first source word.
         prepared: for every neural feature of the model, the result of ``NeuralFeature.prepare`` for these pairs.
     """

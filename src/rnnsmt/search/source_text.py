@@ -17,7 +17,7 @@ from rnnsmt.base.io import InputError, read_lines_or_stdin, words_of
 from rnnsmt.search.options import MAX_WINDOW
 
 MAX_WORDS = 4000
-"""Maximum number of words in a line. No real sentence is longer, and its search would need gigabytes of memory."""
+"""Maximum number of words in a line. Longer lines are not sentences; their search would need gigabytes of memory."""
 
 
 UNKNOWN_SHARE = 0.1
@@ -125,8 +125,8 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
         number: line number of the sentence, for error messages.
 
     Raises:
-        InputError: unbalanced tags, attributes that cannot be parsed, a translation of more words than the search can
-            take as one phrase, or a tag of Moses that is not supported.
+        InputError: unbalanced tags, attributes that cannot be parsed, a translation with an invalid span or with more
+            than ``MAX_WINDOW`` source words, or a tag of Moses that is not supported.
     """
     where = f"the input, line {number}"
     words: list[str] = []
@@ -190,7 +190,7 @@ def _span(text: str | None, first: int, end: int, where: str) -> tuple[int, int]
 
 
 def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list[GivenTranslation]:
-    text = attributes.get("translation", attributes.get("english"))  # former name of the attribute in Moses
+    text = attributes.get("translation", attributes.get("english"))  # english: former name of the attribute in Moses
     if text is None:
         return []
     if first == end:

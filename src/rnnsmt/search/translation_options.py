@@ -17,7 +17,7 @@ from rnnsmt.search.source_text import GivenTranslation, check_lengths, sentence_
 
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
-    """Look up the phrase pairs for sentences; words without a translation of their own are passed through or dropped.
+    """Look up the phrase pairs for sentences; words without a single-word translation are passed through or dropped.
 
     XML in the sentences is interpreted according to the ini. The model keeps the result of the last call, since MERT
     translates the same sentences repeatedly.
@@ -27,7 +27,7 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     """
     if model.looked_up is not None and model.looked_up[0] == sentences:
         return model.looked_up[1]
-    model.looked_up = None  # freed before the next one is made
+    model.looked_up = None  # free the memory of the previous result
     check_lengths(sentences)
     marked = model.without_marks(sentences)
     longest = max([model.longest, *(entry.last - entry.first + 1 for mark in marked for entry in mark.translations)])
@@ -42,7 +42,7 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
         for table, mark in zip(spans, marked, strict=True):
             for entry in mark.translations:
                 _forget(table, entry.first, entry.last)
-    # number the source phrases of the text: tables have many more
+    # renumber the source phrases that occur in the text; the tables have many more
     ids = np.unique(every)
     ids = ids[ids >= 0]
     every[every >= 0] = np.searchsorted(ids, every[every >= 0])
@@ -125,7 +125,7 @@ def _with_further_pairs(
         xml_translations: translations from XML.
     """
     interner = Interner()
-    # unknown words are dropped or passed through; those with digits always passed through, as in Moses
+    # unknown words are dropped or passed through; those with digits are always passed through, as in Moses
     words = ["" if model.drop_unknown and not re.search("[0-9]", word) else word for word in unknown]
     phrase_of = interner.add([text.encode("utf-8") for text in [*words, *(entry.target for entry in xml_translations)]])
     table = model.table
@@ -215,7 +215,7 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
     for number, lm in enumerate(lms):
         lm_words[number] = lm.word_ids(vocabulary)[words] if filled else words
         score_alone(lm.arrays, bounds, lm_words[number], states[number], rest[number], totals[number])
-    # the phrases of a binary model from elsewhere may be anything
+    # a binary model from an untrusted source may contain invalid UTF-8
     strings = [word.decode("utf-8", "replace") for word in vocabulary.strings()]
     return TargetPhrases(bounds, words, lm_words, states, rest, totals), strings
 
@@ -223,14 +223,14 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
 def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ``reordering``, ``forward_class`` and ``reordering_of`` of ``TranslationOptions``.
 
-    Row -1 has the scores 0, and a class of its own.
+    Row -1 has the scores 0 and a separate class.
 
     Args:
         model: the model.
         row_of: ``int64`` [rows], rows of the table.
     """
     scores, of_table = model.reordering_scores, row_of >= 0
-    # many pairs share their scores: sort the rows of these, not of all pairs
+    # many pairs share a row of scores: sort only the distinct rows
     shared, inverse = np.unique(model.reordering.row_of[row_of[of_table]], return_inverse=True)
     distinct, numbers = np.unique(model.reordering.log_scores[shared], axis=0, return_inverse=True)
     columns = np.where(scores >= 0, distinct[:, scores], 0.0)
@@ -279,9 +279,9 @@ def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.
 def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:
     """Rank the options of every source phrase by their estimate under ``weights`` [F], and apply the table limits.
 
-    The estimate contains the n-gram LM score of the phrase in the empty context. With neural features this score also
-    stands for theirs, with the sum of their weights; several n-gram LMs share that weight in proportion to the absolute
-    values of their own weights, or equally if these are 0.
+    The estimate contains the n-gram LM score of the phrase in the empty context. This score also estimates the scores
+    of neural features: the sum of their weights is added to the weight of the LM. With several LMs, it is divided in
+    proportion to the absolute values of their weights, or equally if these are 0.
     """
     static = looked_up.static @ weights
     lm_weights = weights[model.columns["LM"]]

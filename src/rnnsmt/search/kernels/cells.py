@@ -2,12 +2,12 @@
 
 An *edge* combines a group of hypotheses with the options of one source span: a grid of *cells* with the hypotheses as
 rows and the options as columns, both sorted best first. The spans that may follow a group obey Moses' rule: a phrase
-that does not start at the first uncovered word must end within the distortion limit of it, so the later jump back
-is not too long, and there must be no wall in between.
+that does not start at the first uncovered word must end within the distortion limit of that word, so that the later
+jump back is not too long, and there must be no wall in between.
 
 Cells are selected by an estimate that contains the LM score of the phrase in the empty context: the best ``pop_limit``
-cells within a margin. The selection precedes all LM queries, so all of these can be answered together. (Cube pruning
-with a heap needs the score of one cell before it can select the next, and a bad cell hides the good ones behind it.)
+cells within a margin. The selection precedes all LM queries, so that these can be processed together. (Cube pruning
+with a heap requires the score of one cell before it can select the next, and a bad cell hides good cells behind it.)
 For neural features see ``neural_choice``.
 
 With several n-gram LMs their states are combined into one integer, so the rest of the search is the same as with one:
@@ -103,8 +103,9 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
     edges = 0
     known = np.int64(0)
     limit = np.int64(constants.distortion_limit)
-    # Lengths outside: all coverages of one length are those of one stack, contiguous in ``Work.coverages``. Groups
-    # inside: the new coverage and its future cost are the same for all groups of a coverage.
+    # The outermost loop is over lengths, because the coverages that a phrase of one length can extend are those of one
+    # stack, contiguous in ``Work.coverages``. The innermost loop is over groups, because the new coverage and its
+    # future cost are the same for all groups of a coverage.
     for length in range(1, min(longest, k) + 1):
         bits = (_ONE << np.uint64(length)) - _ONE  # mask of a span of this length
         for coverage in range(work.stacks[k - length].coverage, work.stacks[k - length + 1].coverage):
@@ -241,7 +242,7 @@ def target_group(work, constants, edge, groups):
 
 @kernel(**INNER, **UNCOUNTED)
 def _floor(ranked, work, constants, waiting):
-    """Determine which cells to score, by a histogram of the estimates of all cells.
+    """Determine the cells to score, by a histogram of the estimates of all cells.
 
     Args:
         waiting: number of edges.
@@ -250,8 +251,8 @@ def _floor(ranked, work, constants, waiting):
         (top, scale, chosen): cells are scored if they are less than ``chosen`` bins of the width 1 / ``scale`` below
         the estimate ``top``.
     """
-    # A histogram instead of a sort or heap: the number of cells that are looked at is many times the pop limit, and the
-    # same two loops can afterwards list the cells in memory order.
+    # A histogram instead of a sort or heap: the number of cells that are examined is many times the pop limit, and
+    # ``choose_cells`` can afterwards list the cells in memory order with the same loops.
     top = -np.inf
     for edge in range(waiting):
         top = max(top, work.edges[edge].estimate)
@@ -263,11 +264,11 @@ def _floor(ranked, work, constants, waiting):
         first, last = np.int64(corner.first), np.int64(corner.last)
         turn, forward = np.int64(corner.backward), np.int64(corner.forward)
         guess, reach = ranked.guess[turn], ranked.reach[turn]
-        # upper bound of the part that an option can add to the score of a hypothesis of the group
+        # upper bound of what an option of this edge can add to the score of a hypothesis
         most = corner.base + reach[first] + constants.forward_bound
         group = work.groups[corner.group]
-        # Hypotheses outside, options inside: the inner loop reads contiguous options, and is left at the first option
-        # that cannot be good enough; the outer one at the first such hypothesis.
+        # The outer loop is over hypotheses, the inner loop over options, which are contiguous. Each loop ends at the
+        # first hypothesis or option from which on no estimate can reach the floor.
         for row in range(group.first, group.first + group.count):
             hypothesis = work.hypotheses[row]
             if hypothesis.score + most < floor:  # sorted by score: so are all following hypotheses
@@ -281,9 +282,9 @@ def _floor(ranked, work, constants, waiting):
                     break
                 value = base + guess[option]
                 if value >= floor:
-                    # ``top`` is the best first cell of an edge; other cells may be better and count in bin 0
+                    # ``top`` is the best first cell of an edge; other cells may be better and are counted in bin 0
                     work.histogram[min(max(np.int64((top - value) * scale), 0), BINS)] += 1
-    # as many whole bins as the pop limit allows, at least one, which ``choose_cells`` cuts off at the limit
+    # as many whole bins as the pop limit allows, and at least one; ``choose_cells`` stops at the limit
     cells = np.int64(0)
     chosen = 0
     while chosen < BINS and cells + work.histogram[chosen] <= constants.pop_limit:
@@ -302,7 +303,7 @@ def _request(ranked, work, state, target, requests, stamp):
     key = (np.int64(state) << np.int64(32)) | np.int64(target)
     slot = np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))
     known = work.cache[slot]
-    # overwriting the entry of another key of this stack at most duplicates a request
+    # overwriting the entry of another key of this stack can only lead to a duplicate request
     same = known.key == key
     if same and known.stamp == stamp:
         return np.int64(known.request), requests
@@ -310,7 +311,7 @@ def _request(ranked, work, state, target, requests, stamp):
     position = ranked.target_bounds[target]
     request.cached = slot
     request.end = ranked.target_bounds[target + 1]
-    if same:  # scored for an earlier stack: nothing is left to ask
+    if same:  # scored for an earlier stack: the request is complete
         request.total = known.prob
         request.state = known.state
         request.position = request.end
@@ -318,7 +319,7 @@ def _request(ranked, work, state, target, requests, stamp):
         request.total = 0.0
         request.state = state
         request.position = position
-        known.prob = 0.0  # the answer for a phrase without words
+        known.prob = 0.0  # the result for a phrase without words, which is never scored
         known.state = state
     known.key = key
     known.request = requests
@@ -338,7 +339,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
         (number of cells, number of requests).
     """
     top, scale, chosen = _floor(ranked, work, constants, waiting)
-    # the loops of ``_floor`` once more, with a floor that is now known
+    # the same loops as in ``_floor``, with the final floor
     floor = top - chosen / scale
     cells = np.int64(0)
     requests = np.int64(0)
@@ -379,7 +380,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _remember(work, number):
-    """Keep the answer of a request in the cache, unless another request has taken the slot since."""
+    """Store the result of a request in the cache, unless another request has taken its slot in the meantime."""
     request = work.requests[number]
     known = work.cache[request.cached]
     if known.request == number:
@@ -389,7 +390,7 @@ def _remember(work, number):
 
 @kernel(**UNCOUNTED)
 def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
-    """Answer all requests to the only LM together, word by word, and update the cache.
+    """Score all requests to a single LM together, word by word, and update the cache.
 
     Each round first touches the memory of all look-ups, then reads the results. Thus the cache misses of different
     requests overlap, which matters because the LM is much larger than the processor's caches.
@@ -424,7 +425,7 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
                 key, slot = lm_slot(state, word, size)
                 request.slot = slot
                 request.hit = np.int32(lm.rows[slot].key == key)
-        # as ``query`` of the LM, but one step per round; unfinished requests are moved to the front of ``active``
+        # as ``query`` of the LM, but one step per round; incomplete requests are moved to the front of ``active``
         left = 0
         for k in range(waiting):
             number = active[k]
@@ -519,10 +520,10 @@ def answer_joint_requests(lms, ranked, work, constants, requests):
     states = np.empty(len(lms.arrays), np.int32)
     for number in range(requests):
         request = work.requests[number]
-        if request.position == request.end:  # answered from the cache
+        if request.position == request.end:  # scored from the cache
             continue
         total = 0.0
-        # LM by LM, since each may leave its loop over the words early
+        # the outer loop is over LMs, since the loop over the words may end early for each of them
         for n in range(len(lms.arrays)):
             state = work.joint_states[request.state, n]
             score = 0.0
@@ -568,7 +569,7 @@ def first_context(work):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def context_of_feature(work, context, feature):
-    """Return the context in the store of one neural feature, given that of a hypothesis."""
+    """Return the context in the store of one neural feature, given the context of a hypothesis."""
     if work.joint_contexts.shape[0] == 0:
         return context
     return work.joint_contexts[context, feature]

@@ -1,6 +1,6 @@
-"""Features of a derivation, computed from its phrases: the definition of the model in one place; and future costs.
+"""Features of a derivation, computed from its phrases (the definition of the model), and future costs.
 
-Conventions of Moses: distortion is -abs(start - (end of the previous phrase + 1)), with no cost at the end of the
+Conventions of Moses: distortion is -abs(start - (end of the previous phrase + 1)), with no term at the end of the
 sentence. Backward reordering scores depend on the orientation of a phrase with respect to the previous one (or to the
 start of the sentence), forward scores on the orientation of the following phrase with respect to this one; the last
 phrase has no forward score. The LM scores ``</s>``.
@@ -33,14 +33,14 @@ def orientation_of(last_start, last_end, start, end):
 
 
 class FeatureTables(NamedTuple):
-    """What the features of a derivation are computed from, except those of neural features.
+    """The data from which the features of a derivation are computed, except neural features.
 
     Attributes:
         lms: ``LanguageModels``.
         bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
         words: ``int32`` [LMs, words], LM word ids.
         target_of: ``int32`` [rows], target phrase of each pair.
-        static: ``float64`` [rows, F], features that depend on the pair alone.
+        static: ``float64`` [rows, F], features that depend only on the pair.
         reordering: ``float64`` [n, 8], backward scores by orientation, then forward scores.
         reordering_of: ``int32`` [rows], row of each pair in ``reordering``.
         places: ``int64`` [9 + LMs], columns of the feature vector for these eight, distortion, and each LM; -1 for
@@ -153,14 +153,14 @@ def derivation_features(rows, starts, ends, tables, out):
         turn = backward[k]
         if places[turn] >= 0:
             out[places[turn]] += tables.reordering[tables.reordering_of[row], turn]
-        # the forward score belongs to the previous pair: its orientation is known only now
+        # the forward score is that of the previous pair, whose orientation is known only now
         turn = 4 + forward[k]
         if last_row >= 0 and places[turn] >= 0:
             out[places[turn]] += tables.reordering[tables.reordering_of[last_row], turn]
         last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
     if places[8] >= 0:
         out[places[8]] -= jumps
-    # LMs outside: only one of them, which is larger than the processor's caches, is read at a time
+    # the outer loop is over LMs, so that only one LM, which is larger than the processor's caches, is read at a time
     for n in range(len(lms.arrays)):
         state = lms.starts[n]
         score = 0.0

@@ -76,9 +76,9 @@ class Lattice(NamedTuple):
         candidates: ``CANDIDATE``, pool of the heaps of all nodes.
         derivations: ``DERIVATION``, pool of the derivations of all nodes; number 0 is the empty derivation.
         seen: ``uint64`` [a power of two], set of the (node, string) pairs found, 0 in free slots; at most half full.
-        stack: ``int32`` [words + 3], path of nodes from the goal to the one that is being worked on.
-        used: ``int64`` [4], numbers of candidates, of derivations, and of candidates made from derivations; 1 if the
-            space was not sufficient.
+        stack: ``int32`` [words + 3], path of nodes from the goal to the current node.
+        used: ``int64`` [4], number of candidates, number of derivations, number of candidates that are successors of
+            other candidates, and 1 if the space was not sufficient, else 0.
     """
 
     nodes: np.ndarray
@@ -126,7 +126,7 @@ def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lat
     """
     return Lattice(
         np.empty(hypotheses + 1, NODE),
-        # one per hypothesis and per recombined arc, at the goal one per complete hypothesis, and the successors
+        # one per hypothesis and per recombined arc, one per complete hypothesis at the goal, and the successors
         np.empty(2 * hypotheses + arcs + derivations + 2, CANDIDATE),
         np.empty(derivations, DERIVATION),
         np.zeros(1 << (2 * derivations).bit_length(), np.uint64),
@@ -150,7 +150,7 @@ def phrase_hashes(bounds, words, hashes, powers):
     for phrase in range(hashes.shape[0]):
         value, power = np.uint64(0), np.uint64(1)
         for k in range(bounds[phrase], bounds[phrase + 1]):
-            # + 1 because scramble(0) is 0: word 0 must change the hash, too
+            # + 1 because scramble(0) is 0: word 0 must also change the hash
             value = value * GOLDEN_RATIO + scramble(np.uint64(words[k] + 1))
             power *= GOLDEN_RATIO
         hashes[phrase] = value
@@ -222,7 +222,7 @@ def _candidate(lattice, node, score, step, origin, option, start, end, derivatio
 
 @kernel(**INNER, **UNCOUNTED)
 def _open(lattice, hypotheses, arcs, node, path):
-    """Add all arcs into a hypothesis to its candidates: its own, which is the best, and the recombined ones."""
+    """Add all arcs into a hypothesis to its candidates: the arc of the hypothesis, and the recombined arcs."""
     hypothesis = hypotheses[node]
     back = hypotheses[hypothesis.back]
     _candidate(
@@ -257,7 +257,7 @@ def string_key(node, value):
 
 @kernel(**INNER, **UNCOUNTED)
 def _enter(lattice, node, value):
-    """Add a (node, string) pair to the set of seen strings; return its slot, or -1 if it was there."""
+    """Add a (node, string) pair to the set of seen strings; return its slot, or -1 if it is already present."""
     key = string_key(node, value)
     mask = np.uint64(lattice.seen.shape[0] - 1)
     slot = np.int64((key >> np.uint64(1)) & mask)  # the lowest bit is always 1

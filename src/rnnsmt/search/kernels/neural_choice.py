@@ -1,7 +1,7 @@
 """One step of a sentence in the lockstep search, and the selection of the cells that the neural features score.
 
-``cells`` has already selected the cells of the stack by the n-gram LM. Here the few cells that are worth the time of
-the networks are selected and listed as requests to their stores (``neural_store``).
+``cells`` has already selected the cells of the stack by the n-gram LM. This module selects the few of them that the
+networks score, and lists them as requests to the stores (``neural_store``).
 """
 
 import numpy as np
@@ -59,7 +59,7 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
         if value < threshold:
             continue
         cell = work.cells[number]
-        group = np.int64(work.edges[cell.edge].target)  # mostly known: saves a call of 100 ns
+        group = np.int64(work.edges[cell.edge].target)  # usually determined: saves a call of 100 ns
         if group == _NONE:
             group, groups = target_group(work, constants, cell.edge, groups)
         state = work.requests[cell.request].state
@@ -175,14 +175,14 @@ def choose_for_neural(cells, ends, ranked, work, constants):
     _keep_best(cells, _OTHER, room, threshold, work)
     n_kept = np.int64(0)
     requests = np.int64(0)
-    # Move the kept cells to the front, in order: n_kept <= number. Requests are numbered in this order, too, and so are
-    # the new entries of the stores: the batches of the networks do not depend on hash tables.
+    # Move the kept cells to the front, in order: n_kept <= number. Requests and the new entries of the stores are
+    # numbered in the same order, so that the batches of the networks do not depend on hash tables.
     for number in range(cells):
         if work.active[number] == _KEPT:
             work.cells[n_kept] = work.cells[number]
             work.cell_phrase[n_kept], requests = _request(work.cells[n_kept], requests, ranked, work, constants)
             n_kept += 1
-    # the ranges of their entries are the same for all features
+    # the range of the entries of a request is the same for all features
     used = 0
     for number in range(requests):
         request = work.phrases[number]
@@ -194,12 +194,12 @@ def choose_for_neural(cells, ends, ranked, work, constants):
 
 @kernel(**UNCOUNTED)
 def next_stack(stack, chosen, spans, lms, several, ranked, work, stores, constants):
-    """Turn the chosen and scored cells of ``stack`` into hypotheses, then choose the cells of the next stack.
+    """Convert the chosen and scored cells of ``stack`` to hypotheses, then choose the cells of the next stack.
 
-    It is one kernel because passing dozens of arrays from Python to numba takes as long as part of the work.
+    Both steps are one kernel, because passing dozens of arrays from Python to numba takes a considerable time.
 
     Args:
-        stack: number of source words that are covered; 0 in the first call, when nothing was chosen before.
+        stack: number of source words that are covered; 0 in the first call, before which no cells were chosen.
         chosen: (cells, requests, groups) of ``choose_for_neural`` for this stack.
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
         lms, several: ``LanguageModels``; None if there is one LM.

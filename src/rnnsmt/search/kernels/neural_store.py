@@ -1,15 +1,15 @@
-"""Store of the scores of one neural feature: the requests of the search, and the scores of earlier ones.
+"""Store of the scores of one neural feature, for the n-grams that the search requests.
 
-The *store* is a growing automaton. A context is what the network reads besides the word, for a neural LM the last
-order - 1 words of a hypothesis, and has a number. An entry is a context with a following word, its score, and the
-number of the context after the word. Hypotheses hold numbers of contexts, so recombination compares integers. The first
-request for an n-gram adds an entry; new entries are contiguous at the end of the store until they are scored.
+The *store* is a growing automaton. A context is the input of the network without the predicted word, for a neural LM
+the last order - 1 words of a hypothesis; contexts are numbered. An entry is a context with a following word, its score,
+and the number of the context after the word. Hypotheses contain context numbers, so recombination compares integers.
+The first request for an n-gram adds an entry; new entries are contiguous at the end of the store until they are scored.
 
 A joint model also reads a window of source words, which has a number. Rows of its ``Store.contexts`` are [window,
-target words before, the oldest first], of two kinds:
+preceding target words, the oldest first]. There are two kinds of rows:
 
-* with a window: what the network reads; entries have such a row in their key.
-* with the window ``NO_WINDOW``: the states of hypotheses, their last target words. ``next`` of an entry is such a row.
+* with a window: inputs of the network, to which the keys of entries refer.
+* with the window ``NO_WINDOW``: states of hypotheses (their last target words), to which ``next`` of an entry refers.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Store(NamedTuple):
     Attributes:
         entries: ``ENTRY`` [size].
         slots: ``int32`` [2 * size], hash table of entries, -1 in free slots.
-        contexts: ``int32`` [size + 1, width], what the network reads; for a neural LM the last order - 1 word classes,
+        contexts: ``int32`` [size + 1, width], inputs of the network; for a neural LM the last order - 1 word classes,
             the oldest first.
         context_slots: ``int32`` [2 * size], hash table of contexts, -1 in free slots.
         counts: ``int64`` [3].
@@ -51,7 +51,7 @@ class Store(NamedTuple):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _context(store, before, word):
-    """Return the number of the context after ``word`` in the context ``before``; a new one is added."""
+    """Return the number of the context after ``word`` in the context ``before``; add the context if it is new."""
     size = store.contexts.shape[1]
     # the new context is before[1:] + [word]; hashed from the newest word to the oldest, as in ``rebuild_slots``
     key = np.uint64(word)
@@ -80,7 +80,7 @@ def _context(store, before, word):
 def add_entry(store, context, word):
     """Return the index of the entry of a word in a context, and whether it is new.
 
-    A new one gets the score NaN; ``next`` is still to be set.
+    A new entry gets the score NaN; the caller must set ``next``.
     """
     key = (np.int64(context) << np.int64(32)) | np.int64(word)
     last = store.slots.shape[0] - 1
@@ -99,7 +99,7 @@ def add_entry(store, context, word):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _entry(store, context, word, ends):
-    """Return the index of the entry of a word in a context; a new one gets the score NaN.
+    """Return the index of the entry of a word in a context; a new entry gets the score NaN.
 
     Args:
         ends: whether the word ends the sentence, so no context follows.
@@ -148,7 +148,7 @@ def gather(feature, requests, work, store, bounds, words, end):
         request = work.phrases[number]
         index = request.first
         context = context_of_feature(work, request.context, feature)
-        # word by word: the entry of a word leads to the context of the next one
+        # word by word, because the entry of a word contains the context of the next word
         for position in range(bounds[request.target], bounds[request.target + 1]):
             entry = _entry(store, context, words[position], False)
             work.entries[feature, index] = entry
@@ -225,7 +225,7 @@ def derivation_scores(store, places, totals):
 
 
 NO_WINDOW = 0
-"""Number of no window; numbers of windows begin at 1."""
+"""Number that represents no window; windows are numbered from 1."""
 
 
 class JointText(NamedTuple):
@@ -254,7 +254,7 @@ class JointText(NamedTuple):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _row(store, values):
-    """Return the number of the row of ``Store.contexts`` with these values ``int32`` [width]; a new one is added."""
+    """Return the number of the row of ``Store.contexts`` with these values ``int32`` [width]; add it if it is new."""
     size = values.shape[0]
     # hashed from the last value to the first, as in ``rebuild_slots``
     key = np.uint64(values[size - 1])
@@ -280,7 +280,7 @@ def _row(store, values):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _joint_entry(store, context, window, word, ends, values):
-    """Return the index of the entry of a word with a window after a context without one.
+    """Return the index of the entry of a word with a window, after a context without a window.
 
     Args:
         ends: whether the word ends the sentence, so no context follows.

@@ -1,9 +1,9 @@
 """Arrays of the search: those that all sentences share, and the state of one sentence between two stacks.
 
-The hypotheses of a stack are divided into *groups*: same coverage, same end of the last source phrase, and same answer
-to the question which next phrase would be a swap; with a hierarchical reordering model (Galley and Manning 2008) also
-the same blocks. Distortion and the orientation of the next phrase therefore depend on the group alone. The hypotheses
-of a group are contiguous, sorted by descending score.
+The hypotheses of a stack are divided into *groups*: same coverage, same end of the last source phrase, and same
+position at which the next phrase must end to be a swap; with a hierarchical reordering model (Galley and Manning 2008)
+also the same blocks. Distortion and the orientation of the next phrase therefore depend only on the group. The
+hypotheses of a group are contiguous, sorted by descending score.
 
 A coverage consists of the first uncovered word (the *gap*) and a 64-bit mask of the words from there on, bit 0 for the
 gap itself. The distortion limit bounds the width of the mask, so sentences of any length can be searched.
@@ -119,16 +119,16 @@ def _record(*fields: str) -> np.dtype:
 
 HYPOTHESIS = _record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4", "context:i4")
 """Score so far, LM state, previous hypothesis (-1: none), option and source span of its phrase, first recombined arc
-(-1: none), and the context, i.e. what the neural features remember: a number in the store of the only one, or with
-several an index into ``Work.joint_contexts`` (0 without neural features and at the beginning of a sentence)."""
+(-1: none), and ``context``, the state of the neural features: with one feature, a context number in its store; with
+several, an index into ``Work.joint_contexts``; 0 without neural features and at the beginning of a sentence."""
 
 ARC = _record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
 """A hypothesis that was recombined into a better one; ``next`` is the next arc into the same hypothesis, or -1."""
 
 GROUP = _record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4", "block_start:i4", "block_end:i4", "below:i4")
-"""Hypotheses first..first + count - 1; ``end`` of their last source phrase; ``swap``: the first word of that phrase,
-the end + 1 of a phrase that would be a swap, or -1 if there is no uncovered word before it; ``next`` group of the
-coverage.
+"""Hypotheses first..first + count - 1; ``end`` of their last source phrase; ``swap``: the first word of that phrase
+(a phrase with end + 1 == ``swap`` would be a swap), or -1 if there is no uncovered word before it; ``next`` group of
+the coverage.
 
 For a hierarchical model also the first and last source word of the last block, which was translated as a unit, and the
 group whose last block is ``below`` it on the stack of blocks; -1 for none."""
@@ -196,8 +196,8 @@ SLOT = _record("stamp:i4", "item:i4")
 be cleared between stacks. ``item`` is an index into the array of the items."""
 
 CACHED = _record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
-"""LM score of a target phrase in a state (``key``: state << 32 | target phrase, -1 if free) and state after it. While
-the stack ``stamp`` is being filled, ``request`` is the index of its request."""
+"""LM score of a target phrase in a state (``key``: state << 32 | target phrase, -1 if free) and state after it.
+``request`` is the index of its request, valid only while the stack with the number ``stamp`` is being filled."""
 
 BINS = 512
 """Number of bins of the histogram that selects the cells to score."""
@@ -222,12 +222,13 @@ class Work(NamedTuple):
         cells: ``CELL`` [cells].
         fresh: ``NEW`` [cells], hypotheses of the stack before pruning.
         requests: ``REQUEST`` [cells].
-        active: ``int32`` [cells], indices of unanswered requests in ``cells``, ranks of cells in ``neural_choice``.
+        active: ``int32`` [cells]; in ``cells`` the indices of incomplete requests, in ``neural_choice`` ranks of cells.
         histogram: ``int64`` [BINS + 1], number of cells by estimate.
         coverage_slots: ``SLOT`` [slots], hash table of ``targets``.
         recombination_slots: ``SLOT`` [slots], hash table of ``fresh``, or of ``cells`` in ``neural_choice``.
         cache: ``CACHED`` [CACHE_SLOTS], LM scores of (state, target phrase); direct-mapped: a new entry overwrites the
-            old one of the same slot. Kept for the lifetime of the workspace, with several LMs for one sentence.
+            old one of the same slot. Kept for the lifetime of the workspace; with several LMs, cleared for each
+            sentence.
         joint_states: ``int32`` [joint states, LMs], states of several LMs; empty with one LM.
         joint_slots: ``int32`` [slots], hash table of ``joint_states``, -1 in free slots.
         joint_contexts: ``int32`` [joint contexts, neural features], contexts of several neural features; empty with
@@ -347,7 +348,7 @@ def new_work(
     cache = np.empty(CACHE_SLOTS, CACHED)
     cache["key"] = -1
     joint = words * cells + 1 if lms > 1 else 0  # at most one new joint state per request
-    contexts = words * cslm_cells + 1 if neural > 1 else 0  # likewise
+    contexts = words * cslm_cells + 1 if neural > 1 else 0  # at most one new joint context per request
     slots, more = _power_of_two(2 * edges), _power_of_two(4 * pop_limit)
     return Work(
         np.empty(hypotheses, HYPOTHESIS),

@@ -1,9 +1,9 @@
 """Search of a sentence: stacks by number of covered words (Koehn 2010, chapter 6), filled cell by cell.
 
 ``begin`` sets up the state of a sentence. A stack is filled from the shorter ones in two steps: ``propose`` collects
-the edges, selects the cells and answers their LM requests; ``add_cells`` turns the cells into hypotheses. All state is
-in ``Work``, so many sentences can be advanced side by side, one stack at a time, and neural features can score
-the cells of all of them between the two steps.
+the edges, selects the cells and scores their LM requests; ``add_cells`` converts the cells to hypotheses. All state is
+in ``Work``, so many sentences can be searched in lockstep, one stack at a time, and neural features can score the cells
+of all of them between the two steps.
 """
 
 import numpy as np
@@ -119,7 +119,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     Returns:
         The number of hypotheses in the stack.
     """
-    # names of their own for the fields: numba keeps them in registers, the record is never built
+    # unpacked into local variables, which numba keeps in registers without constructing the record
     total, edge, back, option, state, context, group = extension
     forward = ranked.forward_class[option]
     last = work.recombination_slots.shape[0] - 1
@@ -129,7 +129,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
         known = work.fresh[work.recombination_slots[slot].item]
         same = known.group == group and known.state == state and known.context == context
         if same and known.forward == forward:
-            if total > known.total:  # exchange the two: the worse one becomes an arc into the better one
+            if total > known.total:  # exchange the two: the worse hypothesis becomes an arc into the better one
                 if constants.keep_arcs:
                     known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
                 known.total = total
@@ -198,7 +198,7 @@ def prune(work, constants, fresh, best):
         best: their best total.
     """
     threshold = best + constants.beam
-    room = fresh  # number of hypotheses with exactly this total that may be kept; the first ones are
+    room = fresh  # number of hypotheses with exactly this total to keep; the first ones are kept
     if fresh > constants.stack_size:
         for i in range(fresh):
             work.values[i] = work.fresh[i].total
@@ -219,14 +219,14 @@ def prune(work, constants, fresh, best):
 def place_groups(work, groups):
     """Assign contiguous ranges of ``Work.hypotheses`` to the groups of the new stack, coverage by coverage.
 
-    Groups without hypotheses are dropped. In ``Work.members``, ``first`` becomes the first index of the range of a
+    Groups without hypotheses are omitted. In ``Work.members``, ``first`` becomes the first index of the range of a
     group, and ``count`` its next free index.
     """
     hypothesis = work.counts[HYPOTHESES]
     coverages = work.counts[COVERAGES]
     number = work.counts[GROUPS]
     for group in range(groups):
-        # the first group of a coverage places all groups of the coverage; the list is empty for the others
+        # all groups of a coverage are placed when its first group is reached; for the others the list is empty
         coverage = work.members[group].coverage
         at = np.int64(work.targets[coverage].group)
         work.targets[coverage].group = _NONE
@@ -270,8 +270,8 @@ def store(k, work, constants, fresh, groups, best):
         groups: number of groups.
         best: best total of the hypotheses.
     """
-    # first count the survivors of every group, then give the groups contiguous ranges, then fill the ranges: later
-    # stacks read the hypotheses of a group in one sweep, best first (``cells``)
+    # count the remaining hypotheses of every group, then assign contiguous ranges to the groups, then fill the ranges:
+    # later stacks read the hypotheses of a group sequentially, best first (``cells``)
     prune(work, constants, fresh, best)
     work.stacks[k].hypothesis = work.counts[HYPOTHESES]
     work.stacks[k].coverage = work.counts[COVERAGES]
@@ -340,7 +340,7 @@ def propose(k, spans, lms, several, ranked, work, constants):
 
 @kernel(**UNCOUNTED)
 def add_cells(k, cells, ranked, work, constants, neural, groups):
-    """Turn the scored cells into the hypotheses of stack ``k``.
+    """Convert the scored cells to the hypotheses of stack ``k``.
 
     Args:
         k: number of covered words of the stack.
@@ -349,7 +349,7 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
         groups: number of groups that ``choose_for_neural`` has created.
     """
     stamp = np.int32(work.counts[STAMP])
-    # the best total first: cells below the beam never enter the table of hypotheses, nor do they become arcs
+    # compute the best total first: cells below the beam become neither hypotheses nor arcs
     best = -np.inf
     for number in range(cells):
         cell = work.cells[number]

@@ -1,8 +1,8 @@
 """Parsers of phrase tables and reordering tables, look-up of source phrases, and checks of a binary model.
 
-The kernels of the search have no bounds checks. A model from text is sound by construction; a binary file may come from
-anybody. ``model_fault`` checks its arrays when the file is mapped, so the search can trust them. Wrong
-values that only change translations are not looked for.
+The kernels of the search have no bounds checks. The arrays of a model that is read from text are valid by construction;
+a binary file may come from an untrusted source. ``model_fault`` checks its arrays when the file is mapped, so that the
+search can rely on them. Wrong values that only change translations are not detected.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ COLUMNS, REFUSED = 1, 2
 """Return codes for errors: another number of score columns; a malformed line."""
 
 LAST_PLACE = 127
-"""Largest affiliation; source phrases of so many words are not looked up."""
+"""Largest affiliation, for ``int8``; source phrases of more words are never looked up."""
 
 _SPACE = 32
 
@@ -126,7 +126,7 @@ def phrase_lines(buffer, begin, keys, sources, targets, pow10, out_source, out_t
             return position, filled, lines, REFUSED
         keep = keys.shape[0] == 1 or has_key(keys, hash_bytes(buffer, bounds[0, 0], bounds[0, 1]))
         if keep:
-            # both phrases are shorter than the line: enough space for the line is enough for either of them
+            # each phrase is shorter than the line, so space for the line is sufficient for either of them
             full = (
                 filled >= out_source.shape[0]
                 or sources.size[0] + 1 >= sources.hashes.shape[0]
@@ -258,7 +258,7 @@ LEAST_SCORE, MOST_SCORE = -100.0, 710.0
 
 
 class MappedModel(NamedTuple):
-    """Arrays of a binary model, with the shapes that belong together.
+    """Arrays of a binary model, whose shapes have been checked.
 
     Attributes:
         sources, targets: source and target phrases.
@@ -301,9 +301,9 @@ PAIR_FAULTS = (
 
 @kernel(**INNER)
 def _not_scores(values):
-    """Return the number of elements of ``values`` float64 [n, columns] that are no scores, NaN among them."""
+    """Return the number of elements of ``values`` float64 [n, columns] that are not valid scores, including NaN."""
     flat = values.reshape(-1)
-    # this form is vectorised, with the negation or a second loop it is not: 1.9 instead of 7.7 ms for a million pairs
+    # this form is vectorised, unlike a negation or a second loop: 1.9 instead of 7.7 ms for a million pairs
     scores = np.int64(0)
     for k in range(flat.shape[0]):
         scores += np.int64(flat[k] >= LEAST_SCORE) & np.int64(flat[k] <= MOST_SCORE)
@@ -312,7 +312,7 @@ def _not_scores(values):
 
 @kernel(**INNER)
 def _outside(values, size):
-    """Return the number of elements of ``values`` [n] that are no index of ``size`` elements."""
+    """Return the number of elements of ``values`` [n] that are not valid indices of ``size`` elements."""
     wrong = 0
     for value in values:
         wrong += value < 0 or value >= size
@@ -321,12 +321,12 @@ def _outside(values, size):
 
 @kernel(**INNER)
 def _pairs_fault(model):
-    """Return the index of a fault in ``PAIR_FAULTS``."""
+    """Return the index of a fault in ``PAIR_FAULTS``, 0 for none."""
     first, source_of = model.first, model.source_of
     sources, pairs = first.shape[0] - 1, source_of.shape[0]
     if first[0] != 0 or first[sources] != pairs or _outside(source_of, sources):
         return 1
-    # without branches, and with indices that are never negative, for which numba would ask
+    # without branches, and with unsigned indices, for which numba omits the test for negative values
     wrong = False
     for number in range(sources):
         wrong |= first[number + 1] < first[number]
