@@ -34,7 +34,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Shell:
-    """Lines that one fraction adds to the previous one: a text file, its lines and words, held-out words in it."""
+    """Lines that one fraction adds to the next smaller one: text file, numbers of lines and words, held-out words."""
 
     path: Path
     lines: int
@@ -45,12 +45,12 @@ class Shell:
 def write_shells(
     texts: Iterable[tuple[Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], directory: Path
 ) -> list[Shell]:
-    """Split texts into ``number`` files by the shell of every line; lines of higher shells are left out.
+    """Split texts into ``number`` files by the shell of every line; lines of the shell ``number`` are omitted.
 
     Args:
         texts: (file, shell of every line), see ``rnnsmt.selection.pool.best``.
         number: number of shells.
-        held_out: held-out text, to find its words in each shell.
+        held_out: held-out text, whose words are recorded in ``Shell.covers`` where they occur.
         directory: directory of the files.
     """
     vocabulary = {word for line in held_out for word in line.encode().split()}
@@ -84,7 +84,7 @@ def measure_shells(
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> list[Point]:
-    """Return the curve: one point per fraction, for the text of all shells up to it."""
+    """Return the curve: one point per fraction, for the text of all shells up to and including that of the fraction."""
     points = []
     only = {word for line in held_out for word in line.split(" ")}
     tokens = [word for line in held_out for word in line.encode().split()]

@@ -145,7 +145,7 @@ class Samples:
 def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
     """Draw two samples of random lines without replacement, each with about ``words`` words.
 
-    If the pool is small, each sample is half of it. Lines whose text occurs in the first sample are left out of the
+    If the pool is small, each sample is half of it. Lines whose text occurs in the first sample are excluded from the
     second, so a model of one sample has not seen any line of the other. Memory: the samples and 12 bytes per line
     of the pool.
 
@@ -182,7 +182,7 @@ GENERAL_TEXT, HELD_OUT = "general.gz", "held-out.gz"
 
 @dataclass(frozen=True)
 class SideModels:
-    """Models of one language, and the training lines of ``general``."""
+    """Models of one language; ``seen``: the training lines of ``general``, which ``general2`` scores."""
 
     in_domain: Queries
     general: Queries

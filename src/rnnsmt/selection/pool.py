@@ -1,7 +1,7 @@
 """The pool of all corpora to select from, with the scores of their lines, and the selection of the best lines.
 
-Corpora without their own ``keep`` are ranked together, the others separately. Identical lines (line pairs) have equal
-scores and are kept or dropped together.
+Corpora without ``keep`` are ranked together, the others separately. Identical lines (line pairs) have equal scores;
+lines with equal scores are ranked in their original order.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class PoolCorpus:
 
 @dataclass(frozen=True)
 class RankedCorpus:
-    """One corpus and the scores of its lines, float [lines]; +inf for repeated lines, which are left out."""
+    """One corpus and the scores of its lines, float [lines]; +inf for repeated lines, which are never kept."""
 
     corpus: PoolCorpus
     scores: npt.NDArray[np.floating]
@@ -49,7 +49,7 @@ class RankedCorpus:
 
 
 def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
-    """Return the corpora with their own fractions.
+    """Return the corpora with the fractions of ``keep``.
 
     Raises:
         InputError: names are duplicate or unknown, parallel and monolingual texts are mixed, or scores are missing.
@@ -105,7 +105,7 @@ def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
     lines = 0
     for row in read_parallel(*corpus.texts):
         if unique:
-            # 8 bytes per line need less memory than the lines themselves
+            # a hash of 8 bytes requires less memory than the line
             key = hashlib.blake2b("\0".join(row).encode(), digest_size=8).digest()
             if key in seen:
                 repeated.append(lines)
@@ -148,7 +148,7 @@ class Pool:
     """Corpora with ranked lines, and the fractions that may be kept of the corpora that are ranked together."""
 
     def __init__(self, corpora: Sequence[RankedCorpus], fractions: Sequence[float]) -> None:
-        """Rank the lines of all corpora without their own ``keep``.
+        """Rank the lines of all corpora without ``keep``.
 
         Args:
             corpora: corpora with scores.
@@ -246,10 +246,10 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
     """Return the largest fraction of the jointly ranked lines whose last texts have at most this number of words.
 
     The paper selects by words: 348 of 850 million French words of the parallel text, 418 million for the language
-    model. If the corpora have fewer words, the fraction is 1 and the log says so.
+    model. If the corpora have fewer words, the fraction is 1, and this is logged.
 
     Raises:
-        InputError: the best line alone has more words, or no corpus is ranked.
+        InputError: the best line has more words, or no corpus is ranked.
     """
     together = [item for item in corpora if item.corpus.keep is None]
     if not together:
