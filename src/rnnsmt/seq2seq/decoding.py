@@ -1,11 +1,11 @@
-"""Translation by LSTMs alone: left-to-right beam search with one network or an ensemble, many sentences at a time.
+"""Translation with LSTMs only: left-to-right beam search with one network or an ensemble, many sentences at a time.
 
-Further below: the replacement of the unknown words of a translation by ``<unk>``, words of the source, or lexical
-translations. The vocabulary of a network of words contains the frequent words only; all others are UNK, on both sides,
-and the network does not predict to which source word an UNK corresponds. ``copy`` matches unknown words by their order;
+The second half of the module replaces the unknown words of a translation by ``<unk>``, words of the source, or lexical
+translations. The vocabulary of a network of words contains only frequent words; all others are UNK, on both sides, and
+the network does not predict to which source word an UNK corresponds. ``copy`` matches unknown words by their order;
 ``LexicalTranslations`` also uses the lexical table of a word alignment. A network with position tokens (Luong,
-Sutskever, Le, Vinyals and Zaremba 2015) predicts the position of the source word, for ``PointedTranslations``. A
-translation is given as its words, where an unknown word is None, or the distance of its position token
+Sutskever, Le, Vinyals and Zaremba 2015) predicts the position of the source word, which ``PointedTranslations`` uses. A
+translation is represented as a list of words, in which an unknown word is None, or the distance of its position token
 (``Units.words``).
 """
 
@@ -58,7 +58,7 @@ class Beams:
     """The open and the finished hypotheses of some sentences."""
 
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int) -> None:
-        """Begin with an empty hypothesis for each source, given as ids with EOS."""
+        """Start with an empty hypothesis for each source, given as ids with EOS."""
         self.steps, self.beam, self.eos = [Steps(network) for network in ensemble], beam, ensemble[0].target.eos
         self.finished: list[list[Hypothesis]] = [[] for _ in sources]
         self.limits = [longest_target(len(source) - 1) for source in sources]
@@ -74,8 +74,8 @@ class Beams:
     def step(self) -> None:
         """Extend every open hypothesis by one word, and keep the best extensions of each sentence.
 
-        A finished hypothesis leaves the beam, whose size for the sentence shrinks by one (Sutskever et al. 2014,
-        section 3.2).
+        A finished hypothesis is removed from the beam, and the beam size of its sentence is reduced by one (Sutskever
+        et al. 2014, section 3.2).
         """
         last = np.array([words[-1] if words else self.eos for words in self.words])
         candidates = []
@@ -90,7 +90,7 @@ class Beams:
         self._keep_best(self.scores[:, None] + best, following)
 
     def _best_of_one(self, g: torch.Tensor, full: list[int]) -> Likeliest:
-        """Compute ``_best_of_all`` for one network on a CPU, without holding all output units in memory."""
+        """Compute ``_best_of_all`` for one network on a CPU, without storing all output units in memory."""
         width = min(self.beam, self.steps[0].softmax.classes)
         best, following = self.steps[0].best(g, width, least_class=NULL + 1)
         best, following = best[: len(self.words)], following[: len(self.words)]
@@ -179,9 +179,9 @@ def translate_all(
         fill: replaces the unknown words of a translation.
 
     Returns:
-        The best translations, and statistics, named as those of the phrase-based decoder where they are the same:
-        ``sentences``, ``words`` of the source, ``search_cpu_seconds``, ``score_sum``; and ``unknown_words``, source
-        words that do not consist of known units.
+        The best translations, and statistics with the names that the phrase-based decoder uses: ``sentences``,
+        ``words`` of the source, ``search_cpu_seconds``, ``score_sum``, and ``unknown_words``, which are source words
+        that do not consist of known units.
     """
     began = time.process_time()
     network = ensemble[0]
@@ -205,20 +205,20 @@ def translate_all(
 
 
 def keep(network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
-    """Write ``<unk>`` for every unknown word."""
+    """Replace every unknown word by ``<unk>``."""
     return [word if isinstance(word, str) else SECOND for word in words]
 
 
 def copy(network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
     """Replace the n-th unknown word of the translation by the n-th source word that is unknown to the network.
 
-    Unknown words without a counterpart are dropped.
+    Unknown words without a counterpart are deleted.
     """
     return _in_order(words, (word for word in source if not network.source.knows(word)))
 
 
 def _in_order(words: Sequence[Word], unknown: Iterable[str]) -> list[str]:
-    """Replace the unknown words by those of ``unknown``, in order; drop unknown words without a replacement."""
+    """Replace the unknown words by those of ``unknown``, in order; delete unknown words without a replacement."""
     following = iter(unknown)
     filled = (word if isinstance(word, str) else next(following, None) for word in words)
     return [word for word in filled if word is not None]
@@ -227,7 +227,7 @@ def _in_order(words: Sequence[Word], unknown: Iterable[str]) -> list[str]:
 class LexicalTranslations:
     """Replacement of unknown words by the best translations of source words in the lexical table of a word alignment.
 
-    The unknown words of a translation are assumed to stand for source words that its known words do not translate:
+    The unknown words of a translation are assumed to correspond to source words that its known words do not translate:
 
     1. A word y of the translation translates a source word x if p(y | x) is at least ``EXPLAINS`` times the probability
        of the best translation of x. Such pairs are matched greedily, the most probable first, ties broken by the
@@ -235,9 +235,9 @@ class LexicalTranslations:
     2. The remaining source words are ranked: those unknown to the network; those whose best translation is unknown to
        it; the others; from left to right within each group. A known word whose p(NULL | x) exceeds the probability of
        its best translation is skipped.
-    3. As many of these as there are unknown words are used, in source order, one for each unknown word, which becomes
-       the best translation of the source word, or the source word itself if the table lacks it. Unknown words without
-       a counterpart are dropped.
+    3. The first of these, one for each unknown word, are assigned to the unknown words in source order. An unknown word
+       is replaced by the best translation of its source word, or by the source word if the table lacks it. Unknown
+       words without a counterpart are deleted.
 
     Ties between best translations are broken by spelling.
     """
@@ -270,13 +270,13 @@ class LexicalTranslations:
         return self._best.get(word, word)
 
     def __call__(self, network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
-        """Replace the unknown words of a translation, see the class."""
+        """Replace the unknown words of a translation, see the class docstring."""
         number = sum(not isinstance(word, str) for word in words)
         chosen = self._candidates(network, words, source)[:number] if number else []
         return _in_order(words, (self.translation(source[i]) for i in sorted(chosen)))
 
     def _candidates(self, network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[int]:
-        """Return the positions of the source words that unknown words may stand for, the best first."""
+        """Return the positions of the source words to which unknown words may correspond, the best first."""
         explained = self._explained(words, source)
         ranked = []  # (group, position)
         for i, word in enumerate(source):
@@ -308,19 +308,19 @@ class LexicalTranslations:
 
 
 class PointedTranslations:
-    """Replacement of unknown words by the translation of the source words that their position tokens point at.
+    """Replacement of unknown words by the translation of the source words to which their position tokens refer.
 
-    The unknown word j with the distance d stands for source word i = j - d (Luong et al. 2015, section 3): it becomes
-    the best translation of that word in a lexical table, or the source word itself if the table lacks it. An unknown
-    word without a position token, or whose position is outside the source, is dropped.
+    The unknown word j with the distance d corresponds to source word i = j - d (Luong et al. 2015, section 3): it is
+    replaced by the best translation of that word in a lexical table, or by the source word if the table lacks it. An
+    unknown word without a position token, or whose position is outside the source, is deleted.
     """
 
     def __init__(self, lexicon: LexicalTranslations) -> None:
-        """Take the table."""
+        """Use the table of ``lexicon``."""
         self._lexicon = lexicon
 
     def __call__(self, network: TrainedSeq2Seq, words: Sequence[Word], source: Sequence[str]) -> list[str]:
-        """Replace the unknown words of a translation, see the class."""
+        """Replace the unknown words of a translation, see the class docstring."""
         texts = []
         for j, word in enumerate(words):
             if isinstance(word, str):

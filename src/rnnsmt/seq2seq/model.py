@@ -1,18 +1,17 @@
 """The network of Sutskever, Vinyals and Le (2014): a stack of LSTMs as encoder, another one as decoder.
 
-The encoder reads the source words, reversed if the network was trained so, and then EOS. The final states and cells of
-all its layers initialise the decoder; nothing else is passed. The decoder reads EOS and then the target words, and
-computes ::
+The encoder reads the source words (in reversed order by default) and then EOS. The final states and cells of all its
+layers initialise the decoder; nothing else is passed. The decoder reads EOS and then the target words, and computes ::
 
     p(y_k | y_1 .. y_{k-1}, x) = softmax(W_o g_k + b_o)
 
 where g_k is the state of its last layer. N, T: words of source and target, B: sentences, L: layers, H: cells per layer.
 
-Further below: the file of a network, and its step-by-step computation for search and scoring (no gradients). On a CPU,
-the rows of a step are computed a few at a time, while these are in the cache, and the input products of the first layer
-once per distinct word. The number of rows of every matrix product is a multiple of ``MULTIPLE``: with the libraries
-tested, the result of a row is then independent of the other rows, so scores and translations do not depend on what
-else is computed in the same call. On a GPU, the network's own ``encode`` and ``decode`` are used.
+The module also reads and writes model files, and computes a network step by step for search and scoring, without
+gradients (``Steps``). On a CPU, the rows of a step are computed in blocks that fit into the cache, and the input
+products of the first layer once per distinct word. The number of rows of every matrix product is a multiple of
+``MULTIPLE``: with the libraries tested, the result of a row is then independent of the other rows, so scores and
+translations do not depend on the rest of the batch. On a GPU, ``Seq2Seq.encode`` and ``Seq2Seq.decode`` are used.
 """
 
 from collections.abc import Sequence
@@ -130,7 +129,7 @@ class Seq2Seq(nn.Module):
 
 
 def _drop(x: Tensor, dropout: Dropout, generators: list[torch.Generator]) -> Tensor:
-    """Apply dropout to x [T, B, U], with a mask of its own for every word of every sentence."""
+    """Apply dropout to x [T, B, U], with a separate mask for every word of every sentence."""
     steps, rows, units = x.shape
     factors = dropout.factors(rows, steps * units, generators)
     return x if factors is None else x * factors.view(rows, steps, units).transpose(0, 1)
@@ -146,7 +145,7 @@ class TrainedSeq2Seq(NamedTuple):
         model: the network.
         source, target: the units of each side.
         source_order: reading order of the source, one of ``SOURCE_ORDERS``.
-        meta: settings, seed and data of the training.
+        meta: settings, seed and data of the training run.
     """
 
     model: Seq2Seq
@@ -180,7 +179,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
     """Read a network onto a device.
 
     Raises:
-        InputError: the file is missing, damaged, or of another kind.
+        InputError: the file is missing, damaged, or not an LSTM encoder-decoder.
     """
     model, content = read_model(path, FORMAT, lambda sizes: Seq2Seq(Seq2SeqSizes(**sizes), seed=None), device)
     with corrupt_as_input_error(path, FORMAT.remedy):
@@ -215,7 +214,7 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
 
 
 MULTIPLE = 16
-"""Divisor of the number of rows of a product: for a few rows, the libraries use code that sums in another order."""
+"""The number of rows of a product is a multiple of this: for few rows, the libraries sum in another order."""
 
 ROWS = 256
 """Number of rows that are computed together on a CPU."""
@@ -244,7 +243,7 @@ class Steps:
         ids = padded(sources)
         if self.device.type != "cpu":
             return self.trained.model.encode(torch.from_numpy(ids).to(self.device))
-        # by descending length: at every step the sources that are still being read are the first rows
+        # sorted by descending length, so that at every step the unfinished sources are the first rows
         lengths = np.array([len(source) for source in sources])
         order = np.argsort(-lengths, kind="stable")
         state = self._encoder.zeros(_multiple(len(sources)))
@@ -257,7 +256,7 @@ class Steps:
 
     @torch.inference_mode()
     def step(self, words: NDArray[np.int64], parents: NDArray[np.int64], state: State) -> tuple[Tensor, State]:
-        """Let the decoder read one word in each of B states.
+        """Advance the decoder by one word from each of B states.
 
         Args:
             words: [B], the words to read.
@@ -298,7 +297,7 @@ class _Layers:
     """A stack of LSTM layers with a word embedding, on a CPU."""
 
     def __init__(self, embedding: Tensor, layers: nn.ModuleList) -> None:
-        """Take the parameters of an embedding [classes, E] and of ``nn.LSTM`` modules with one layer each."""
+        """Use the parameters of an embedding [classes, E] and of ``nn.LSTM`` modules with one layer each."""
         self.embedding = embedding.detach()
         parameters = [[parameter.detach() for parameter in lstm.parameters()] for lstm in layers]
         self.weights = [(W.t(), U.t()) for W, U, _, _ in parameters]
@@ -316,7 +315,7 @@ class _Layers:
         words, parents = (_filled(array, number) for array in (words, parents))
         inputs, which = self._inputs(words)
         h, c = (torch.empty(len(self.biases), number, self.hidden) for _ in range(2))
-        # all layers of a block of rows before the next block, while the rows are in the cache
+        # compute all layers of a block of rows before the next block, while the rows are in the cache
         for begin in range(0, number, ROWS):
             end = min(begin + ROWS, number)
             rows = torch.from_numpy(parents[begin:end])

@@ -94,20 +94,20 @@ def prepare_sentences(
 ) -> dict[str, object]:
     """Write the directory of a bitext; return the statistics of the stage.
 
-    Pairs with an empty side or with a side of more than ``max_length`` words are left out and counted. With an
+    Pairs with an empty side or with a side of more than ``max_length`` words are discarded and counted. With an
     alignment, unknown target words get position tokens, see ``PositionedWords``.
 
     Args:
         sources, targets: the files of each side.
         output_dir: the directory.
         sizes: number of ids of each side without EOS.
-        max_length: maximum number of words of a sentence, whatever the units.
+        max_length: maximum number of words of a sentence, regardless of the units.
         subwords: the kind of the units, see ``make_units``; they are learnt from the whole text of a side.
-        alignments: files in Pharaoh format, the n-th one of the n-th files of the bitext.
+        alignments: files in Pharaoh format, one for each pair of files of the bitext.
 
     Raises:
-        InputError: the numbers of files or of lines differ, a link points behind the end of a sentence, the alignment
-            is for subwords, or no pair is left; see also ``make_units``.
+        InputError: the numbers of files or of lines differ, a link is outside its sentence pair, the alignment is for
+            subwords, or no pairs remain; see also ``make_units``.
     """
     if len(sources) != len(targets):
         raise InputError(
@@ -177,7 +177,7 @@ def _blocks(
     for number, paths in enumerate(files):
         meter = Meter(f"reading {Path(paths[0]).name}", unit="pairs")
         aligned = repeat(NOT_ALIGNED) if alignments is None else aligned_positions(alignments[number], *paths)
-        # the alignment last: it reports a different number of lines at its end
+        # the alignment is last in the zip, because it reports a different number of lines when it ends
         for lines, positions in zip(read_parallel(*paths), aligned, strict=alignments is not None):
             source, target = (split(line) for line in lines)
             meter.add(1)
@@ -197,7 +197,8 @@ def _blocks(
 def aligned_positions(alignment: str, source: str, target: str) -> Iterator[Mapping[int, int]]:
     """Yield for every sentence pair: target position -> source position, for the target words with a link.
 
-    Of several source words it is the middle one, or the left one of two middle words, as in the joint model.
+    If a target word has several source words, the middle one is used, or the left one of two middle words, as in the
+    joint model.
 
     Raises:
         InputError: see ``read_links_of``.

@@ -1,4 +1,4 @@
-"""The sizes of an LSTM encoder-decoder, the settings of its training, and three presets; imports nothing heavy.
+"""Sizes of an LSTM encoder-decoder, settings of its training, and three presets. This module does not import torch.
 
 ``paper``: as in Sutskever et al. (2014): four layers of 1,000 cells, embeddings of dimension 1,000, initial parameters
 from U(-0.08, 0.08), SGD at rate 0.7 for five epochs, then halved every half epoch up to 7.5 epochs, minibatches of 128
@@ -65,12 +65,12 @@ REPLACEMENTS = ("keep", "copy", "lexicon", "position")
 """Replacements of the unknown words of a translation, see ``rnnsmt.seq2seq.decoding``."""
 
 NEED_LEXICON = ("lexicon", "position")
-"""Those that look up translations in a lexical table."""
+"""Replacements that look up translations in a lexical table."""
 
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(TrainingSettings):
-    """The settings of a training on sentence pairs; the defaults are those of the paper.
+    """The settings of a training run on sentence pairs; the defaults are those of the paper.
 
     Attributes:
         dropout: not applied to the recurrent connections (Zaremba et al. 2014).
@@ -111,12 +111,12 @@ class Seq2SeqSettings(TrainingSettings):
             raise InputError("--keep best: requires held-out pairs; increase --held-out, or use --keep last")
 
     def sizes(self, *vocabularies: int) -> Seq2SeqSizes:
-        """Return the sizes of the network for these numbers of classes, of source and target."""
+        """Return the sizes of the network for these numbers of source and target classes."""
         source, target = vocabularies
         return Seq2SeqSizes(source, target, self.embedding, self.hidden, self.layers)
 
     def held_out_of(self, pairs: int) -> int:
-        """Return how many of ``pairs`` sentence pairs are held out from training."""
+        """Return the number of sentence pairs to hold out from training, given their total number ``pairs``."""
         return min(self.held_out, max(pairs // 20, int(pairs > 1)))
 
 

@@ -61,7 +61,7 @@ class SentenceBatches(WindowBatches):
 
     @property
     def updates(self) -> int:
-        """Return the number of minibatches of an epoch."""
+        """The number of minibatches of an epoch."""
         last = self.size - (self.windows - 1) * WINDOW
         return (self.windows - 1) * -(-WINDOW // self.batch) + -(-last // self.batch)
 
@@ -75,7 +75,7 @@ ROWS = 64
 
 
 class Seq2SeqTrainer(Trainer):
-    """The training of a network on sentence pairs."""
+    """Trainer of a network on sentence pairs."""
 
     package = "seq2seq"
     examples = "pairs"
@@ -112,7 +112,7 @@ class Seq2SeqTrainer(Trainer):
         )
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Return source [N, B] and target ids [T, B], and in CPU memory the numbers [1, B] of the pairs."""
+        """Return source [N, B] and target ids [T, B], and in CPU memory the example numbers [1, B] of the pairs."""
         tensors = pair_tensors(self.pairs, index, self.settings.source_order, self.setup.device)
         return *tensors, self.example_numbers(len(index))[None]
 
@@ -186,11 +186,11 @@ def loss_and_gradient(
     Args:
         model: the network.
         source, target: ids [N, B] and [T, B] with EOS, padded with 0.
-        mm: the matrix products of the softmax, and by torch's autocast those of the layers; parameters and their
-            gradients stay float32.
+        mm: the matrix products of the softmax; their precision is also used for the layers (torch's autocast).
+            Parameters and their gradients remain float32.
         dropout: applied to the inputs of all layers and the output of the last one.
-        sampler: of the classes of the softmax; None: all classes.
-        rows: [B], in CPU memory, the numbers of the pairs, from which dropout and sampler draw; None: 0, 1, ...
+        sampler: sampler of the classes of the softmax; None: all classes.
+        rows: [B], in CPU memory, the example numbers of the pairs, which seed dropout and sampler; None: 0 to B - 1.
 
     Returns:
         A float64 scalar tensor.
@@ -203,7 +203,7 @@ def loss_and_gradient(
     generators = dropout.generators(numbers, target.device)
     with torch.autocast(target.device.type, mm.dtype, enabled=mm.dtype is not None):
         g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
-    # padding is left out of the softmax; states [P, H] and words [P] of all P target positions
+    # padding is excluded from the softmax; states [P, H] and words [P] of all P target positions
     mask = target != NULL
     states, words = g[mask].to(model.W_o.dtype), target[mask]
     sample = None if sampler is None else sampler.draw(words, int(numbers[0]))
@@ -214,7 +214,7 @@ def loss_and_gradient(
 
 
 class HeldOutSentences:
-    """Held-out sentence pairs; every process holds its part of them.
+    """Held-out sentence pairs; every process has a part of them.
 
     Attributes:
         pairs: number of pairs.
@@ -230,7 +230,7 @@ class HeldOutSentences:
 
     @torch.no_grad()
     def measure(self, model: Seq2Seq) -> float:
-        """Compute the mean ln p per unit, including EOS, in float32 whatever precision the training uses."""
+        """Compute the mean ln p per unit, including EOS, in float32 regardless of the precision of training."""
         total = torch.zeros((), dtype=torch.float64, device=self.setup.device)
         with full_precision():
             for source, target in self.pieces:

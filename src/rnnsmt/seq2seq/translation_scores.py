@@ -1,4 +1,4 @@
-"""ln p of given translations by LSTMs, for parallel texts and for n-best lists, whose translations share prefixes.
+"""Computation of ln p of given translations with LSTMs, for parallel texts and n-best lists with common prefixes.
 
 The translations of a sentence form a prefix tree (trie) of words. The encoder reads each source once; the decoder
 proceeds from the root to the leaves, all nodes of one depth together, so every distinct prefix is computed once.
@@ -29,7 +29,7 @@ NODES = 8192
 
 
 class Scorer:
-    """An ensemble that scores translations by ln of the mean of its networks' p of every word."""
+    """Scorer of translations with an ensemble: the sum over the words of ln of the mean p of its networks."""
 
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq]) -> None:
         self.ensemble = ensemble
@@ -51,7 +51,7 @@ class Scorer:
         totals = np.zeros(len(tree.words))
         states = [steps.encode(sources) for steps in self.steps]
         unknown = self.ensemble[0].target.unknown
-        chosen = np.zeros(0, np.int64)  # for every node of the previous level, what is read for an unknown word
+        chosen = np.zeros(0, np.int64)  # for every node of the previous level, the id that represents an unknown word
         for level in tree.levels():
             reads, queries = level.reads, _Queries(level, unknown)
             if len(unknown) > 1:
@@ -91,10 +91,10 @@ class _Level(NamedTuple):
 
 
 class _Queries:
-    """The (node, word) of a level whose ln p is computed: one for an edge, all of ``unknown`` for one to an UNK."""
+    """The pairs (node, word) of a level whose ln p is computed: one per edge, or all of ``unknown`` for an UNK."""
 
     def __init__(self, level: _Level, unknown: NDArray[np.int64]) -> None:
-        """Prepare the queries. unknown: ids that an unknown word can have, the first one is UNK."""
+        """Prepare the queries. unknown: ids that an unknown word can have, UNK first."""
         self._unknown, self._edge_nodes = unknown, level.edge_nodes
         self._open = np.flatnonzero(level.edge_words == UNK)
         """Edges to an UNK."""

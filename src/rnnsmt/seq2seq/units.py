@@ -1,4 +1,4 @@
-"""The units that the networks read and write: words, or pieces of words (subwords), as ids.
+"""Input and output units of the networks: words, or pieces of words (subwords), as ids.
 
 ``Units`` converts the words of a sentence to ids and back; the rest of the package does not depend on the kind of the
 units. Both kinds have a ``Vocabulary``: id 0 (padding), id 1 (UNK), the units, and EOS as the last id.
@@ -8,8 +8,8 @@ a unigram language model (Kudo 2018). The first piece of a word begins with ``BE
 and there is no Unicode normalisation, so concatenated pieces give the tokenised words. A word is always split into
 its most probable pieces; no segmentations are sampled.
 
-Target words may have position tokens in addition, each of which stands for an unknown word and its source position
-(``PositionedWords``).
+Target words may have position tokens in addition, each of which represents an unknown word and the relative position of
+its source word (``PositionedWords``).
 """
 
 import io
@@ -54,7 +54,7 @@ class Units(ABC):
 
     @property
     def eos(self) -> int:
-        """Return the id of the end of a sentence, the last id."""
+        """The id of the end of a sentence, the last id."""
         return self.vocabulary.eos
 
     def ids(self, words: Iterable[str], eos: bool = False) -> NDArray[np.int32]:
@@ -71,14 +71,14 @@ class Units(ABC):
 
     @property
     def unknown(self) -> NDArray[np.int64]:
-        """Return the ids, int64, ascending, that an unknown word can have: UNK and all position tokens."""
+        """The ids, int64, ascending, that an unknown word can have: UNK and all position tokens."""
         return np.array([UNK])
 
     @abstractmethod
     def words(self, ids: Iterable[int]) -> list[str | int | None]:
         """Join the units of ids, given without EOS, to words.
 
-        An unknown word, i.e. one with an UNK in it, is None, or the distance of its position token.
+        An unknown word, i.e. one that contains UNK, is None, or the distance of its position token.
         """
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Units(ABC):
 
     @abstractmethod
     def model(self) -> bytes:
-        """Return what must be saved in addition to the vocabulary; empty if nothing."""
+        """Return the model that must be saved in addition to the vocabulary; empty if there is none."""
 
     @classmethod
     @abstractmethod
@@ -95,7 +95,7 @@ class Units(ABC):
         """Restore the units from their ``vocabulary`` and ``model()``.
 
         Raises:
-            RuntimeError, ValueError: the two do not belong together, or are damaged.
+            RuntimeError, ValueError: the two do not match, or are damaged.
         """
 
 
@@ -122,19 +122,19 @@ class Words(Units):
 class PositionedWords(Words):
     """Target words as units, and position tokens for unknown words (Luong et al. 2015, section 3.3, PosUnk).
 
-    An unknown target word j, from 0, that is aligned with source word i is read and written as the token of the
-    distance d = j - i, if -``REACH`` <= d <= ``REACH``, otherwise, and if it is not aligned, as UNK, which the paper
-    calls the null token. The tokens are the last units before EOS, in ascending order of d.
+    An unknown target word j (0-based) that is aligned with source word i is represented by the token of the distance
+    d = j - i if -``REACH`` <= d <= ``REACH``. Otherwise, and if it is not aligned, it is represented by UNK, which the
+    paper calls the null token. The tokens are the last units before EOS, in ascending order of d.
     """
 
     TOKENS = tuple(f"<unk> {d:+d}" for d in range(-REACH, REACH + 1))
-    """Names of the tokens in the vocabulary; they contain a space, so that no word is spelt alike."""
+    """Names of the tokens in the vocabulary; they contain a space, so that they differ from all words."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Take a vocabulary that ends in the tokens.
+        """Create the units from a vocabulary that ends in the tokens.
 
         Raises:
-            ValueError: it does not.
+            ValueError: the vocabulary does not end in the tokens.
         """
         super().__init__(vocabulary)
         if tuple(vocabulary.words[-len(self.TOKENS) - 1 : -1]) != self.TOKENS:
@@ -151,7 +151,7 @@ class PositionedWords(Words):
         return np.array([UNK, *range(self._zero - REACH, self._zero + REACH + 1)])
 
     def aligned_ids(self, words: Iterable[str], aligned: Mapping[int, int]) -> NDArray[np.int32]:
-        """Return the ids of a target sentence with EOS. aligned: target position -> source position, both from 0."""
+        """Return the ids of a target sentence with EOS. aligned: target position -> source position, 0-based."""
         ids = self.ids(words, eos=True)
         for j in np.flatnonzero(ids == UNK).tolist():
             if j in aligned and abs(j - aligned[j]) <= REACH:
@@ -163,7 +163,7 @@ class PositionedWords(Words):
         return [None if i == UNK else i - zero if abs(i - zero) <= REACH else words[i] for i in ids]
 
     def hash(self) -> str:
-        # other than that of a network of words, whatever words it has
+        # differs from the hash of any vocabulary without position tokens
         return sha256(b"positions " + self.vocabulary.hash().encode()).hexdigest()
 
 
@@ -202,7 +202,7 @@ class Subwords(Units):
         words: list[list[str]] = []
         unknown: set[int] = set()
         for i in ids:
-            # a network may also begin with a piece that continues a word
+            # the output of a network may also begin with a piece that continues a word
             if self.begins[i] or not words:
                 words.append([])
             if i == UNK:
@@ -241,10 +241,10 @@ def kinds_of(subwords: str, positions: bool) -> tuple[str, str]:
 def make_units(
     kind: str, paths: Sequence[str], counts: Mapping[str, int], size: int, option: str = "--vocab-size"
 ) -> Units:
-    """Make the units of a text: its most frequent words, or subwords learnt from it.
+    """Create the units of a text: its most frequent words, or subwords learnt from it.
 
-    Byte pair encoding is learnt from the counts of all words. The unigram model is learnt from lines: all of them, or
-    every n-th one, so there are at most ``SENTENCES``.
+    Byte pair encoding is learnt from the counts of all words. The unigram model is learnt from all lines, or, if there
+    are more than ``SENTENCES``, from every n-th line.
 
     Args:
         kind: one of ``KINDS``.
@@ -265,12 +265,12 @@ def make_units(
 
 
 def _marked(word: str) -> str:
-    """Replace ``BEGIN``, which sentencepiece would take for the beginning of a word."""
+    """Replace ``BEGIN``, which sentencepiece would interpret as the beginning of a word."""
     return word.replace(BEGIN, "_")
 
 
 def _spread(paths: Sequence[str]) -> Iterator[str]:
-    """Yield every n-th line of the texts, at most ``SENTENCES`` of them, without empty ones."""
+    """Yield every n-th line of the texts except empty lines, at most ``SENTENCES`` lines."""
     step = -(-sum(count_lines(path) for path in paths) // SENTENCES)
     number = 0
     for path in paths:
@@ -328,7 +328,7 @@ def _need_sentencepiece() -> None:
     """Check that sentencepiece is installed.
 
     Raises:
-        InputError: it is not; the message says how to install it.
+        InputError: it is not installed; the message describes how to install it.
     """
     if find_spec("sentencepiece") is None:
         raise InputError("subwords require sentencepiece, which is not installed; run `pip install sentencepiece`")
