@@ -1,9 +1,9 @@
-"""Requests and responses of the HTTP server as values: its own JSON, LibreTranslate's, and the page about a system.
+"""Requests and responses of the HTTP server: native format, LibreTranslate format, and information about the system.
 
-Own: ``{"text": "...", "nbest": n, "explain": true}``, one segment per line, gives ``{"translations": [...]}`` with one
-entry per line. LibreTranslate's: ``q``, a string or a list of strings, with ``source``, ``target``, ``format`` and
-``alternatives``, as JSON or form, gives ``{"translatedText": ...}``. ``openapi.json`` describes both. The page shows
-descriptions of the features of the system, and links to the documents in its directory.
+Native format: ``{"text": "...", "nbest": n, "explain": true}``, one segment per line, gives ``{"translations": [...]}``
+with one entry per line. LibreTranslate format: ``q``, a string or a list of strings, with ``source``, ``target``,
+``format`` and ``alternatives``, as JSON or form, gives ``{"translatedText": ...}``. ``openapi.json`` describes both.
+The web page shows descriptions of the features of the system, and links to the documents in its directory.
 """
 
 import html
@@ -51,9 +51,9 @@ class Query(NamedTuple):
 
     Attributes:
         lines: raw segments.
-        nbest: number of translations of each; 0 for the best one alone.
+        nbest: number of translations of each; 0: only the best translation.
         explain: whether to explain the translations.
-        response: makes the content of the response from one dictionary per line, see ``translator.Job``.
+        response: creates the content of the response from one dictionary per line, see ``translator.Job``.
     """
 
     lines: list[str]
@@ -66,7 +66,7 @@ def read_query(kind: str, body: bytes, about: Description) -> Query:
     """Parse the body of a request.
 
     Args:
-        kind: its content type, ``JSON`` or ``FORM``.
+        kind: its content type, which must be ``JSON`` or ``FORM``.
         body: the body.
         about: description of the system, for its languages.
 
@@ -152,11 +152,11 @@ def _libretranslate_query(content: Mapping[str, Any], about: Description) -> Que
 
 
 Template = list[str | int]
-"""A text as parts that stay and indices of the lines to translate between them."""
+"""A text as a list of unchanged parts and of indices of lines to translate."""
 
 
 def _template(text: str, lines: list[str]) -> Template:
-    """Return the template of plain text; its lines, but for empty ones, are appended to ``lines``."""
+    """Return the template of plain text; its lines, except empty ones, are appended to ``lines``."""
     parts: Template = []
     for piece in re.split(r"(\r?\n)", text):
         if piece.strip():
@@ -183,7 +183,7 @@ def _html_template(text: str, lines: list[str]) -> Template:
 
 
 def _html_parts(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield the parts of HTML, and whether they are text; in linear time, whatever the text is."""
+    """Yield the parts of HTML, and whether they are text; takes linear time for any input."""
     index = 0
     while match := _TAG.search(text, index):
         yield True, text[index : match.start()]
@@ -204,19 +204,19 @@ def html_escaped(text: str) -> str:
 
 
 def _filled(template: Template, hypotheses: list[list[str]], rank: int) -> str:
-    """Return a text with the hypotheses of this rank; a line with fewer hypotheses has its best one."""
+    """Return a text with the hypotheses of this rank; for a line with fewer hypotheses, the best one is used."""
     chosen = (hypotheses[piece] if isinstance(piece, int) else [piece] for piece in template)
     return "".join(ranked[rank] if rank < len(ranked) else ranked[0] for ranked in chosen)
 
 
 def _alternatives(template: Template, hypotheses: list[list[str]], number: int) -> list[str]:
-    """Return the alternatives of a text, as many as the line with most hypotheses has."""
+    """Return at most ``number`` alternatives of a text, as many as the line with the most hypotheses has."""
     most = max((len(hypotheses[piece]) for piece in template if isinstance(piece, int)), default=1)
     return [_filled(template, hypotheses, rank) for rank in range(1, min(number + 1, most))]
 
 
 def languages(about: Description) -> list[dict[str, Any]]:
-    """Return the languages as LibreTranslate lists them."""
+    """Return the languages in the format of LibreTranslate."""
     source, target = about.source, about.target
     return [
         {"code": source, "name": language_name(source), "targets": [target]},
@@ -225,7 +225,7 @@ def languages(about: Description) -> list[dict[str, Any]]:
 
 
 def specification(about: Description) -> dict[str, Any]:
-    """Return the description of the interface, OpenAPI 3.0."""
+    """Return the OpenAPI 3.0 description of the interface."""
     content: dict[str, Any] = json.loads(
         resources.files("rnnsmt.translation").joinpath("openapi.json").read_text("utf-8")
     )
@@ -258,7 +258,8 @@ class Document(NamedTuple):
 def documents(directory: Path) -> list[Document]:
     """Return the documents about the system of a directory: model card, and provenance of the run of the workflow.
 
-    ``MODEL_CARD.md`` is in the directory, ``provenance.json`` in ``results`` if that is ``results/systems/NAME/runN``.
+    ``MODEL_CARD.md`` is read from the directory, ``provenance.json`` from ``results`` if the directory is
+    ``results/systems/NAME/runN``.
     """
     directory = directory.resolve()
     linked = []
@@ -275,7 +276,7 @@ def documents(directory: Path) -> list[Document]:
 
 
 def features(about: Description, ini: MosesIni) -> list[str]:
-    """Return the features of a system in words."""
+    """Return descriptions of the features of a system."""
     names = []
     for feature in ini.features:
         if feature.kind == "PhraseDictionaryMemory":

@@ -1,7 +1,7 @@
-"""Archives of tuned systems as the argument of ``--system``: a file, or an address with the SHA-256 of the file.
+"""Archives of tuned systems as the argument of ``--system``: a file, or a URL with the SHA-256 of the file.
 
-An archive is unpacked once into the cache of the user, in a directory named after its SHA-256. It can come from
-anybody, so only what ``rnnsmt pack`` writes is unpacked: regular files in one directory.
+An archive is unpacked once into the cache of the user, in a directory named after its SHA-256. An archive may come from
+an untrusted source. Therefore, only members as written by ``rnnsmt pack`` are accepted: regular files in one directory.
 """
 
 import os
@@ -38,8 +38,8 @@ def system_directory(system: str | Path) -> Path:
             which is downloaded unless the cache contains an archive of this digest.
 
     Raises:
-        InputError: an address without SHA-256 or of another protocol; a failed download; another SHA-256; not an
-            archive of a system.
+        InputError: the URL has no SHA-256 or another protocol, the download failed, the SHA-256 differs, or the file is
+            not an archive of a system.
     """
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", str(system)):
         return _downloaded(str(system))
@@ -54,7 +54,7 @@ def system_directory(system: str | Path) -> Path:
 
 
 def _downloaded(address: str) -> Path:
-    """Return the directory in the cache of an archive with an address."""
+    """Return the cache directory of the archive at a URL."""
     url, _, fragment = address.partition("#")
     if not re.match(r"https?://", url, re.IGNORECASE):
         raise InputError(f"--system {address}: must be a directory, an archive, or an https:// or http:// URL")
@@ -77,15 +77,15 @@ def _downloaded(address: str) -> Path:
 
 
 def _unpack(archive: Path, name: str, directory: Path) -> None:
-    """Unpack the files of an archive into a directory, which appears when it is complete.
+    """Unpack the files of an archive into a directory, which is created atomically.
 
     Args:
         archive: the file.
-        name: what it is called in messages.
+        name: name of the archive in messages.
         directory: the directory.
 
     Raises:
-        InputError: damaged, not an archive of ``rnnsmt pack``, or no space.
+        InputError: the archive is damaged or not one of ``rnnsmt pack``, or there is not enough disk space.
     """
     temporary = None
     try:
@@ -116,7 +116,7 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
 
 
 def _extract(archive: Path, name: str, directory: Path) -> None:
-    """Write the files of an archive into an existing directory, without the name of their directory."""
+    """Write the files of an archive into an existing directory, without the directory part of their names."""
     seen: set[tuple[str, ...]] = set()
     with open_binary(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as members:
         for member in members:

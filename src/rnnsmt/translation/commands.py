@@ -101,14 +101,14 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _valid_segments(path: str) -> Iterator[str]:
-    """Yield the segments of a raw text that are UTF-8; corpus preparation reports the others."""
+    """Yield the segments of a raw text that are valid UTF-8; corpus preparation reports the others."""
     for segment in read_segments(path, None):
         with suppress(UnicodeDecodeError):
             yield (segment or b"").decode("utf-8").strip()
 
 
 def choose_examples(texts: Iterable[str]) -> list[str]:
-    """Return some segments of usual length, evenly spread over a text."""
+    """Return ``EXAMPLES`` segments of usual length, or fewer, evenly spread over a text."""
     usual = [text for text in dict.fromkeys(texts) if 5 <= text.count(" ") + 1 <= 15 and len(text) <= MAX_EXAMPLE]
     return [usual[index * len(usual) // EXAMPLES] for index in range(min(EXAMPLES, len(usual)))]
 
@@ -210,7 +210,7 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
         InputError: a line is not UTF-8 or longer than ``MOST_BYTES``.
     """
     descriptor, number, ended = standard_input().fileno(), 0, False
-    lines = [b""]  # the last one may not have come as a whole
+    lines = [b""]  # the last one may be incomplete
     while not ended or len(lines) > 1:
         while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([descriptor], [], [], 0)[0])):
             if prompt and len(lines) == 1:
@@ -235,7 +235,7 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
 
 
 def _lines(system: "System", texts: Sequence[str], first: int, args: argparse.Namespace) -> Iterator[str]:
-    """Yield the output lines of some segments. first: the number of the first segment, from 0."""
+    """Yield the output lines of some segments. first: 0-based number of the first segment."""
     if args.nbest:
         for number, text in enumerate(texts, first):
             for hypothesis in system.nbest(text, args.nbest, number + 1):

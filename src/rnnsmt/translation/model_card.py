@@ -1,4 +1,4 @@
-"""The model card of an archive: what the system is, its data and licence, figures and limits."""
+"""The model card of an archive: description of the system, data, licence, figures and limits."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ ROLES = {
     "dev": "tuning of the weights",
     "test": "test",
 }
-"""What a corpus is used for, by its role in the configuration."""
+"""Use of a corpus, by its role in the configuration."""
 
 METRICS = {"bleu": "BLEU", "sacrebleu": "sacreBLEU", "chrf": "chrF", "chrfpp": "chrF++", "ter": "TER"}
 """Column of Table 1 and name of every metric."""
@@ -39,7 +39,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         licence: licence of the archive, in words.
 
     Raises:
-        InputError: a file is missing or not of the workflow, or the run does not contain the system.
+        InputError: a file is missing or was not written by the workflow, or the run does not contain the system.
     """
     description = Description.read(directory)
     table, provenance = results / "table1.json", results / "provenance.json"

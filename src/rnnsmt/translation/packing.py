@@ -1,7 +1,7 @@
 """Packing of a tuned system into one self-contained archive.
 
-A system that somebody else has made can name any file of this machine, or contain links to it. Whatever is packed must
-therefore be what the system uses it as: a private file does not get into an archive that is meant to be given away.
+A system from an untrusted source can name any file of this machine, or contain links to it. Therefore, every file is
+checked to be of the kind that the system requires, so that private files do not get into an archive that is published.
 """
 
 import hashlib
@@ -49,8 +49,8 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
         card: text of its ``MODEL_CARD.md``; None to pack the file of this name in the directory, if there is one.
 
     Raises:
-        InputError: ``directory`` is not that of a tuned system, a file is missing, two files have the same name, or the
-            extension is unknown; a file is not what the system uses it as.
+        InputError: ``directory`` is not that of a tuned system, a file is missing or not of the kind that the system
+            requires, two files have the same name, or the extension is unknown.
     """
     ending = next((ending for ending in (*GZIP, PLAIN) if output.name.endswith(ending)), "")
     name = output.name.removesuffix(ending)
@@ -99,7 +99,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     sums |= {called: sha256(source) for called, source in files.items()}
     texts[SUMS] = "".join(f"{digest}  {called}\n" for called, digest in sums.items())
     with atomic_path(output) as path, path.open("wb") as stream:
-        # reproducible: no times and no user names, so the same system gives the same bytes
+        # reproducible: without times and user names, the same system gives the same bytes
         packed_stream = GzipFile("", "wb", fileobj=stream, mtime=0) if ending in GZIP else nullcontext(stream)
         with packed_stream as inner, tarfile.open(fileobj=inner, mode="w", dereference=True) as archive:
             for called, text in texts.items():
@@ -112,7 +112,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
 
 
 def _check_of(feature: Feature, key: str, where: str) -> Check:
-    """Return the check of a file of a feature of ``where``, an ini. key: option of the file, one of ``FILES``."""
+    """Return the check of a file of a feature. key: option that names the file; where: path of the ini."""
     if feature.kind == BILINGUAL:
         return read_words if key.endswith("_vocab") else check_config
     if feature.kind in LANGUAGE_MODELS:
@@ -124,15 +124,15 @@ def _check_of(feature: Feature, key: str, where: str) -> Check:
 
 
 def _check_first_line(read: Callable[[Path, int], Iterator[object]], scores: int, path: Path) -> None:
-    """Check the first line of a table that ``read`` reads; an empty table is one, too."""
+    """Check the first line of a table with ``read``; an empty table is accepted."""
     next(read(path, scores), None)
 
 
 def _check_network(path: Path) -> None:
-    """Check that a file is of ``torch.save``.
+    """Check that a file was written by ``torch.save``.
 
     Raises:
-        InputError: it is not.
+        InputError: the file was not written by ``torch.save``.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -144,10 +144,10 @@ def _check_network(path: Path) -> None:
 
 
 def _check_card(path: Path) -> None:
-    """Check that a file is a text of the size of a model card, and no link.
+    """Check that a file is a UTF-8 text of at most ``MOST_CARD_BYTES`` and not a symbolic link.
 
     Raises:
-        InputError: it is not.
+        InputError: the file is too large, a link, or not UTF-8.
     """
     if path.is_symlink() or (text := read_whole(path, MOST_CARD_BYTES)) is None:
         raise InputError(f"{path}: is a link, or larger than {MOST_CARD_BYTES:,} bytes; replace it with a short text")
@@ -155,7 +155,7 @@ def _check_card(path: Path) -> None:
 
 
 def _of_nobody(about_file: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Remove user and time from an archive member, and make it readable for everybody."""
+    """Remove user and time from an archive member, and make it readable for all users."""
     about_file.mtime = 0
     about_file.uid = about_file.gid = 0
     about_file.uname = about_file.gname = ""

@@ -1,11 +1,11 @@
 """HTTP server of a tuned system: a web page for people, JSON for programs (``api``).
 
-``GET /`` returns the page; ``/?text=...`` translates a text at once. ``POST /translate`` translates. ``GET`` of
+``GET /`` returns the page; ``/?text=...`` translates a text immediately. ``POST /translate`` translates. ``GET`` of
 ``/system``, ``/languages``, ``/health`` and ``/spec`` describe the system and the interface.
 
 One thread reads and answers all connections (asyncio), another one translates (``translator``). h11 parses and writes
-HTTP; what its users among the ASGI servers leave to a proxy is here: time limits for heads and bodies, limits of
-connections and of waiting work per client, requests whose client is gone. All input is bounded.
+HTTP. This module also implements what ASGI servers usually leave to a proxy: time limits for heads and bodies, limits
+per client on connections and waiting work, and detection of disconnected clients. The size of all input is limited.
 """
 
 import asyncio
@@ -50,22 +50,23 @@ MOST_WORDS = 500
 """Maximum number of words of a line, which is searched as a whole while others wait."""
 
 SECONDS = 30.0
-"""Time limit in seconds for a request to arrive, for an idle connection, and for a client to take what it is sent."""
+"""Time limit in seconds for a request to arrive, for an idle connection, and for a client to receive data."""
 
 ANSWER_SECONDS = 600.0
 """Time limit in seconds for a translation."""
 
 POLL_SECONDS = 0.25
-"""Seconds between two looks at whether a client still waits."""
+"""Interval in seconds between checks whether a client is still connected."""
 
 LINGER_SECONDS, LINGER_BYTES = 2.0, 20_000_000
-"""How long and how much is still read of a refused request, so that its client can read the answer."""
+"""Maximum time in seconds and number of bytes for reading the rest of a rejected request, so that its client can read
+the response."""
 
 DRAIN_SECONDS = 30.0
-"""Time limit in seconds for the requests in progress when the server is asked to stop."""
+"""Time limit in seconds for the requests in progress after the server was requested to stop."""
 
 LAST_REQUEST_SECONDS = 1.0
-"""Time in seconds for a request to begin to arrive on an open connection when the server is asked to stop."""
+"""Time in seconds for a request to begin on an open connection after the server was requested to stop."""
 
 POST_ROUTE = "/translate"
 
@@ -82,7 +83,7 @@ SECURITY_HEADERS = [
 ]
 
 _REPEATED = re.compile(r"[:,]? *(?:bytearray|b['\"])")
-"""Where a message of h11 begins to repeat what the client sent."""
+"""Beginning of the part of an h11 message that quotes data of the client."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -105,8 +106,8 @@ class Server:
             system: the system.
             host, port: address to listen on.
             rate: maximum number of requests per address and minute.
-            proxies: networks of the reverse proxies whose ``X-Forwarded-For`` is believed.
-            names: public names of the server, which requests may name as their host.
+            proxies: networks of the reverse proxies whose ``X-Forwarded-For`` is trusted.
+            names: public names of the server, which are accepted in the ``Host`` header.
 
         Raises:
             InputError: the address is not available.
@@ -126,7 +127,7 @@ class Server:
         self.translator.start()
 
     def _routes(self, system: System) -> dict[str, Callable[[], tuple[HTTPStatus, str, bytes]]]:
-        """Return what is served by path."""
+        """Return the functions that create the responses to GET requests, by path."""
         system_description = system.description
         page = resources.files("rnnsmt.translation").joinpath("page.html").read_bytes()
         description = {
@@ -166,10 +167,10 @@ class Server:
             self._ended.set()
 
     def shutdown(self) -> None:
-        """Ask the server to stop, from another thread, and wait for its end."""
+        """Request the server to stop, from another thread, and wait until it has stopped."""
         self._asked.set()
         if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended
+            with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._stop)
         self._ended.wait()
 
@@ -190,14 +191,14 @@ class Server:
         try:
             await self._stopped.wait()
             self.is_stopping = True
-            self._accept()  # those that wait in the kernel's queue have been accepted by the kernel
+            self._accept()  # for their clients, connections in the kernel's queue are already established
         finally:
             loop.remove_reader(self.socket)
             self.socket.close()
         await self._drain()
 
     def _listen(self) -> None:
-        """Accept connections when there are any."""
+        """Register the socket with the event loop, which then calls ``_accept`` for new connections."""
         if not self.is_stopping:
             asyncio.get_running_loop().add_reader(self.socket, self._accept)
 
@@ -205,14 +206,14 @@ class Server:
         self._stopped.set()
 
     def _stop_by_signal(self, number: int) -> None:
-        """Stop at the first signal; end at once at the second one."""
+        """Stop after the requests in progress at the first signal; exit immediately at the second one."""
         if self._stopped.is_set():
             raise SystemExit(128 + number)
         say(f"stopping: no new connections; up to {DRAIN_SECONDS:.0f} s for the requests in progress")
         self._stop()
 
     async def _drain(self) -> None:
-        """Finish the requests in progress, and close what is idle."""
+        """Finish the requests in progress, and close idle connections."""
         end = time.monotonic() + DRAIN_SECONDS
         idle_end = time.monotonic() + LAST_REQUEST_SECONDS
         while self.connections and time.monotonic() < end:
@@ -227,7 +228,7 @@ class Server:
         await asyncio.gather(*(connection.task for connection in self.connections), return_exceptions=True)
 
     def _accept(self) -> None:
-        """Accept the connections that wait."""
+        """Accept all pending connections."""
         for _ in range(MOST_CONNECTIONS):
             try:
                 accepted, address = self.socket.accept()
@@ -252,7 +253,7 @@ class Server:
                 connection.socket.close()
 
     def _has_room(self, connection: "Connection") -> bool:
-        """Return whether a connection may be opened; if there are too many, the oldest idle one is closed for it."""
+        """Return whether a connection may be opened; if there are too many, close the oldest idle one."""
         connections = [other for other in self.connections if other.network == connection.network]
         if len(connections) >= MOST_CONNECTIONS_OF_CLIENT and not self.is_proxy(connection.peer):
             return self._close_idle(connections)
@@ -265,7 +266,7 @@ class Server:
         return any(self._close_idle(some) for some in most)
 
     def _close_idle(self, connections: "Sequence[Connection]") -> bool:
-        """Close the oldest connection that has no complete request, and return whether there is one."""
+        """Close the oldest connection that has no complete request; return whether there was one."""
         for connection in connections:
             if not connection.is_busy and not connection.is_closing:
                 connection.refuse()
@@ -275,14 +276,14 @@ class Server:
         return False
 
     def is_proxy(self, address: str) -> bool:
-        """Return whether an address is that of a proxy whose ``X-Forwarded-For`` is believed."""
+        """Return whether an address is that of a trusted proxy."""
         with suppress(ValueError):
             parsed = ipaddress.ip_address(address)
             return any(parsed in network for network in self.proxies)
         return False
 
     def client_of(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        """Return the address of a client: the last one of ``X-Forwarded-For`` that is not a believed proxy."""
+        """Return the address of a client: the last address in ``X-Forwarded-For`` that is not a trusted proxy."""
         if not self.is_proxy(peer):
             return peer
         named = [value for name, value in headers if name == b"x-forwarded-for"]
@@ -301,9 +302,9 @@ class Connection:
 
     Attributes:
         peer: address at the other end.
-        network: what its connections are counted by.
+        network: key by which the connections of a client are counted, see ``network_of``.
         is_busy: whether a complete request is being answered.
-        is_silent: whether nothing of the next request has arrived.
+        is_silent: whether no part of the next request has arrived.
         is_closing: whether the connection is about to be closed.
     """
 
@@ -323,8 +324,8 @@ class Connection:
             if self.h11.their_state is not h11.CLOSED:
                 await self._linger()
         except (OSError, TimeoutError):
-            pass  # the client is gone, or does not take what it is sent
-        except Exception as error:  # a bug in one connection; the others must survive it
+            pass  # the client has disconnected, or does not receive data
+        except Exception as error:  # a bug in one connection must not affect the others
             self.server.log.say("a connection failed: " + "".join(traceback.format_exception(error)))
             with suppress(Exception):
                 await self._error(HTTPStatus.INTERNAL_SERVER_ERROR, "the request failed; the log says why")
@@ -338,7 +339,7 @@ class Connection:
         self.task.cancel()
 
     def refuse(self) -> None:
-        """Tell a client that has not sent a request yet that there are too many connections, without waiting."""
+        """Send status 503 to a client that has not received a response yet, without waiting."""
         if self._is_fresh:
             body = _encoded({"error": "too many connections; try again later"})
             head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}"
@@ -376,11 +377,11 @@ class Connection:
         """Return the next event of h11.
 
         Args:
-            end: when it has to be there, in seconds of the monotonic clock.
+            end: time limit, in seconds of the monotonic clock.
 
         Raises:
-            TimeoutError: it was not.
-            h11.RemoteProtocolError: what arrived is not HTTP.
+            TimeoutError: no event until ``end``.
+            h11.RemoteProtocolError: the received data are not HTTP.
         """
         loop = asyncio.get_running_loop()
         while (event := self.h11.next_event()) is h11.NEED_DATA:
@@ -394,10 +395,10 @@ class Connection:
         return event
 
     async def _body(self, request: h11.Request, end: float) -> bytes:
-        """Check the head of a request, and read its body if it is one to ``POST_ROUTE``.
+        """Check the head of a request, and read its body if it is a request to ``POST_ROUTE``.
 
         Raises:
-            RefusedError: the request is refused whatever its body is.
+            RefusedError: the request is rejected, regardless of its body.
         """
         headers = {name: value.decode("latin-1") for name, value in request.headers}
         if request.http_version not in (b"1.0", b"1.1"):
@@ -409,7 +410,7 @@ class Connection:
         if request.method != b"POST":
             if path not in self.server.routes:
                 raise self._no_such_route()
-            self.h11.next_event()  # its end; what else follows a GET is not read, and the connection is closed
+            self.h11.next_event()  # end of the message; the body of a GET is not read, and the connection is closed
             return b""
         if path != POST_ROUTE:
             raise self._no_such_route()
@@ -434,12 +435,12 @@ class Connection:
     def _check_origin(self, headers: dict[bytes, str]) -> None:
         """Check that a request is meant for this server.
 
-        Requests from web pages of other origins are rejected, and a server on the loopback interface accepts local host
-        names and its public names only, so a page elsewhere cannot reach it through the user's browser (DNS
-        rebinding).
+        Requests from web pages of other origins are rejected. A server on the loopback interface accepts only local
+        host names and its public names, so that web pages of other servers cannot reach it through the user's browser
+        (DNS rebinding).
 
         Raises:
-            RefusedError: the request is not, or ``Host`` or ``Origin`` is malformed.
+            RefusedError: the request is not meant for this server, or ``Host`` or ``Origin`` is malformed.
         """
         host = headers.get(b"host", "")
         origin = headers.get(b"origin")
@@ -458,7 +459,7 @@ class Connection:
         """Translate the text of a request, and send the translations.
 
         Raises:
-            RefusedError: it is refused, or failed.
+            RefusedError: the request is rejected, or the translation failed.
         """
         client, translator = network_of(self.server.client_of(self.peer, request.headers)), self.server.translator
         if not self.server.limit.allows(client, time.monotonic()):
@@ -480,11 +481,11 @@ class Connection:
             translator.release(job)
 
     async def _answer_of(self, job: Job) -> list[dict[str, Any]]:
-        """Wait for the answer of a job as long as the client does.
+        """Wait for the answer of a job while the client is connected.
 
         Raises:
-            RefusedError: it failed, or took too long.
-            ConnectionError: the client is gone.
+            RefusedError: the translation failed, or took too long.
+            ConnectionError: the client has disconnected.
         """
         end = time.monotonic() + ANSWER_SECONDS
         answer = asyncio.wrap_future(job.answer)
@@ -504,7 +505,7 @@ class Connection:
             raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the translation failed; see the log") from None
         finally:
             if not answer.cancel() and not answer.cancelled():
-                answer.exception()  # asyncio reports what nobody has looked at
+                answer.exception()  # otherwise, asyncio logs that the exception was never retrieved
 
     async def _error(self, status: HTTPStatus, sentence: str) -> None:
         """Send an error, and close the connection."""
@@ -537,7 +538,10 @@ class Connection:
         self.is_busy = False
 
     async def _linger(self) -> None:
-        """Read what a client still sends, so that it can read the answer: with unread input, closing resets it."""
+        """Read the remaining input of a client: closing with unread input would reset the connection.
+
+        After a reset, the client could not read the response.
+        """
         loop, read = asyncio.get_running_loop(), 0
         with suppress(OSError, TimeoutError):
             self.socket.shutdown(socket.SHUT_WR)
@@ -576,7 +580,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Return whether the other end has closed a connection, even if something that it sent before is still unread."""
+    """Return whether the other end has closed a connection, even if some data of it are still unread."""
     poll = select.poll()
     poll.register(connection, getattr(select, "POLLRDHUP", 0))
     return bool(poll.poll(0))
@@ -598,7 +602,7 @@ def serve(
         system: the system.
         host, port: address to listen on.
         rate: maximum number of requests per address and minute.
-        proxies: addresses or networks of the reverse proxies whose ``X-Forwarded-For`` is believed.
+        proxies: addresses or networks of the reverse proxies whose ``X-Forwarded-For`` is trusted.
         names: public names of the server.
 
     Raises:

@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 FILE, INI = "system.json", "moses.ini"
 
 CARD = "MODEL_CARD.md"
-"""Name of the description of a system for its readers."""
+"""Name of the model card of a system."""
 
 SUMS = "SHA256SUMS"
-"""Name of the list of the files of an archive, as ``sha256sum`` reads and writes it."""
+"""Name of the list of checksums in an archive, in the format of ``sha256sum``."""
 
 FORMAT = "rnnsmt-system-1"
 
 MAX_CHARACTERS = 100_000
-"""Maximum length of one segment. Longer text is not a sentence, and every step needs time for it."""
+"""Maximum length of one segment. Longer text is not a sentence, and would take too long to process."""
 
 MAX_EXAMPLE = 300
 """Maximum length of an example in characters."""
@@ -97,7 +97,7 @@ class Description:
         """Read the description in a directory.
 
         Raises:
-            InputError: there is none, it is damaged, or it was written by another version.
+            InputError: the description is missing, damaged, or was written by another version.
         """
         path = Path(directory) / FILE
         if not path.is_file():
@@ -142,7 +142,7 @@ class Description:
 
     @property
     def warnings(self) -> list[str]:
-        """Return what users of the system have to know: whether its tables are those of the dev and test sets only."""
+        """Warnings for users of the system: whether its tables are filtered for the dev and test sets."""
         if not self.filtered:
             return []
         return [
@@ -179,13 +179,13 @@ def check_sums(directory: Path) -> None:
     """Compare the files of an unpacked archive with its list ``SUMS``, if there is one.
 
     Raises:
-        InputError: a file is missing or was changed, or a line is not one of such a list.
+        InputError: a file is missing or was changed, or a line of the list is malformed.
     """
     if not (directory / SUMS).is_file():
         return
     for number, line in enumerate(read_lines(directory / SUMS), 1):
         digest, _, name = line.partition("  ")
-        # the list may come from anybody: no file outside the directory
+        # the list may come from an untrusted source: accept no file outside the directory
         if len(digest) != hashlib.sha256().digest_size * 2 or not name or Path(name).name != name or "\0" in name:
             raise InputError(
                 f"{directory / SUMS}, line {number}: expected SHA-256, two spaces and a file name; unpack "
@@ -219,20 +219,20 @@ def relative(file: str | Path, directory: str | Path) -> str:
 
 
 EVIDENCE = 3
-"""Maximum number of source words that are named for a target word."""
+"""Maximum number of source words in ``WordEvidence.sources``."""
 
 LEAST_FALL = 0.1
-"""Minimum fall of ln p of the target word without such a source word."""
+"""Minimum decrease of ln p of the target word for a source word in ``WordEvidence.sources``."""
 
 
 class WordEvidence(NamedTuple):
-    """Why the joint model expects a target word.
+    """The source words that make a target word more probable in the joint model.
 
     Attributes:
         word: the target word.
-        log_p: its natural-log probability, given the source words around its own and the words before.
-        sources: the source words without which it is less probable, the most important first: the word, its position
-            from 0, and by how much ``log_p`` falls if the word is unknown.
+        log_p: its natural-log probability, given its source window and the preceding target words.
+        sources: source words in descending order of their influence: the word, its 0-based position, and the decrease
+            of ``log_p`` if the word is replaced with UNK.
     """
 
     word: str
@@ -244,11 +244,11 @@ class PhraseUse(NamedTuple):
     """A phrase pair of a translation.
 
     Attributes:
-        first, last: its source words, from 0.
+        first, last: its first and last source word, 0-based.
         source, target: its text.
         scores: scores of the pair in the phrase table (probabilities), by name.
         runners_up: other targets of the source phrase, the best by the model's estimate first.
-        evidence: what a joint model says of each target word; empty if the system has none.
+        evidence: evidence of the joint model for each target word; empty if the system has no joint model.
     """
 
     first: int
@@ -261,7 +261,7 @@ class PhraseUse(NamedTuple):
 
 
 class PhraseSpan(NamedTuple):
-    """A phrase of a translation: its first and last source word, from 0, and the number of its target words."""
+    """A phrase of a translation: its first and last source word (0-based), and the number of its target words."""
 
     first: int
     last: int
@@ -277,7 +277,7 @@ class ExplainedTranslation:
         tokens: output of the decoder.
         score: score of the model.
         contributions: weight times value, summed by kind of feature.
-        phrases: phrases in the order of the translation; those of ``tokens`` follow each other.
+        phrases: phrases in the order of ``tokens``.
     """
 
     text: str
@@ -288,11 +288,11 @@ class ExplainedTranslation:
 
 
 class System:
-    """A tuned system in memory. It cannot be pickled; another process loads the directory again.
+    """A tuned system in memory. It cannot be pickled; another process must load it from its directory.
 
     Attributes:
         words: number of source words translated so far.
-        unknown: number of those that were passed through or dropped.
+        unknown: number of source words that were passed through or dropped.
     """
 
     def __init__(
@@ -306,15 +306,15 @@ class System:
         """Load a system from its directory or archive.
 
         Args:
-            directory: the directory, an archive, or the address of one, see ``system_directory``.
+            directory: the directory, an archive, or the URL of an archive, see ``system_directory``.
             texts: raw text; if given, the tables are filtered for it, and only this text can be translated.
             device: device for a neural LM: ``auto``, ``cpu`` or ``cuda``.
             threads: number of threads.
             max_words: maximum number of words of a segment.
 
         Raises:
-            InputError: an argument is invalid; a file is missing or damaged, or is not the one that was packed; as
-                ``system_directory``.
+            InputError: an argument is invalid; a file is missing, damaged, or differs from the one that was packed; see
+                also ``system_directory``.
         """
         check_choice("device", device, DEVICES)
         check_integer("threads", threads, 1, MAX_THREADS)
@@ -472,7 +472,7 @@ class System:
             return float(model.log_probability(x, lengths[0], y, lengths[1]))
 
     def embed(self, phrase: str) -> NDArray[np.float32]:
-        """Return the RNN encoder's summary c ``[H]`` of a tokenised source phrase (section 2.2 of the paper).
+        """Return the summary c ``[H]`` of a tokenised source phrase by the RNN encoder (section 2.2 of the paper).
 
         Raises:
             InputError: as ``score``.
@@ -547,7 +547,7 @@ class System:
     def _evidence(
         self, search: SentenceSearch, number: int, sentence: str, translation: Translation
     ) -> list[WordEvidence]:
-        """Return what the joint model says of every word of a translation; empty if there is none.
+        """Return the evidence of the joint model for every word of a translation; empty if there is no joint model.
 
         Args:
             number: index of the sentence in the search.

@@ -1,9 +1,9 @@
-"""What clients of the server get: limits of requests and log lines, and the queue of translations with its thread.
+"""Limits per client, log of client errors, and the queue of translations with its thread.
 
 The queue is fair between clients. The unit of work is a line. Lines are taken in turn from every client, and from every
 job of a client, until a batch takes about ``BATCH_SECONDS``; the lines of a batch are translated together. A client
-therefore waits for one batch of others at most, however much they have asked for. A job that nobody waits for any more
-is dropped before the next batch.
+therefore waits for at most one batch of other clients, regardless of the size of their requests. A job whose client has
+disconnected is removed before the next batch.
 """
 
 import ipaddress
@@ -19,34 +19,34 @@ from rnnsmt.base.progress import say
 from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
 
 MOST_ADDRESSES = 10_000
-"""Maximum number of addresses whose requests are counted; the least recently seen address is dropped first."""
+"""Maximum number of addresses whose requests are counted; the least recently seen address is removed first."""
 
 LINES_PER_MINUTE = 20
-"""Maximum number of lines that the log gets in a minute for what clients do."""
+"""Maximum number of lines per minute that are logged about client errors."""
 
 BATCH_SECONDS = 0.5
-"""Aim for the duration of a batch in seconds; a longer line is a batch of its own."""
+"""Target duration of a batch in seconds; a line that takes longer is a separate batch."""
 
 MOST_WAITING = 400
 """Maximum number of jobs that wait or are being translated."""
 
 MOST_WAITING_OF_CLIENT = 200
-"""Maximum number of those of one client."""
+"""Maximum number of jobs of one client that wait or are being translated."""
 
 MOST_COST = 16_000_000
-"""Maximum cost of all jobs that wait or are being translated, see ``Job``; bounds the memory of their answers."""
+"""Maximum cost of all jobs that wait or are being translated, see ``Job``; limits the memory of their results."""
 
 MOST_COST_OF_CLIENT = 4_000_000
-"""Maximum cost of those of one client."""
+"""Maximum cost of the jobs of one client that wait or are being translated."""
 
 LINE_COST = 20
 """Cost of an empty line, in characters."""
 
 EXPLAIN_FACTOR, NBEST_FACTOR = 2, 10
-"""Cost of a character that is explained, or translated with an n-best list, relative to one that is translated only."""
+"""Cost of a character with an explanation, or with an n-best list, relative to a translation without them."""
 
 MEMORY = 0.9
-"""Weight of the previous batches in the estimate of the speed, per batch."""
+"""Factor by which the weight of earlier batches decreases with every batch in the estimate of the speed."""
 
 
 class RateLimit:
@@ -76,7 +76,7 @@ class RateLimit:
 
 
 class ClientLog:
-    """Log of what clients do wrong, without their texts and addresses; clients cannot fill the disk with it."""
+    """Log of client errors, without texts and addresses of clients; limited, so that clients cannot fill the disk."""
 
     def __init__(self) -> None:
         self._minute, self._lines = -1, 0
@@ -93,36 +93,36 @@ class ClientLog:
 
 
 def plain_address(address: str) -> str:
-    """Return an address without its zone, and an IPv4 address that is written as an IPv6 address as the former."""
+    """Return an address without its zone; return an IPv4-mapped IPv6 address as an IPv4 address."""
     address = address.partition("%")[0]
     parsed = ipaddress.ip_address(address)
     return str(parsed.ipv4_mapped or parsed) if parsed.version == 6 else address
 
 
 def network_of(address: str) -> str:
-    """Return the unit that requests are counted by: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return the key by which requests are counted: an IPv4 address, or the /64 network of an IPv6 address.
 
-    A user usually has the whole IPv6 network.
+    A user usually controls the whole /64 network.
     """
     parsed = ipaddress.ip_address(address)
     return address if parsed.version == 4 else str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 class FullError(Exception):
-    """The queue accepts no more work, of anybody or of this client."""
+    """The queue is full, in total or for this client."""
 
 
 class Job:
     """The lines of one request.
 
     Attributes:
-        client: who is served in turn, for example an address.
+        client: identifier of the client, for example an address; clients are served in turn.
         lines: raw segments.
-        nbest: number of translations of each; 0 for the best one alone.
+        nbest: number of translations of each; 0: only the best translation.
         explain: whether to explain the translations.
-        answer: receives one dictionary per line, or an exception; cancelled if nobody waits for it any more.
+        answer: receives one dictionary per line, or an exception; cancelled when it is no longer needed.
         cost: expected cost of all lines.
-        next: index of the next line that has to be translated.
+        next: index of the next line to translate.
     """
 
     def __init__(self, client: str, lines: Sequence[str], nbest: int = 0, explain: bool = False) -> None:
@@ -136,12 +136,12 @@ class Job:
             self.answer.set_result([])
 
     def line_cost(self, index: int) -> int:
-        """Return the expected cost of a line, in characters that are translated only."""
+        """Return the expected cost of a line, in characters translated without explanation and n-best list."""
         factor = max(1, EXPLAIN_FACTOR * self.explain, NBEST_FACTOR * (self.nbest > 0))
         return (LINE_COST + len(self.lines[index])) * factor
 
     def is_taken(self) -> bool:
-        """Return whether no line is left to take, or nobody waits for the answer any more."""
+        """Return whether all lines have been taken, or the answer is no longer needed."""
         return self.next >= len(self.lines) or self.answer.done()
 
     def store(self, index: int, translation: dict[str, Any]) -> None:
@@ -152,7 +152,7 @@ class Job:
             self.answer.set_result(self._found)
 
     def fail(self, error: Exception) -> None:
-        """Answer with an exception; the lines that are left are not translated."""
+        """Set an exception as the answer; the remaining lines are not translated."""
         if not self.answer.done() and self.answer.set_running_or_notify_cancel():
             self.answer.set_exception(error)
 
@@ -166,13 +166,13 @@ class Translator(threading.Thread):
         self._admitted: dict[str, list[int]] = {}  # per client: number and cost of its jobs, up to their release
         self._clients: OrderedDict[str, deque[Job]] = OrderedDict()  # in the order of their turns
         self._changed = threading.Condition()
-        self._cost, self._seconds = 5_000.0, 1.0  # a careful first estimate of the speed
+        self._cost, self._seconds = 5_000.0, 1.0  # conservative initial estimate of the speed
 
     def submit(self, job: Job) -> None:
-        """Let a job wait for its turns. The caller calls ``release`` when it needs the answer no longer.
+        """Add a job to the queue. The caller must call ``release`` when it no longer needs the answer.
 
         Raises:
-            FullError: too much work waits.
+            FullError: the queue is full.
         """
         with self._changed:
             number, cost = self._admitted.get(job.client, (0, 0))
@@ -186,7 +186,7 @@ class Translator(threading.Thread):
             self._changed.notify()
 
     def release(self, job: Job) -> None:
-        """Drop a job that is not finished, and give back its share of the limits."""
+        """Cancel a job if it is not finished, and free its share of the limits."""
         job.answer.cancel()
         with self._changed:
             admitted = self._admitted[job.client]
@@ -210,7 +210,7 @@ class Translator(threading.Thread):
             self._seconds = MEMORY * self._seconds + time.monotonic() - started
 
     def _batch(self) -> list[tuple[Job, int]]:
-        """Wait for work; return jobs with the index of a line, at least one, at most as many as the time allows."""
+        """Wait for work; return jobs with the index of a line, at least one, as many as fit into ``BATCH_SECONDS``."""
         budget = BATCH_SECONDS * self._cost / max(self._seconds, 1e-3)
         batch: list[tuple[Job, int]] = []
         with self._changed:
@@ -238,7 +238,7 @@ class Translator(threading.Thread):
                 self._changed.wait()
 
     def _translate(self, batch: list[tuple[Job, int]]) -> None:
-        """Translate the lines of a batch, those of one kind together."""
+        """Translate the lines of a batch, lines of the same kind together."""
         for explain in (False, True):
             same = [(job, index) for job, index in batch if job.explain == explain and not job.nbest]
             self._together(same, self._explained if explain else self._plain)
@@ -249,14 +249,14 @@ class Translator(threading.Thread):
     def _together(
         self, batch: list[tuple[Job, int]], translate: Callable[[list[tuple[Job, int]]], list[dict[str, Any]]]
     ) -> None:
-        """Translate lines in one search; what is invalid or makes it fail affects the job that it belongs to only."""
+        """Translate lines in one search; a line that is invalid or makes the search fail affects only its own job."""
         if not batch:
             return
         try:
             answers = translate(batch)
-        except InputError:  # it is raised before the search begins, so others lose little time
+        except InputError:  # raised before the search begins, so other jobs are hardly delayed
             self._together([item for item in batch if self._is_valid(*item)], translate)
-        except Exception:  # caused by one line; the others and this thread must survive it
+        except Exception:  # caused by one line; must not affect the other lines or end this thread
             for job, index in batch:
                 self._alone(job, index, lambda job, index: translate([(job, index)])[0])
         else:
@@ -264,7 +264,7 @@ class Translator(threading.Thread):
                 job.store(index, answer)
 
     def _is_valid(self, job: Job, index: int) -> bool:
-        """Return whether a line can be prepared; let its job fail otherwise."""
+        """Return whether a line can be prepared; otherwise, fail its job."""
         try:
             self.system.prepare([job.lines[index]], index + 1)
         except Exception as error:
@@ -276,7 +276,7 @@ class Translator(threading.Thread):
         try:
             if not job.answer.done():
                 job.store(index, translate(job, index))
-        except Exception as error:  # reported to the client; this thread must survive it
+        except Exception as error:  # reported to the client; must not end this thread
             job.fail(error)
 
     def _plain(self, batch: list[tuple[Job, int]]) -> list[dict[str, Any]]:
