@@ -1,8 +1,8 @@
 """Checkpoints of a tuning run: fingerprint of its inputs, its iterations, and the n-best lists that they added.
 
-A checkpoint directory holds ``checkpoint.json``, which is replaced atomically after every iteration, and one
-``nbest-NNN.npz`` per iteration, which is written before it. A run that is interrupted at any time resumes after the
-last complete iteration.
+A checkpoint directory contains ``checkpoint.json``, which is replaced atomically after every iteration, and one
+``nbest-NNN.npz`` per iteration, which is written before ``checkpoint.json``. A run that is interrupted at any time
+resumes after the last complete iteration.
 """
 
 import argparse
@@ -30,13 +30,13 @@ class TuningCheckpoint:
         """Open or create a checkpoint directory, and lock it.
 
         Raises:
-            InputError: the directory holds the checkpoint of another run, or the checkpoint is damaged.
+            InputError: the directory contains the checkpoint of another run, or the checkpoint is damaged.
         """
         self._checkpoint = CheckpointDirectory(directory, fingerprint)
         self.directory = self._checkpoint.path
         self.iterations: list[dict[str, Any]] = []
         self.comparisons: list[dict[str, Any]] = []
-        """Other decodings: ``weights`` and their ``dev_bleu``."""
+        """Decodings for the comparison with nested models: ``weights`` and their ``dev_bleu``."""
         self.path = self.directory / "checkpoint.json"
         self._checkpoint.lock()
         self._checkpoint.clear_finished("checkpoint.json", "nbest-*.npz")
@@ -87,7 +87,7 @@ class TuningCheckpoint:
         write_json(self.path, saved | {"checksum": checksum_of(saved)})
 
     def finish(self) -> None:
-        """Mark the run as finished: its outputs are written, so that other settings may replace this checkpoint."""
+        """Mark the run as finished: its outputs are written, so other settings may replace the checkpoint."""
         self._checkpoint.finish()
 
     def batches(self, iterations: int) -> list[CandidateBatch]:
@@ -107,7 +107,7 @@ class TuningCheckpoint:
         return batches
 
     def _batch_path(self, number: int) -> Path:
-        """Return the file of the candidates of an iteration, numbered from 0."""
+        """Return the file of the candidates of an iteration. number: 0-based."""
         return self.directory / f"nbest-{number + 1:03}.npz"
 
 
@@ -148,14 +148,14 @@ def file_hash(path: str | Path) -> str:
 
 FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "combine", "random_directions", "pop_limit", "stack",
                        "cslm_cells", "cslm_precision")  # fmt: skip
-"""Options that affect every iteration, besides the seed.
+"""Options that affect every iteration, in addition to the seed.
 
-Options for the end of the loop are left out, so a run can be extended.
+Options that only determine the end of the loop are omitted, so a run can be extended.
 """
 
 
 def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) -> dict[str, str]:
-    """Return the inputs and options that the iterations of the runs of a model depend on, by option name.
+    """Return the inputs and options on which the iterations of the runs of a model depend, by option name.
 
     Input files are identified by their contents, not by their paths.
 

@@ -118,7 +118,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             if len(results) < len(runs) and result.seconds and stop.asked():
                 say(f"stopped {stop.reason()} after run {run.number}; run the same command again to resume")
                 raise SystemExit(stop.exit_code())
-        del model, decoder  # before the next one is loaded
+        del model, decoder  # free the memory before the next model is loaded
     return {
         "runs": len(runs),
         "iterations": sum(len(result.iterations) for result in results),
@@ -169,7 +169,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     pool.add(candidate_batch(lists.features, BatchBleu(references).statistics(lists.texts)))
     flat = pool.flat()
     active = tunable_features(flat, lists.names)
-    options = replace(optimiser_options(args), interpolation=1.0)  # there are no iterations to steady
+    options = replace(optimiser_options(args), interpolation=1.0)  # interpolation only stabilises iterations
     weights = optimise_weights(flat, start, active, [args.seed, 1], options, args.threads)
     if pool_bleu(flat, weights) < pool_bleu(flat, start):
         weights = start

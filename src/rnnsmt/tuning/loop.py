@@ -34,10 +34,10 @@ from rnnsmt.tuning.nbest_pool import (
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 
 LINE = (0.75, 0.5, 0.25)
-"""Points decoded on the line between a nested model's weights (0) and the best own weights (1), in this order."""
+"""Points decoded on the line from a nested model's weights (0) to the best weights of this run (1), in this order."""
 
 HOPELESS = 0.01
-"""Weights that are behind the best ones by more than this BLEU (0 to 1) on the n-best lists are not decoded."""
+"""Weights are not decoded if their BLEU (0 to 1) on the n-best lists is more than this below that of the best ones."""
 
 
 def optimise_weights(
@@ -91,7 +91,7 @@ class Tuned(NamedTuple):
     Attributes:
         weights: ``[F]``; may be those of one of the comparisons.
         bleu: BLEU of these weights in percent.
-        best_iteration: number of the best iteration, from 1.
+        best_iteration: 1-based number of the best iteration.
         iterations: records of the iterations.
         comparisons: records of the comparisons with nested models, see ``_Run.compare``.
         stopped: reason for the end of the loop.
@@ -132,8 +132,8 @@ def tune(
 ) -> Tuned:
     """Tune from ``start``, or resume from the iterations in ``checkpoint``.
 
-    The result depends on ``options`` but not on how far an earlier run got: of a checkpoint with more iterations than
-    these options allow, only the first are used; a checkpoint with fewer is continued.
+    The result depends on ``options``, but not on the number of iterations in the checkpoint: if it has more iterations
+    than these options allow, only the first ones are used; if it has fewer, the run is resumed.
 
     Args:
         decoder: decoder of the development set.
@@ -235,7 +235,7 @@ class _Run:
         return pool
 
     def _ask_for_time(self) -> None:
-        """Exit if ``stop`` asks for it, but not before this process has completed a decoding.
+        """Exit if ``stop`` requests it, but not before this process has completed a decoding.
 
         Raises:
             SystemExit: with the exit code of ``stop``.
@@ -286,15 +286,15 @@ class _Run:
     def compare(self, best: Mapping[str, Any], nested: Sequence[Weights], iterations: int) -> list[dict[str, Any]]:
         """Decode with the weights of nested models and, if one of them is better, with weights between it and ``best``.
 
-        Weights that are behind ``best`` by more than ``HOPELESS`` on the n-best lists are not decoded. If a nested
-        model is better than ``best``, points on the line between the two are decoded, starting near ``best``, until one
-        is at least as good as the nested model. In this way a small gain in BLEU on the development set does not
-        discard the additional features, which may help on other text.
+        Weights whose BLEU on the n-best lists is lower than that of ``best`` by more than ``HOPELESS`` are not decoded.
+        If a nested model is better than ``best``, points on the line between the two are decoded, starting near
+        ``best``, until one is at least as good as the nested model. In this way a small gain in BLEU on the development
+        set does not discard the additional features, which may help on other text.
 
         Returns:
-            Records of the decodings: ``nested``, number of the nested model from 1; ``part``, position on the line from
-            it to ``best``, 0 to 1; ``weights`` and ``dev_bleu``. Points on the line come first, so they are
-            preferred if BLEU is equal.
+            Records of the decodings: ``nested``, 1-based number of the nested model; ``part``, position on the line
+            from the nested model (0) to ``best`` (1); ``weights`` and ``dev_bleu``. Points on the line come first, so
+            they are preferred if BLEU is equal.
         """
         best_weights = np.array(best["weights"])
         pool = self._pool(best_weights.size, iterations).flat()
@@ -317,7 +317,7 @@ class _Run:
         return points + candidates
 
     def _comparison(self, nested: int, share: float, weights: Weights) -> dict[str, Any]:
-        """Return the record of one decoding with these weights: from the checkpoint, or decode and save it."""
+        """Return the record of one decoding with these weights; decode if the checkpoint does not contain it."""
         key = weights.tolist()
         value = next((record["dev_bleu"] for record in self._checkpoint.comparisons if record["weights"] == key), None)
         if value is None:

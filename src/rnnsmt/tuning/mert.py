@@ -1,7 +1,7 @@
 """Minimum error rate training (Och 2003): local search by exact line search from many starting points.
 
 Each local search follows Och (2003): exact line searches along the coordinate axes and along random directions; every
-improvement is applied at once; the search ends after a whole cycle of directions without improvement.
+improvement is applied immediately; the search ends after a complete cycle of directions without improvement.
 
 On a line ``w + x d`` in weight space, the score of a candidate is a linear function ``intercept + x slope``. The best
 candidate of a sentence is the highest line, so it changes only at the corners of the upper envelope of the lines
@@ -78,7 +78,7 @@ def climb(
     coordinates: NDArray[np.int64],
     options: OptimiserOptions,
 ) -> Climb:
-    """Run a local search from ``start`` by line searches, applying every improvement at once.
+    """Run a local search from ``start`` by line searches, applying every improvement immediately.
 
     Args:
         pool: candidates of all sentences.
@@ -168,7 +168,7 @@ def _directions(
 def upper_envelope(slopes, intercepts, low, high, candidates, lines, starts):
     """Find the upper envelope of lines between ``low`` and ``high``, from left to right, by gift wrapping.
 
-    Takes O(n k) for n lines and k lines on the envelope. No sort is needed, and k is small compared to n.
+    Takes O(n k) time for n lines and k lines on the envelope. No sort is needed, and k is small compared to n.
 
     Args:
         slopes, intercepts: float64 ``[n]``, the lines.
@@ -198,7 +198,7 @@ def upper_envelope(slopes, intercepts, low, high, candidates, lines, starts):
     count_kept = 0
     if slopes[last] > slopes[best]:
         # No line is above ``best`` at ``low`` or above ``last`` at ``high``. A line that is not above them at the point
-        # where these two meet is therefore nowhere above both, and is dropped. This leaves few of the lines.
+        # where these two meet is therefore nowhere above both, and is discarded. Few lines remain.
         x = (intercepts[best] - intercepts[last]) / (slopes[last] - slopes[best])
         meeting = intercepts[best] + x * slopes[best]
         for i in range(n):
@@ -278,8 +278,8 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, 
 def line_bleu(total, before, after, corners, order, statistics, bleu):
     """Compute corpus BLEU (0 to 1) on every interval between neighbouring corners.
 
-    Statistics are updated at every corner by the difference of two candidates, so the cost does not depend on the
-    number of sentences.
+    Statistics are updated at every corner by the difference of two candidates, so the time per corner does not depend
+    on the number of sentences.
 
     Args:
         total: int64 ``[9]``, statistics left of the first corner.

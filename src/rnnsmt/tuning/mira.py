@@ -76,8 +76,8 @@ def hope_and_fear(features, statistics, start, end, weights, background):
         background: float64 ``[9]``, see ``background_bleu``.
 
     Returns:
-        ``(hope, fear, loss)``: row numbers, the first row in case of a tie, and the loss: BLEU(hope) - BLEU(fear) less
-        score(hope) - score(fear).
+        ``(hope, fear, loss)``: row numbers, the first row in case of a tie, and the loss: (BLEU(hope) - BLEU(fear)) -
+        (score(hope) - score(fear)).
     """
     hope = fear = start
     hope_value = fear_value = -np.inf

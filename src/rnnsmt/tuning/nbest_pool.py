@@ -1,6 +1,6 @@
-"""Accumulated n-best lists of all iterations, and the weight vectors that they are scored with.
+"""Accumulated n-best lists of all iterations, and their scores under weight vectors.
 
-The pool holds the distinct candidates of every sentence in flat arrays. The kernels over it release the GIL.
+The pool contains the distinct candidates of every sentence in flat arrays. Its kernels release the GIL.
 """
 
 from collections.abc import Iterable, Sequence
@@ -75,7 +75,7 @@ class FlatPool:
 
 
 class NbestPool:
-    """Pool that grows by batches and drops duplicates: candidates with equal sentence, features and BLEU statistics.
+    """Pool of candidates without duplicates (candidates with equal sentence, features and BLEU statistics).
 
     The text is not stored: two texts with equal features and statistics are equivalent in tuning. Duplicates are found
     by a 64-bit hash.
@@ -166,7 +166,7 @@ def active_features(pool: FlatPool) -> NDArray[np.bool_]:
 
     Only these can be tuned.
     """
-    # sentences without candidates are left out: reduceat would return the element at an empty slice's offset
+    # sentences without candidates are omitted: for an empty slice, reduceat would return the element at its offset
     filled = pool.offsets[:-1][np.diff(pool.offsets) > 0]
     low = np.minimum.reduceat(pool.features, filled, axis=1)
     high = np.maximum.reduceat(pool.features, filled, axis=1)
@@ -192,7 +192,7 @@ def row_hashes(features, statistics, sentences, out):
 
 
 BLOCK = 1024
-"""Candidates whose scores are added up at a time, so that they stay in the first-level cache."""
+"""Number of candidates whose scores are computed at a time, so that they stay in the first-level cache."""
 
 
 @kernel()

@@ -11,7 +11,7 @@ class OptimiserOptions:
     """Settings of one optimisation."""
 
     optimiser: str = "mert"
-    """``mert``, ``mira`` or ``pro``; the other settings name the optimiser that they belong to."""
+    """``mert``, ``mira`` or ``pro``; the description of every other setting names the optimiser that uses it."""
     restarts: int = 20
     """MERT: number of starts at random points, in addition to the start at the given weights."""
     combine: str = "mean"
@@ -40,7 +40,7 @@ class OptimiserOptions:
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """Settings of the loop: when it ends, and those of each optimisation."""
+    """Settings of the loop: conditions for its end, and settings of each optimisation."""
 
     seed: int = 1
     max_iterations: int = 25

@@ -1,4 +1,4 @@
-"""The runs of ``tuning mert``: the decoder of a model, seeds, files and nested models of each run, shared models."""
+"""The runs of ``tuning mert``: the decoder of a model, and seeds, files and nested models of each run."""
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,8 +63,8 @@ class ModelDecoder:
                 features.append(translation.features[None, self._tuned])
                 continue
             # Candidates are stored without their untuned scores, whose weights are fixed. A candidate with a lower
-            # untuned score (more unknown words) could win by its tuned features in the pool, but not in the search:
-            # it is dropped.
+            # untuned score (more unknown words) could be the best in the pool by its tuned features, but not in the
+            # search: it is discarded.
             fixed = nbest.features[:, ~self._tuned] @ full[~self._tuned]
             possible = fixed >= fixed.max() - 1e-6
             size = np.diff(nbest.bounds)
@@ -96,10 +96,10 @@ class TuningRun:
     """One run.
 
     Attributes:
-        number: number of the run, from 1.
+        number: 1-based number of the run.
         seed: random seed.
         ini: moses.ini with the initial weights.
-        model_dir: directory that overrides the model files, None for none.
+        model_dir: directory that overrides the model files, or None.
         output_ini, output_history: output files.
         checkpoint_dir: checkpoint directory.
         nested: weights of nested models by score name, see ``nested_weights``.
@@ -162,9 +162,10 @@ def by_model(runs: Sequence[TuningRun]) -> dict[tuple[str, str | None], list[Tun
 
 
 def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dict[str, TuningCheckpoint]:
-    """Open the checkpoint directories of runs, by path; interrupted runs first.
+    """Open the checkpoint directories of runs; return them by path, interrupted runs first.
 
-    These may refuse to continue with other settings, which must happen before a finished run starts over.
+    Opening fails for an interrupted run with other settings. This must happen before the checkpoints of finished runs
+    with other settings are deleted.
 
     Raises:
         InputError: see ``TuningCheckpoint``.
@@ -226,8 +227,8 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
     Args:
         ini: the full model.
         nested: a model whose features are a subset, with the same names.
-        columns: column of the full model's phrase table, from 0, for each column of the nested model's table; by
-            default the first columns.
+        columns: 0-based column of the full model's phrase table for each column of the nested model's table; by default
+            the first columns.
 
     Raises:
         InputError: the nested model has a feature or column that the full model lacks, the number of columns is wrong,
