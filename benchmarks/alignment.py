@@ -1,16 +1,16 @@
 """Compare word alignments: links, phrase pairs, CPU seconds and BLEU of the phrase-based system built on each.
 
-The corpus is Multi30k as tokenised by its authors (DATA below). The LM and the weights are those of Moses on the
-alignment of MGIZA (FIXTURE below), so that only the alignment differs:
+The corpus is Multi30k as tokenised by its authors (DATA). The LM and the weights are those of Moses on the alignment of
+MGIZA (FIXTURE), so that only the alignment differs:
 
     python benchmarks/alignment.py --data DATA --fixture FIXTURE --work DIR \
         --aligner fast_align hmm model4 model4+fast_align \
         --alignment mgiza=FIXTURE/align/giza.grow-diag-final-and.xz --mert 3
 
-``NAME+NAME`` and ``NAME=FILE,FILE`` add the phrases extracted from several alignments of the text. BLEU is tokenised.
-Without ``--mert`` it is averaged over two fixed weight vectors (tuned by Moses on the model of MGIZA, and untuned),
-with ``--mert N`` over N tuned runs. ``agreement`` is the F-measure of the links against those of MGIZA, in percent.
-Finished steps are kept in DIR and not repeated; the table is written to DIR/alignment.tsv.
+``NAME+NAME`` and ``NAME=FILE,FILE`` combine the phrases extracted from several alignments of the text. BLEU is
+tokenised. Without ``--mert``, it is averaged over two fixed weight vectors (tuned by Moses on the model of MGIZA, and
+untuned); with ``--mert N``, over N tuned runs. ``agreement`` is the F-measure of the links against those of MGIZA, in
+percent. Finished steps are kept in DIR and are not repeated; the table is written to DIR/alignment.tsv.
 
 With ``--held-out 3000``, this number of training pairs, evenly spread, is held out from all models and replaces the
 test sets, so that alignments can be chosen without them. The LM is then estimated by ``rnnsmt lm estimate``.
@@ -72,7 +72,7 @@ def align(name: str, text: list[Path], directory: Path, threads: int) -> float:
 
 
 def build(alignments: list[Path], text: list[Path], work: Path, directory: Path, tests: tuple[str, ...]) -> None:
-    """Build the model directory of an alignment, or of several whose extracted phrases are added."""
+    """Build the model directory of an alignment, or of several alignments whose extracted phrases are combined."""
     many = len(alignments)
     given = ["--source", *[text[0]] * many, "--target", *[text[1]] * many, "--alignment", *alignments]
     extract, lexical = (
@@ -99,7 +99,7 @@ def agreement(found: Path, right: Path) -> float:
 
 
 def inis(fixture: Path, work: Path, directory: Path) -> dict[str, Path]:
-    """Write the two systems with fixed weights: those tuned by Moses, and the neutral ones."""
+    """Write the two systems with fixed weights: tuned by Moses, and untuned."""
     lm = directory / "lm.arpa"
     if not lm.exists():
         lm.symlink_to(work / "lm.arpa")

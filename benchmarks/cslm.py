@@ -7,8 +7,8 @@ DIR is the directory written by ``rnnsmt cslm prepare`` or ``rnnsmt nnjm prepare
 gradient, clipping, Adam), with the gradient by hand, by autograd over the same equations, and in plain PyTorch
 (modules, cross entropy over all classes, torch.optim.Adam), without dropout. Scoring: all words of the first sentences
 of the text with their distinct contexts, as in ``cslm score``, and several words per context, as in the search. Without
---model, the network has random parameters. The versions are run in turns, so that the load of the machine affects all
-of them; the best of several rounds is printed.
+--model, the network has random parameters. The versions are run in turn, so that the load of the machine affects all of
+them; the best of several rounds is printed.
 """
 
 import argparse
@@ -108,7 +108,7 @@ class Plain:
         self.optimiser = torch.optim.Adam(self.network.parameters(), trainer.settings.learning_rate)
 
     def updates(self, number: int) -> int:
-        """Make updates; return the number of n-grams."""
+        """Perform updates; return the number of n-grams."""
         seen = 0
         for _ in range(number):
             ngrams = torch.from_numpy(self.trainer.ngrams(next(self.trainer.batches)))

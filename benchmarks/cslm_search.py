@@ -1,4 +1,4 @@
-"""Measure the cost of the CSLM in the search, per iteration of a MERT run, beside the same system without it.
+"""Measure the CPU time of the CSLM in the search, per iteration of a MERT run, compared with the system without it.
 
     python benchmarks/cslm_search.py --source DEV --nbest 100
         --without results/systems/rnn results/augmented/rnn/network1/moses.ini
@@ -7,7 +7,7 @@
 
 --without, --with: directory of a tuned system, and its ini file before tuning. The development set is decoded with the
 weights of the iterations of run1, one after the other in one process, as in MERT. The table has CPU milliseconds of the
-search per sentence, n-grams requested, n-grams scored for the first time, and batches. The systems are run in turns,
+search per sentence, n-grams requested, n-grams scored for the first time, and batches. The systems are run in turn,
 with newly loaded models; the best round of each iteration is printed.
 """
 
@@ -48,7 +48,7 @@ def measure(
         scorer = NGramScorer(model.ini.file_of(cslm), normalize=normalize, reduced=True)
         model.neural = [NeuralLM(cslm.name, scorer)]
     tuned = [model.feature_names.index(name) for name in history["features"]]
-    decode(model, sources[:5], model.weights(model.ini), options)  # compiled
+    decode(model, sources[:5], model.weights(model.ini), options)  # compiles the kernels
     before = total_counts(model.neural)
     found = []
     for iteration in history["iterations"]:

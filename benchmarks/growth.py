@@ -1,21 +1,21 @@
-"""Measure how the cost of the rules from text to scored phrase pairs grows with the corpus, and extrapolate it.
+"""Measure the resources of the rules from text to scored phrase pairs by corpus size, and extrapolate them.
 
     python benchmarks/growth.py --data DATA --work DIR --sizes 0.75 1.5 3 6 --extrapolate 348
 
-DATA: the files of workflow/configs/mini-wmt.yaml. Its four bitexts, tokenised, have about 6 million French words. A
-smaller corpus consists of their first lines in a shuffled order; a larger corpus repeats them. A repetition has new
-words and new sentences, as more text of the same kind would have:
+DATA: directory of the files of workflow/configs/mini-wmt.yaml. Its four bitexts, tokenised, have about 6 million French
+words. A smaller corpus consists of their first lines in a shuffled order; a larger corpus repeats them. A repetition
+has new words and new sentences, as more text of the same kind would have:
 
 * types: words of each side are renamed, rare words first. Their number follows Heaps' law V = k N^b, with the b of the
   corpus itself, estimated from its first half and the whole;
-* sentences: pairs are joined at random into pairs of up to 60 words per side, so that other words co-occur.
+* sentences: pairs are joined at random into pairs of up to 60 words per side, so that there are new co-occurrences.
 
 The workflow runs on the text of each size, one job on one thread at a time, with newstest2012 as dev text and
 newstest2013 as test text. It runs from raw text to the tables and the language model, and scores one of 64 shards of
 the phrase pairs with a network of preset small. Selection scores all lines and keeps nearly all. The resources of the
 jobs are those of `rnnsmt usage`. As functions of N million French words, CPU seconds and memory are fitted by
 a line, because the fixed cost of a stage is a large part of a small run, and disk space by a power. Results are kept in
-the directory of each size and not measured again. For a job that was interrupted and resumed, only the resumed part is
+the directory of each size and are not measured again. Only the last part of a job that was interrupted and resumed is
 counted, so remove the directory of a size whose run was interrupted.
 """
 
@@ -42,7 +42,7 @@ TARGETS = [
 ]
 
 NOT_SCALED = ("join_dev", "moses_ini", "rnn_train", "rnn_score")
-"""Rules whose cost depends on the dev text, the number of updates, or a single shard of the pairs."""
+"""Rules whose resources depend on the dev text, the number of updates, or a single shard of the pairs."""
 
 MEMORY_MB = 6000
 
@@ -148,7 +148,7 @@ def configuration(data: Path, directory: Path) -> dict:
 
 
 def run(data: Path, directory: Path) -> None:
-    """Run the workflow; existing results are not made again."""
+    """Run the workflow; existing results are not created again."""
     (directory / "config.json").write_text(json.dumps(configuration(data, directory), indent=1))
     snakefile = Path(__file__).resolve().parents[1] / "Snakefile"
     words = [command("snakemake"), "-s", snakefile, "--cores", 1, "--directory", directory, *TARGETS]

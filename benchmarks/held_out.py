@@ -1,20 +1,21 @@
-"""Measure what a feature is worth on held-out training text: splits, runs of the workflow, pooled contrasts.
+"""Measure the effect of features on held-out training text: splits, runs of the workflow, pooled contrasts.
 
-docs/protocol.md says what is measured and why. Three steps, each of which skips what is there already:
+docs/protocol.md describes the measurements and their reasons. There are three steps, which do not repeat finished work:
 
     python benchmarks/held_out.py split --source train.en.xz --target train.fr.xz --dev val.en.xz val.fr.xz \\
         --kind random --output-dir WORK          # WORK/random1 ... random5: train, dev, test, config.yaml
     python benchmarks/held_out.py run WORK/random? --smoothing kneser-ney none --trainings 1 --cores 1
     python benchmarks/held_out.py report WORK/random?
 
-The scores behind the published figures are in benchmarks/held_out.tar.xz: ``tar xf`` it into WORK, then ``report``.
+The scores of the published figures are in benchmarks/held_out.tar.xz: unpack it into WORK with ``tar xf``, then run
+``report``.
 
-``split --kind random`` draws five disjoint sets of 2,000 sentences; each of the five training texts is all other
-sentences. ``--kind topics`` holds out whole topics: clusters of tf-idf vectors; no sentence of the topic is left in the
-training text or in the text that weights are tuned on.
+``split --kind random`` draws five disjoint sets of 2,000 sentences; each of the five training texts consists of all
+other sentences. ``--kind topics`` holds out whole topics, i.e. clusters of tf-idf vectors; neither the training text
+nor the tuning text contains a sentence of the topic.
 
-``run`` builds every split once with each kind of phrase table. Text, alignment, language model and networks of the
-second are those of the first: hard links, so nothing is trained twice.
+``run`` runs the workflow on every split with each kind of phrase table. Text, alignment, language model and networks of
+the second run are hard links to those of the first, so that nothing is trained twice.
 
 ``halves`` writes two splits with the same training text and two texts, each of which is the dev text of one split and
 the test text of the other; ``run --same-training`` trains their models once.
@@ -46,7 +47,7 @@ from rnnsmt.rnn.pairs import Pairs
 SPLITS = 5
 SENTENCES = 2000
 USED_BEFORE = 20261122
-"""Seed of the 2,000 sentences that served earlier comparisons (benchmarks/worth.md): never drawn again."""
+"""Seed of the 2,000 sentences of earlier comparisons (benchmarks/worth.md), which are never drawn again."""
 SEED = 20261124
 SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
@@ -54,7 +55,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def random_splits(source: list[str]) -> list[list[int]]:
-    """Draw disjoint sets of sentences whose source no other sentence has and that no earlier comparison used."""
+    """Draw disjoint sets of sentences whose source sides are unique and that were not used in earlier comparisons."""
     counts = Counter(source)
     unique = [number for number, line in enumerate(source) if counts[line] == 1]
     used = set(random.Random(USED_BEFORE).sample(unique, SENTENCES))
@@ -65,9 +66,10 @@ def random_splits(source: list[str]) -> list[list[int]]:
 def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], list[list[int]], list[list[str]]]:
     """Cluster the sentences by topic; return the tightest clusters, their dev sentences and their typical words.
 
-    tf-idf of words that are in at most 3 % of the sentences (so not "man" and "red"), 50 dimensions of its singular
-    value decomposition, rows of length 1, k-means with 16 clusters. Of the clusters of 1,000 to 2,000 sentences the
-    five with the largest mean cosine between a sentence and its cluster's centre.
+    The vectors are tf-idf of words that occur in at most 3 % of the sentences (this excludes "man" and "red"), reduced
+    to 50 dimensions by singular value decomposition and normalised to length 1; k-means with 16 clusters. Of the
+    clusters of 1,000 to 2,000 sentences, the five with the largest mean cosine between a sentence and the centre of its
+    cluster are returned.
     """
     from sklearn.cluster import KMeans
     from sklearn.decomposition import TruncatedSVD
@@ -99,7 +101,7 @@ def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], li
 
 
 def config_of(directory: Path) -> dict[str, object]:
-    """Return the configuration of a split: text that is tokenised already, presets `small`, batch MIRA.
+    """Return the configuration of a split: tokenised text, presets `small`, batch MIRA.
 
     If the directory has a file ``mono.fr``, it is additional text for the language models.
     """
@@ -165,7 +167,7 @@ def halves(args: argparse.Namespace) -> None:
 
 
 def noise(args: argparse.Namespace) -> None:
-    """Write splits whose training text has some of its pairs again, with the target sides shuffled among them."""
+    """Write splits with noise: some pairs are repeated in the training text with their target sides shuffled."""
     for directory in map(Path, args.split):
         kind, number = re.fullmatch(r"(.*?)(\d*)", directory.name).groups()
         train = [list(read_lines(directory / f"train.{lang}")) for lang in ("en", "fr")]
@@ -183,10 +185,10 @@ def noise(args: argparse.Namespace) -> None:
 
 
 def snakemake(directory: Path, cores: int, settings: Sequence[str], *targets: str) -> None:
-    """Build targets of a split's run.
+    """Run the workflow of a split for some targets.
 
-    Only files that are older than their inputs are made again: a split that was begun with an earlier version of the
-    package keeps its networks.
+    Only files that are older than their inputs are created again, so that a split that was started with an earlier
+    version of the package keeps its networks.
     """
     command = [sys.executable, "-m", "snakemake", *targets, "--snakefile", str(CHECKOUT / "Snakefile")]
     command += [
@@ -205,7 +207,7 @@ def snakemake(directory: Path, cores: int, settings: Sequence[str], *targets: st
 
 
 def link_shared(other: Path, directory: Path) -> None:
-    """Link what does not depend on the smoothing from one run into another; existing files are kept."""
+    """Link the files that do not depend on the smoothing from one run into another; existing files are kept."""
     results = other / "results"
     paths = [path for name in SHARED for path in (results / name).rglob("*")]
     paths += [*results.glob("model/lex.*"), *results.glob("model/reordering-table*")]
@@ -213,7 +215,7 @@ def link_shared(other: Path, directory: Path) -> None:
 
 
 def link_training(other: Path, directory: Path) -> None:
-    """Link what depends only on the training text from the run of one split into that of another."""
+    """Link the files that depend only on the training text from the run of one split into that of another."""
     results = other / "results"
     paths = [path for name in SHARED for path in (results / name).rglob("*")] + list((results / "model").glob("*"))
     of_texts = re.compile(r"(dev|val|test|all)\b")
@@ -221,7 +223,7 @@ def link_training(other: Path, directory: Path) -> None:
 
 
 def link_files(paths: Sequence[Path], root: Path, new_root: Path) -> None:
-    """Make hard links of the files below another directory; existing files are kept."""
+    """Create hard links to files in another directory tree; existing files are kept."""
     for path in filter(Path.is_file, paths):
         new = new_root / path.relative_to(root)
         if not new.exists():
@@ -234,15 +236,14 @@ COLUMNS = {
     "normalised": "log p(y|x) per predicted token, EOS included",
     "shared": "log p(y|x) with the probability of UNK shared by all word types outside the shortlist",
 }
-"""Columns that are made of the scores of networks (docs/protocol.md, E2 and E5)."""
+"""Columns that are computed from the scores of networks (docs/protocol.md, E2 and E5)."""
 
 
 def make_column(name: str, results: Path, network: int) -> None:
-    """Write the scores of a column of ``COLUMNS`` where the workflow expects those of a network of this name.
+    """Write the scores of a column of ``COLUMNS`` to the files that the workflow expects for a network of this name.
 
-    The scores of its networks for all phrase pairs (``rnn.scored_pairs: all``) are there already. The network
-    and its history are links to those of ``rnn``: the workflow takes them as trained, and scores that are newer
-    than them as made.
+    The scores of its networks for all phrase pairs (``rnn.scored_pairs: all``) must exist. The network and its history
+    are links to those of ``rnn``, so that the workflow treats them as trained, and newer scores as up to date.
     """
     made = results / name / f"network{network}"
     (made / "scores").mkdir(parents=True, exist_ok=True)
@@ -272,8 +273,8 @@ def make_column(name: str, results: Path, network: int) -> None:
         begin += len(scores)
     if begin != len(pairs):
         raise SystemExit(f"{network_of_rnn}/scores: {begin} scores for {len(pairs)} pairs")
-    # Columns of a phrase table are probabilities, at most 1. A constant per phrase pair changes no
-    # more than the weight of the phrase penalty does.
+    # Columns of a phrase table are probabilities, at most 1. Subtracting a constant from the score of every phrase pair
+    # has the same effect as another weight of the phrase penalty.
     highest = max(0.0, *(scores.max() for scores in made_scores))
     for shard, scores in zip(shards, made_scores, strict=True):
         write_array(made / "scores" / shard.name, (scores - highest).astype(np.float32))
@@ -289,7 +290,7 @@ def types_outside(results: Path, pairs: Pairs) -> int:
 
 
 def column(args: argparse.Namespace) -> None:
-    """Make a column in runs that have the scores it is made of."""
+    """Create a column in runs that have the scores from which it is computed."""
     for directory in map(Path, args.split):
         results = directory / args.smoothing / "results"
         for network in sorted((results / "rnn").glob("network*")):
@@ -311,7 +312,7 @@ def run(args: argparse.Namespace) -> None:
             elif here != runs[0]:
                 link_shared(runs[0], here)
                 snakemake(here, args.cores, own, str(table.relative_to(here)))
-                # The pairs of both tables are the same: nothing that was made of them is out of date.
+                # both tables have the same pairs, so files that were created from them are up to date
                 for made in (table, origins):
                     shutil.copystat(runs[0] / made.relative_to(here), made)
             snakemake(here, args.cores, own, "results/table1.tsv")
@@ -323,14 +324,14 @@ CONTRASTS: dict[str, dict[str, int]] = {
     "I = B - A": {"cslm_rnn": 1, "cslm": -1, "rnn": -1, "baseline": 1},
     "C = CSLM - Baseline": {"cslm": 1, "baseline": -1},
 }
-"""Estimands: what each system counts in a sum of BLEU."""
+"""Estimands: coefficient of each system in a sum of BLEU scores."""
 
 RESAMPLES = 2000
 """Number of resamples of the bootstrap over sentences."""
 
 
 class Split(NamedTuple):
-    """One split as it was translated: BLEU's statistics ``[R, S, 9]`` by system; the overlap of every sentence [S]."""
+    """Results of a split: BLEU statistics ``[R, S, 9]`` by system, and the overlap of every sentence [S]."""
 
     name: str
     statistics: dict[str, NDArray[np.int64]]
@@ -338,7 +339,7 @@ class Split(NamedTuple):
 
 
 def overlap_with(source: Sequence[str], train: Sequence[str]) -> NDArray[np.float64]:
-    """Return for every source sentence the mean share of its n-grams, n = 1 to 4, that the training text has."""
+    """Return for every source sentence the mean share of its n-grams, n = 1 to 4, that occur in the training text."""
     overlap = NgramOverlap()
     sentences = [line.split() for line in source]
     for words in sentences:
@@ -349,7 +350,7 @@ def overlap_with(source: Sequence[str], train: Sequence[str]) -> NDArray[np.floa
 
 
 def read_split(directory: Path, smoothing: str, systems: Sequence[str]) -> Split | None:
-    """Read what a run left of a split: the runs that all systems have; none where a system has none."""
+    """Read the results of a split for the runs that all systems have; return None if there are none."""
     runs = [
         {
             int(path.parent.name[3:]): path
@@ -375,9 +376,9 @@ def overlap_of(directory: Path) -> NDArray[np.float64]:
 
 
 def archive(args: argparse.Namespace) -> None:
-    """Write the score files of splits into one archive, which `report` reads once it is unpacked.
+    """Write the score files of splits into one archive; `report` can read them after unpacking.
 
-    A score file has BLEU's statistics of every sentence; the archive holds no text.
+    A score file contains the BLEU statistics of every sentence; the archive contains no text.
     """
     number = 0
     with tarfile.open(args.output, "w:xz") as tar:
@@ -401,7 +402,7 @@ def bleu(
 ) -> NDArray[np.float64]:
     """Return BLEU of the pooled sentences, mean over runs, [n].
 
-    times: how often each sentence of a split counts in each of n resamples, ``[n, S]``.
+    times: for every split, the count of each sentence in each of n resamples, ``[n, S]``.
     """
     total = 0.0
     R = trainings(splits)
@@ -416,7 +417,7 @@ def bleu(
 
 
 def trainings(splits: Sequence[Split]) -> int:
-    """Return the number of trainings that every system of every split has."""
+    """Return the number of training runs that every system of every split has."""
     return min(len(rows) for split in splits for rows in split.statistics.values())
 
 
@@ -430,9 +431,9 @@ def contrast(
 def training_variance(splits: Sequence[Split], weights: dict[str, int]) -> tuple[float, int]:
     """Return the variance of a pooled contrast that is due to training, and its degrees of freedom.
 
-    Within a split, the contrasts of its trainings differ by networks and tuning only: systems that share a network
-    are compared in the same training. The splits' means count in proportion to their sentences. (nan, 0) for a single
-    training.
+    Within a split, the contrasts of its training runs differ only by networks and tuning: systems that share a network
+    are compared in the same training run. The means of the splits are weighted by their numbers of sentences. Returns
+    (nan, 0) for a single training run.
     """
     R = trainings(splits)
     if R < 2:
@@ -451,9 +452,9 @@ def training_variance(splits: Sequence[Split], weights: dict[str, int]) -> tuple
 
 
 class Estimate(NamedTuple):
-    """A contrast: of the pooled sentences, and the mean of the splits, with 95 % intervals.
+    """A contrast of the pooled sentences, and its mean over the splits, with 95 % intervals.
 
-    interval: over splits. sentences: bootstrap over sentences. trained: sentences and trainings, with its p-value.
+    interval: over splits. sentences: bootstrap over sentences. trained: sentences and training runs, with its p-value.
     """
 
     pooled: float
@@ -468,7 +469,7 @@ class Estimate(NamedTuple):
 
 
 def resamples(splits: Sequence[Split]) -> list[NDArray[np.float64]]:
-    """Draw how often each sentence of every split counts in each resample of the bootstrap, ``[n, S]`` a split."""
+    """Draw the count of each sentence in each resample of the bootstrap, for every split ``[n, S]``."""
     rng = np.random.default_rng(1)
     sizes = [len(split.overlap) for split in splits]
     return [rng.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(np.float64) for size in sizes]
@@ -477,10 +478,10 @@ def resamples(splits: Sequence[Split]) -> list[NDArray[np.float64]]:
 def estimate(splits: Sequence[Split], weights: dict[str, int]) -> Estimate:
     """Estimate a contrast from several splits.
 
-    The contrasts of the splits differ by their sentences, networks, tunings and a part of their training texts: their
-    t-interval, with one degree of freedom less than there are splits, contains these. It does not contain what the
-    splits have in common: most of the training text, and the text that weights are tuned on. The bootstrap over
-    sentences contains sentences only.
+    The contrasts of the splits differ by their sentences, networks, tuning runs and a part of their training texts.
+    Their t-interval, with one degree of freedom less than the number of splits, includes this variation. It does not
+    include the variation of what the splits have in common: most of the training text, and the tuning text. The
+    bootstrap over sentences includes only the variation of sentences.
     """
     from scipy import stats
 
@@ -491,8 +492,8 @@ def estimate(splits: Sequence[Split], weights: dict[str, int]) -> Estimate:
     drawn = contrast(splits, weights, resamples(splits))
     low, high = np.quantile(drawn, [0.025, 0.975])
     pooled = float(contrast(splits, weights)[0])
-    # Two parts of the standard error (docs/protocol.md, Analysis). The degrees of freedom are those of Welch and
-    # Satterthwaite, with no uncertainty of the variance of the bootstrap.
+    # The standard error has two parts (docs/protocol.md, Analysis). The degrees of freedom are those of Welch and
+    # Satterthwaite; the variance of the bootstrap is treated as known.
     of_training, freedom = training_variance(splits, weights)
     both = float(np.var(drawn)) + of_training
     effective = both**2 * freedom / of_training**2 if freedom and of_training else float("nan")
@@ -521,9 +522,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def bins(splits: Sequence[Split], number: int) -> list[tuple[float, float, list[Split]]]:
-    """Cut the sentences of all splits into bins of nearly equal size by their overlap: least, largest, the sentences.
+    """Divide the sentences of all splits into bins of nearly equal size by overlap.
 
-    Sentences of the same overlap are in the same bin.
+    Sentences with equal overlap are in the same bin.
+
+    Returns:
+        For each bin its smallest and largest overlap and its sentences.
     """
     overlap = np.concatenate([split.overlap for split in splits])
     edges = np.unique(np.quantile(overlap, np.linspace(0, 1, number + 1)[1:-1]))
@@ -542,7 +546,7 @@ def bins(splits: Sequence[Split], number: int) -> list[tuple[float, float, list[
 
 
 def slope(cut: Sequence[tuple[float, float, list[Split]]], weights: dict[str, int]) -> tuple[float, float, float]:
-    """Fit a line to a contrast over the bins' mean overlap: its slope a tenth of overlap, and the 95 % interval."""
+    """Fit a line to a contrast as a function of mean overlap; return its slope per 0.1 and the 95 % interval."""
     places = np.array([np.concatenate([part.overlap for part in parts]).mean() for _, _, parts in cut])
     values = np.array([contrast(parts, weights)[0] for _, _, parts in cut])
     drawn = np.array([contrast(parts, weights, resamples(parts)) for _, _, parts in cut])
@@ -552,7 +556,7 @@ def slope(cut: Sequence[tuple[float, float, list[Split]]], weights: dict[str, in
 
 
 def kind_of(split: Split) -> str:
-    """Return what was held out: the name of a split without its number."""
+    """Return the kind of a split: its name without its number."""
     return split.name.rstrip("0123456789")
 
 
@@ -578,7 +582,7 @@ def contrasts_table(splits: Sequence[Split], wanted: dict[str, dict[str, int]]) 
 
 
 def report(args: argparse.Namespace) -> None:
-    """Print BLEU and contrasts of the splits that are complete, kind by kind, and contrasts by overlap."""
+    """Print BLEU and contrasts of the complete splits by kind, and contrasts by overlap."""
     wanted = ({} if args.only else CONTRASTS) | dict(map(parse_contrast, args.contrast))
     if not wanted:
         raise SystemExit("--only: give at least one --contrast")
@@ -637,7 +641,7 @@ def parse_contrast(text: str) -> tuple[str, dict[str, int]]:
 
 
 def main() -> None:
-    """Parse the command line and do what it says."""
+    """Parse the command line and run the subcommand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     new = commands.add_parser("split", help="write training, dev and test text of every split")

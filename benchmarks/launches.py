@@ -3,8 +3,8 @@
     python benchmarks/launches.py
 
 Needs a C++ compiler. The counts are those of the emulated device of ``tests/unit/fake_cuda.py``, whose docstring
-defines a launch. They depend on the lengths of the phrases and on the settings, not on the widths of the layers, which
-are small here.
+defines a launch. They depend on the lengths of the phrases and on the settings, not on the widths of the layers, so
+small layers are used.
 """
 
 import contextlib

@@ -5,7 +5,7 @@
 MODEL: directory with moses.ini and its tables, such as results/model; it is copied first. TEXT: tokenised source text,
 plain or compressed. Each time is the median of --repeat measurements, in wall and CPU seconds of whole processes.
 Memory is that of the second of two processes that have loaded the whole model and translated a sentence, from
-/proc/PID/smaps_rollup, less that of a process with a model of one phrase pair.
+/proc/PID/smaps_rollup, minus that of a process with a model of one phrase pair.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def median(measure: Callable[[], tuple[float, float]], repeat: int) -> str:
 
 
 def memory(ini: Path, text: Path, processes: int) -> dict[str, float]:
-    """Return the memory in MB of the last of several processes that hold a model, by the names of smaps_rollup."""
+    """Return the memory in MB of the last of several processes with a loaded model, by the names of smaps_rollup."""
     command = [sys.executable, "-c", PROCESS, str(ini), str(text)]
     started = []
     try:

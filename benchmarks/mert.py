@@ -1,7 +1,7 @@
-"""Measure the cost of tuning, and the spread of its results over seeds.
+"""Measure the CPU time of tuning, and the variation of its results over seeds.
 
-Runs the tuning loop for several seeds and settings on one model, decodes test sets with each result, and prints two
-Markdown tables: BLEU as mean ± standard deviation over seeds, and CPU seconds per iteration.
+The script runs the tuning loop for several seeds and settings on one model, decodes test sets with each result, and
+prints two Markdown tables: BLEU as mean ± standard deviation over seeds, and CPU seconds per iteration.
 
     python benchmarks/mert.py --ini model/moses.ini --source val.en --reference val.fr \\
         --test test_2016_flickr.en=test_2016_flickr.fr test_2017_flickr.en=test_2017_flickr.fr \\
@@ -9,7 +9,7 @@ Markdown tables: BLEU as mean ± standard deviation over seeds, and CPU seconds 
 
 The settings of a variant are the fields of OptimiserOptions, patience and max_iterations.
 
-Runs that are in --work-dir already are not repeated, so seeds and variants can be added later.
+Finished runs in --work-dir are not repeated, so seeds and variants can be added later.
 """
 
 import argparse

@@ -1,13 +1,13 @@
 """Measure the effect of the comparison with nested systems in tuning on text that is not used for tuning.
 
 Splits the dev set of a finished run into two halves (even and odd lines), tunes all systems on one half and translates
-the other, in both directions. Two weight vectors are compared: those of the best iteration, and those with the highest
+the other, in both directions. Two weight vectors are compared: that of the best iteration, and that with the highest
 BLEU on the tuned half after the comparison with the same run of the nested systems. Prints a Markdown table of means
 over halves and seeds.
 
     python benchmarks/mert_nested.py --results RUN/results --seeds 1 2 3 --work-dir DIR
 
-The settings are those of the demo corpus. Runs that are in --work-dir already are not repeated.
+The settings are those of the demo corpus. Finished runs in --work-dir are not repeated.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class System:
         self.model = load_model(self.ini, dev[0], tables / "filtered/dev", 1)
 
     def shared_name(self, score: str) -> str:
-        """Return a name of a score that is the same in all systems: that of the feature for a column of the table."""
+        """Return a name of a score that is equal in all systems: for added table columns, the name of the feature."""
         name, _, place = score.partition(":")
         return self._columns[int(place) - 4] if name == "TranslationModel0" and int(place) > 3 else score
 

@@ -1,6 +1,6 @@
 """Compare the n-best lists of Moses and of this package for the same moses.ini and input.
 
-Moses resolves paths relative to the current directory, so run it in the directory of the moses.ini:
+Moses resolves paths relative to the current directory, so run it in the directory of moses.ini:
 
     cd RUN/results/systems/rnn/run1
     moses -f moses.ini -search-algorithm 1 -cube-pruning-pop-limit 1000 -s 1000 \\
@@ -11,9 +11,9 @@ Moses resolves paths relative to the current directory, so run it in the directo
 Best scores are counted as equal within ``--tolerance``; otherwise one of the searches found a better translation. For
 translations with the same text and segmentation in both lists, all feature values are compared.
 
-With ``--ini`` and ``--input``, the features of all translations of Moses are computed from their segmentations as well,
-so that every entry of its list is compared. For a model with a joint model, written by ``nnjm export-nplm`` for Moses,
-start Moses with MALLOC_PERTURB_=85 (docs/moses.md).
+With ``--ini`` and ``--input``, the features of all translations of Moses are also computed from their segmentations, so
+that every entry of its list is compared. For a system with a joint model written by ``nnjm export-nplm``, start Moses
+with MALLOC_PERTURB_=85 (docs/moses.md).
 """
 
 import argparse
@@ -57,7 +57,8 @@ def recompute(lists: dict[int, list[Entry]], ini: Path, text: Path) -> tuple[int
     """Compute the features of all translations of Moses with this decoder.
 
     Returns:
-        The number of translations, that of those which the model can produce, and the largest difference by feature.
+        The number of translations, the number of those that the model can produce, and the largest difference by
+        feature.
     """
     sentences = text.read_text(encoding="utf-8").splitlines()
     model = load_model(MosesIni.read(ini), sentences, threads=2)

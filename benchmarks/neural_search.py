@@ -1,15 +1,15 @@
-"""Compare the cost of the search without a neural model, with the CSLM, with the joint model, and with both.
+"""Compare the CPU time of the search without a neural model, with the CSLM, with the joint model, and with both.
 
     python benchmarks/neural_search.py RUN --source SOURCE [--systems baseline cslm nnjm cslm_nnjm] [--rounds 1]
 
 RUN: directory of a finished run of the workflow, which is only read. SOURCE: tokenised source text of one of its sets.
-Every system translates the text with the weights of run1, in a process of its own on one thread, with an empty cache of
+Every system translates the text with the weights of run1, in a separate process on one thread, with an empty cache of
 n-grams. The table has CPU seconds of search and loading, n-grams looked up, n-grams scored for the first time, and the
-peak of the resident memory of the process. With several rounds, the systems take turns, and the least CPU seconds are
+peak resident memory of the process. With several rounds, the systems are run in turn, and the least CPU seconds are
 printed.
 
-The second table has the CPU seconds of decoding in the tuning of run1, from the log of the run: of the first iteration,
-in which no n-gram is known and kernels may have been compiled, and the mean of the others.
+The second table has the CPU seconds of decoding in the tuning of run1, from the log of the run: those of the first
+iteration, in which no n-gram is cached and kernels may be compiled, and the mean of the other iterations.
 """
 
 import argparse

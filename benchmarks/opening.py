@@ -2,9 +2,9 @@
 
     python benchmarks/opening.py --version SRC MODEL [--version SRC MODEL ...] [--repeat N]
 
-SRC: directory `src` of a checkout. MODEL: directory with moses.ini, its tables and a model.binary that this version
-has written. Every measurement is a process of its own; the versions take turns. The medians of all measurements are
-printed: the process from its start to its end, opening (`load_model`), and the translation of one sentence after that.
+SRC: directory `src` of a checkout. MODEL: directory with moses.ini, its tables and a model.binary written by this
+version. Every measurement is a separate process; the versions are measured in turn. The medians of all measurements are
+printed: the whole process, opening the model (`load_model`), and the subsequent translation of one sentence.
 """
 
 import argparse
@@ -33,7 +33,7 @@ print(json.dumps(times))
 
 
 def measured(source: str, model: str, sentence: str) -> list[float]:
-    """Return CPU seconds of a process: as a whole, of opening a model, of translating a sentence."""
+    """Return CPU seconds of a whole process, of opening its model, and of translating a sentence."""
     environment = os.environ | {"PYTHONPATH": source}
     command = [sys.executable, "-c", PROCESS, f"{model}/moses.ini", sentence]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -60,7 +60,7 @@ def main() -> None:
         for (source, model), times in zip(args.version, found, strict=True):
             times.append(measured(source, model, args.sentence))
             if number == 0:
-                times.clear()  # kernels are compiled, files get into memory
+                times.clear()  # the first measurement compiles kernels and fills the page cache
     for (source, _), times in zip(args.version, found, strict=True):
         whole, opening, sentence = (statistics.median(column) for column in zip(*times, strict=True))
         spread = f"{min(row[1] for row in times):.3f} to {max(row[1] for row in times):.3f}"

@@ -6,13 +6,13 @@ of a complete run of the workflow, for example one of ``held_out.py``; it is onl
 
 decode: the tuned baseline of RUN translates the dev and the test text, cube pruning with a pop limit and stacks of
 1000, one thread, no n-best lists. Moses has the phrase and reordering tables in memory, Moses2 as probing tables; both
-have a binary KenLM model. This decoder reads the text files, and then `model.binary`. CPU time is user and system
-time of the whole process, less that of a process that translates the first sentence only. Scores are compared with
+use a binary KenLM model. rnnsmt is measured with the text files and with `model.binary`. CPU time is user and system
+time of the whole process, minus that of a process that translates only the first sentence. Scores are compared with
 those that Moses prints (``-output-hypo-score``).
 
 phrases: extraction with orientations, scoring with relative frequencies, and consolidation of the text of RUN and its
-first alignment, uncompressed, one thread; Moses by its programs and ``LC_ALL=C sort -S 1G``, without its scripts;
-rnnsmt with the default memory limit and with the smallest one, with which it sorts on disk.
+first alignment, uncompressed, one thread. Moses: its programs and ``LC_ALL=C sort -S 1G``, without its scripts. rnnsmt:
+with the default memory limit, and with the smallest limit, with which it sorts on disk.
 
 lm: a 5-gram model of the target side, ``lmplz -S 200M`` and the built-in estimator.
 
@@ -40,14 +40,14 @@ SORT = "LC_ALL=C sort -S 1G -T ."
 
 
 class Cost(NamedTuple):
-    """What a process needed: CPU seconds of it and its children, and the peak memory of the largest in MB."""
+    """Resources of a process: CPU seconds including its children, and the peak memory of the largest process in MB."""
 
     seconds: float
     megabytes: float
 
 
 def measure(command: Sequence[str] | str, cwd: Path, log: str = "log") -> Cost:
-    """Run a command, or a line of the shell, in a directory; raise SystemExit with its log if it fails."""
+    """Run a command or a shell command line in a directory; raise SystemExit with its log if it fails."""
     arguments = ["bash", "-ec", f"set -o pipefail; {command}"] if isinstance(command, str) else list(command)
     with (cwd / log).open("wb") as output, (cwd / f"{log}.err").open("wb") as errors:
         process = subprocess.Popen(arguments, cwd=cwd, stdout=output, stderr=errors)
@@ -104,7 +104,7 @@ def join_tables(phrases: Path, reordering: Path, joined: Path) -> None:
 
 
 def prepare_decoders(home: Path, run: Path, work: Path) -> dict[str, str]:
-    """Write the models and one ini for each decoder; return the names and what they read."""
+    """Write the models and one ini for each decoder; return the names of the decoders and of the files they read."""
     model = run / "results/model"
     reordering = next(model.glob("reordering-table.*.gz"))
     with gzip.open(model / "lm.arpa.gz", "rb") as packed:
@@ -154,7 +154,7 @@ def decode_command(home: Path, name: str, text: str) -> list[str]:
 
 
 def compare_decoders(home: Path, run: Path, work: Path, repeat: int) -> None:
-    """Print speed and memory of the decoders, and how many of the scores are below or above those of Moses."""
+    """Print speed and memory of the decoders, and the numbers of scores of Moses below and above those of rnnsmt."""
     names = prepare_decoders(home, run, work)
     corpus = run / "results/corpus/tokenized"
     inputs = sorted(corpus.glob("val.en*")) + sorted(corpus.glob("test.en*"))

@@ -1,18 +1,18 @@
-"""Run the demo corpus as on other kinds of processors, and compare files and table with those of this processor.
+"""Run the demo corpus with the instructions of other kinds of processors, and compare the results with this processor.
 
     python benchmarks/processors.py --directory DIR --kinds float32 haswell nehalem avx2 [--cores 2]
         [--configfile FILE] [--target results/table1.json ...]
 
 A kind of processor is emulated by the variables with which libraries choose their instructions (``KINDS``): numba,
 oneDNN, MKL, the operations of PyTorch, OpenBLAS, NumPy and the mathematical functions of glibc. Without bfloat16
-instructions, products take float32 factors, so these kinds have ``precision: float32``. ``native`` is this processor as
-it is, ``float32`` the same without bfloat16. ``avx2`` is no processor but a mode: the variables fix the instructions to
-AVX2, on any processor that has them; if its files are those of ``haswell``, an AVX2 processor without these variables
-but with the same libraries has the same results.
+instructions, products take float32 factors, so these kinds have ``precision: float32``. ``native`` is this processor
+without changes, ``float32`` the same without bfloat16. ``avx2`` is not a processor but a mode: the variables fix the
+instructions to AVX2, on any processor that has them; if its files are equal to those of ``haswell``, an AVX2 processor
+without these variables but with the same libraries has the same results.
 
-Every kind is run in a directory of its own, which may exist and is completed. The command prints for every kind which
-files differ from those of ``native``, in the order in which they were made, and by how much the figures of the table
-move, beside the standard deviation of ``native``.
+Every kind is run in a separate directory; an existing directory is completed. The command prints for every kind the
+files that differ from those of ``native``, in the order of their creation, the differences between the figures of the
+tables, and the standard deviation of ``native``.
 """
 
 import argparse
@@ -77,7 +77,7 @@ KINDS: dict[str, dict[str, str]] = {
 """Environment of every kind of processor; all but ``native`` have the settings ``FLOAT32``."""
 
 UNEQUAL = ("results/logs/", "results/provenance.json", "results/report/", "results/figures/")
-"""Files that contain times, paths or settings, or are drawn from others."""
+"""Files that contain times, paths or settings, or are drawn from other files."""
 
 
 def command(args: argparse.Namespace, kind: str) -> list[str]:
@@ -92,7 +92,7 @@ def command(args: argparse.Namespace, kind: str) -> list[str]:
 
 
 def files(run: Path) -> dict[str, str]:
-    """Return SHA-256 by path of the results of a run, in the order in which they were made."""
+    """Return SHA-256 by path of the results of a run, in the order of their creation."""
     found = sorted((run / "results").rglob("*"), key=lambda path: path.stat().st_mtime_ns)
     return {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
@@ -109,7 +109,7 @@ def table(run: Path) -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def compared(run: Path, other: Path) -> Iterator[str]:
-    """Yield what differs between two runs."""
+    """Yield descriptions of the differences between two runs."""
     ours, theirs = files(run), files(other)
     common = [name for name in theirs if name in ours]
     different = [name for name in common if ours[name] != theirs[name]]

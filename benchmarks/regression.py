@@ -2,16 +2,15 @@
 
     python benchmarks/regression.py [--run DIR] [--repeat 3] [--record]
 
-DIR is the directory of a complete run on the demo corpus (``make table``); its results are only read. Each case
-is one command on files of that run, in a process of its own with one thread: start-up is part of it, as for a user.
-The yardstick is a process that sorts and gathers numbers in NumPy, multiplies matrices in PyTorch and loops in
-Python. Cases and yardstick are run in turn, ``--repeat`` times; the figure of a case is the median of its CPU seconds
-divided by the median of the yardstick.
+DIR is the directory of a complete run on the demo corpus (``make table``); its results are only read. Each case is one
+command on files of that run, in a separate process with one thread; the start of the process is included. The yardstick
+is a process that sorts and gathers numbers in NumPy, multiplies matrices in PyTorch and loops in Python. Cases and
+yardstick are run in turn, ``--repeat`` times; the figure of a case is the median of its CPU seconds divided by the
+median of the yardstick.
 
-Such a ratio depends on the processor (caches, instruction sets), so that ``regression.json`` has one record for each
-processor model. A case fails if its ratio is more than 20 % above the record; then the exit status is 1. On a
-processor without a record, nothing can fail: ``--record`` writes one, of this version, which later versions are
-compared with.
+This ratio depends on the processor (caches, instruction sets), so ``regression.json`` has one record for each processor
+model. If the ratio of a case is more than 20 % above the record, the exit status is 1. On a processor without a record,
+no case can fail; ``--record`` writes the figures of this version as the record for later versions.
 """
 
 import argparse
@@ -55,7 +54,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
 
     Args:
         run: directory of a complete run on the demo corpus.
-        out: existing directory that the commands write to.
+        out: existing output directory of the commands.
     """
     texts = Texts(yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text()))
     source, target = (texts.training_text(lang) for lang in (texts.source, texts.target))
@@ -76,7 +75,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
 
 
 def cpu_seconds(command: list[str], directory: Path) -> float:
-    """Return the CPU seconds of a command, user and system, of all its processes; end with its error if it fails."""
+    """Return the CPU seconds (user and system) of all processes of a command; exit with its error if it fails."""
     before = os.times()
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -86,7 +85,7 @@ def cpu_seconds(command: list[str], directory: Path) -> float:
 
 
 def measure(run: Path, repeat: int) -> dict[str, float]:
-    """Return the ratio of every case to the yardstick; the first execution, which compiles kernels, does not count."""
+    """Return the ratio of every case to the yardstick; the first execution, which compiles kernels, is ignored."""
     seconds: dict[str, list[float]] = {}
     for turn in range(repeat + 1):
         with tempfile.TemporaryDirectory() as out:

@@ -3,7 +3,7 @@
     python benchmarks/rnn_scoring.py --pairs DIR [--preset small] [--model M.pt] [--threads 1] [--slices 6]
 
 DIR is the directory written by ``rnnsmt rnn prepare``. Without --model, the network has the sizes of the preset and
-random parameters, on which the speed does not depend. All versions score the same slices of the table in turns, so that
+random parameters, on which the speed does not depend. All versions score the same slices of the table in turn, so that
 the load of the machine affects all of them; the median is printed. Plain padded batches:
 ``RNNEncoderDecoder.log_probability`` on consecutive lines, without gradients. Where CUDA is available, the times are
 wall seconds.
@@ -50,7 +50,7 @@ def plain(model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: 
 
 
 def softmax_rows(model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int) -> dict[str, float]:
-    """Count softmax rows per pair: padded in batches of 64, all words and EOS, distinct (source, prefix)."""
+    """Count softmax rows per pair: padded in batches of 64; all words and EOS; distinct (source, prefix)."""
     lengths = pairs.sides[1].lengths(np.arange(begin, end))
     sources = np.array([hash(pairs.source(i).tobytes()) for i in range(begin, end)])
     _, roots = np.unique(sources, return_inverse=True)

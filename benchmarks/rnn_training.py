@@ -5,7 +5,7 @@
 DIR is the directory written by ``rnnsmt rnn prepare``. Also prints the floating-point operations and the bytes moved
 per update. All versions process the same minibatches, whose pairs have equal lengths:
 
-* by hand: ``rnnsmt.rnn.gradients``, float32 and with bfloat16 factors;
+* by hand: hand-written gradient of ``rnnsmt.rnn.gradients``, float32 and with bfloat16 factors;
 * autograd: ``rnnsmt.rnn.model`` with ``backward``;
 * torch.nn.GRU: encoder and decoder are ``nn.GRU`` (whose reset gate differs from that of the paper; c is part of the
   input of the decoder), readout and softmax as usual, ``cross_entropy`` and ``backward``; float32 and under bfloat16

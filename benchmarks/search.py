@@ -8,7 +8,7 @@ of Multi30k, copy its directory ``search`` and unpack ``lm.arpa.xz`` in the copy
 
 Two speeds are printed: that of the search alone, with options looked up and ranked beforehand, and that of the whole
 command. The latter includes loading the parts of the model needed for the text, look-up, ranking, search, and output of
-translations, less the same for one sentence.
+translations, minus the same for one sentence.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
 
 
 def whole(directory: Path, sentences: list[str], repeat: int) -> None:
-    """Print sentences per second of the search alone, and of everything less the time of one sentence."""
+    """Print sentences per second of the search alone, and of all steps minus the time of one sentence."""
 
     def everything(some: list[str]) -> None:
         model = load_model(MosesIni.read(directory / "moses.ini"), some)

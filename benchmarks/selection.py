@@ -16,7 +16,7 @@ side) are estimated from
 
 and evaluated on held-out in-domain text (a tenth of --in-domain, not used for the in-domain model) and on --test. All
 models have the same vocabulary, the words that occur at least twice in the pool, so that perplexities, including
-unknown words, are comparable. Writes DIR/selection.tsv and .json and prints the table.
+unknown words, are comparable. The script writes DIR/selection.tsv and DIR/selection.json and prints the table.
 """
 
 import argparse

@@ -4,9 +4,9 @@
     python benchmarks/seq2seq_speed.py scoring --model MODEL --source TEXT --nbest LISTS [--lists 12] [--alone 400]
     python benchmarks/seq2seq_speed.py search --model MODEL --source TEXT [--sentences 256] [--beam 12]
 
-DIR: directory written by `seq2seq prepare`. LISTS: n-best lists of TEXT written by `search decode --nbest 1000`. One
-thread, CPU seconds. The versions are run in turns, ``--rounds`` times, and the median of each is printed. `scoring` and
-`search` also compare the results of the versions.
+DIR: directory written by `seq2seq prepare`. LISTS: n-best lists of TEXT written by `search decode --nbest 1000`. All
+times are CPU seconds of one thread. The versions are run in turn, ``--rounds`` times, and the median of each is
+printed. `scoring` and `search` also compare the results of the versions.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def training(args: argparse.Namespace) -> None:
         for _ in range(args.updates):
             index = rng.integers(0, len(pairs), SMALL.batch)
             source, target = ([side.phrase(i) for i in index] for side in pairs.sides)
-            # forward with the padding in front, so that the last state is that of the last word
+            # padding in front of the source, so that the last state is that of the last word
             reads = torch.from_numpy(padded([ids[::-1] for ids in source])).flip(0)
             adam.zero_grad()
             plain(reads, torch.from_numpy(padded(target))).backward()
@@ -105,7 +105,7 @@ def training(args: argparse.Namespace) -> None:
 
 
 def scoring(args: argparse.Namespace) -> None:
-    """Measure different translations scored per CPU second."""
+    """Measure distinct translations scored per CPU second."""
     (one,) = ensemble = load_ensemble([args.model])
     text = list(read_lines(args.source))
     entries = (line.split(" ||| ", 2) for line in read_lines(args.nbest))

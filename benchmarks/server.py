@@ -1,8 +1,9 @@
-"""Attack a server of `rnnsmt translate --serve`: idle connections, abandoned requests, SIGTERM, memory, malformed HTTP.
+"""Stress-test `rnnsmt translate --serve`: idle connections, abandoned requests, SIGTERM, memory, malformed HTTP.
 
-python benchmarks/server.py SYSTEM [--requests N] [--fuzz N] [--seed N]
+    python benchmarks/server.py SYSTEM [--requests N] [--fuzz N] [--seed N]
 
-SYSTEM: directory of a tuned system. A server is started on a free port for every part. Exit status 1 if a part fails.
+SYSTEM: directory of a tuned system. A server is started on a free port for every part. If a part fails, the exit status
+is 1.
 """
 
 import argparse
@@ -80,7 +81,7 @@ def posted(port: int, content: object, connection: http.client.HTTPConnection | 
 
 
 def waits(port: int, number: int = 8) -> float:
-    """Return the longest time in seconds that an honest client waits for one sentence."""
+    """Return the longest time in seconds that a well-behaved client waits for one sentence."""
     longest = 0.0
     for _ in range(number):
         started = time.monotonic()
@@ -90,7 +91,7 @@ def waits(port: int, number: int = 8) -> float:
 
 
 def crowd(system: str) -> bool:
-    """300 idle connections and eight abandoned requests of 1,000 lines; then eight that are not abandoned."""
+    """Test 300 idle connections and eight abandoned requests of 1,000 lines, then eight requests that wait."""
     large = json.dumps({"text": "\n".join([SENTENCE] * 1000), "nbest": 100}).encode()
     head = (
         b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -112,7 +113,7 @@ def crowd(system: str) -> bool:
 
 
 def stopping(system: str) -> bool:
-    """SIGTERM while 40 clients wait."""
+    """Test SIGTERM while 40 clients wait."""
     with server(system) as (process, port, _log), ThreadPoolExecutor(40) as pool:
         text = "\n".join([SENTENCE] * 100)
         sockets = [http.client.HTTPConnection("127.0.0.1", port, timeout=60) for _ in range(40)]
@@ -126,7 +127,7 @@ def stopping(system: str) -> bool:
 
 
 def memory(system: str, number: int) -> bool:
-    """Resident memory over many requests, in MB."""
+    """Test the resident memory, in MB, over many requests."""
     with server(system) as (process, port, _log):
 
         def resident() -> float:
@@ -179,7 +180,7 @@ def fuzz(port: int, number: int, seed: int) -> Counter[str]:
             except ConnectionError:
                 pass
         status = re.match(rb"HTTP/1\.1 (\d{3})", answer)
-        # a whole request whose client closes its side is a client that does not wait for the answer
+        # a complete request may be unanswered: a client that closes its side does not wait for the answer
         outcome = outcome or (status[1].decode() if status else "unanswered")
         with lock:
             found[outcome] += 1
@@ -192,7 +193,7 @@ def fuzz(port: int, number: int, seed: int) -> Counter[str]:
 
 
 def malformed(system: str, number: int, seed: int) -> bool:
-    """Damaged heads and bodies."""
+    """Test damaged heads and bodies."""
     with server(system) as (_, port, log):
         found = fuzz(port, number, seed)
         fine = posted(port, {"text": SENTENCE}) == 200

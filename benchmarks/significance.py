@@ -5,13 +5,13 @@
 
 A trial is a test set of random sentences and two systems of equal quality with R runs each:
 
-* Sentences: a sentence has a probability that a word is correct, the same for both systems. Each system has an
+* Sentences: a sentence has a probability that a word is correct, which is equal for both systems. Each system has an
   independently drawn output for it, which all runs of the system share. This is the noise of the sample of sentences.
 * Runs: a run has a newly drawn output for some sentences. In these, the probability of a correct word is shifted by the
   same number for all of them, drawn from a normal distribution for each run. This is the noise of runs: with a shift of
   0, single sentences differ by chance; with a large shift, whole runs are better or worse.
 * Trainings (--trainings N): the runs of the second system cycle through N networks. All runs of a network share another
-  such output for some sentences, with another such shift. The first system has no network.
+  newly drawn output for some sentences, with another shift. The first system has no network.
 * Shared networks (--shared): run r of both systems has the same network, like CSLM and CSLM + RNN. It gives both
   systems another output for the same sentences, with a shift that both share; --shared lists standard deviations of
   this shift. A row compares p_strict with and without taking the shared network into account. --gain is added to the
