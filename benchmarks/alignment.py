@@ -23,6 +23,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 TESTS = ("test_2016_flickr", "test_2017_flickr")
 TABLE = "phrase-table.gz"
@@ -113,7 +114,8 @@ def bleu(ini: Path, work: Path, directory: Path, tests: tuple[str, ...], threads
     """Return the BLEU of an ini file on each text and on all test sets joined."""
     from rnnsmt.bleu.multi_bleu import corpus_bleu
 
-    scores, joined = {}, ([], [])
+    scores: dict[str, float] = {}
+    joined: tuple[list[str], list[str]] = [], []
     for name in ("val", *tests):
         output = directory / f"{ini.stem}.{name}.fr"
         source = work / "text" / f"{name}.en"
@@ -146,7 +148,7 @@ def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[P
     directory = args.work / name
     directory.mkdir(parents=True, exist_ok=True)
     done = directory / "figures.json"
-    row: dict[str, object] = json.loads(done.read_text()) if done.exists() else {"alignment": name}
+    row: dict[str, Any] = json.loads(done.read_text()) if done.exists() else {"alignment": name}
     if not files:
         aligners = name.split("+")
         files = [directory / f"{aligner}.gz" for aligner in aligners]

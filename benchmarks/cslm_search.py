@@ -83,7 +83,7 @@ def main() -> None:
     sources = list(read_lines(args.source))
     normalize = {"exact": True, "self": False, None: None}[args.normalize]
     systems = [args.without, args.with_]
-    rounds = [[measure(*s, sources, options, normalize) for s in systems] for _ in range(args.rounds)]
+    rounds = [[measure(name, ini, sources, options, normalize) for name, ini in systems] for _ in range(args.rounds)]
     without, with_ = [[min(turn) for turn in zip(*(found[k] for found in rounds), strict=True)] for k in range(2)]
     print("| iteration | without | with | ratio | n-grams asked for | scored first | known | batches | sum of scores |")
     print("|---|---|---|---|---|---|---|---|---|")

@@ -87,12 +87,13 @@ def repetition(rows: list[tuple[list[str], list[str]]], number: int) -> list[tup
         wanted = round(whole * (number**exponent - (number - 1) ** exponent))
         order = sorted(counts, key=lambda word: (counts[word], draw.random()))
         renamed.append(set(order[:wanted]))
-    new = [
-        tuple(
-            [f"{word}qz{number}" if word in names else word for word in row[side]] for side, names in enumerate(renamed)
+    new = []
+    for row in rows:
+        source, target = (
+            [f"{word}qz{number}" if word in names else word for word in side]
+            for side, names in zip(row, renamed, strict=True)
         )
-        for row in rows
-    ]
+        new.append((source, target))
     draw.shuffle(new)
     joined = []
     while new:

@@ -169,7 +169,7 @@ def halves(args: argparse.Namespace) -> None:
 def noise(args: argparse.Namespace) -> None:
     """Write splits with noise: some pairs are repeated in the training text with their target sides shuffled."""
     for directory in map(Path, args.split):
-        kind, number = re.fullmatch(r"(.*?)(\d*)", directory.name).groups()
+        number = directory.name[len(kind := directory.name.rstrip("0123456789")) :]
         train = [list(read_lines(directory / f"train.{lang}")) for lang in ("en", "fr")]
         rng = random.Random(SEED)
         rows = sorted(rng.sample(range(len(train[0])), round(args.share * len(train[0]))))
@@ -404,16 +404,16 @@ def bleu(
 
     times: for every split, the count of each sentence in each of n resamples, ``[n, S]``.
     """
-    total = 0.0
     R = trainings(splits)
+    runs = []
     for r in range(R):
-        sums = sum(
+        sums = [
             (np.ones((1, split.statistics[system].shape[1])) if times is None else times[k])
             @ split.statistics[system][r]
             for k, split in enumerate(splits)
-        )
-        total = total + bleu_of_many(sums)
-    return total / R
+        ]
+        runs.append(bleu_of_many(np.sum(sums, axis=0)))
+    return np.mean(runs, axis=0)
 
 
 def trainings(splits: Sequence[Split]) -> int:
@@ -425,7 +425,7 @@ def contrast(
     splits: Sequence[Split], weights: dict[str, int], times: Sequence[NDArray[np.float64]] | None = None
 ) -> NDArray[np.float64]:
     """Return a sum of BLEU of the pooled sentences, [n] for n resamples."""
-    return sum(weight * bleu(splits, system, times) for system, weight in weights.items())
+    return np.sum([weight * bleu(splits, system, times) for system, weight in weights.items()], axis=0)
 
 
 def training_variance(splits: Sequence[Split], weights: dict[str, int]) -> tuple[float, int]:

@@ -81,11 +81,10 @@ class Bench:
         if (directory / "result.json").exists():
             return read_json(directory / "result.json")
         values = dict(pair.split("=") for pair in settings.split(","))
-        ends = {name: int(values.pop(name)) for name in ("patience", "max_iterations") if name in values}
-        loop = LoopOptions(seed=seed, threads=self.args.threads, **ends)
-        loop = replace(
-            loop, optimiser=OptimiserOptions(**{k: type(getattr(OptimiserOptions(), k))(v) for k, v in values.items()})
-        )
+        patience = int(values.pop("patience", LoopOptions.patience))
+        most = int(values.pop("max_iterations", LoopOptions.max_iterations))
+        optimiser = OptimiserOptions(**{k: type(getattr(OptimiserOptions(), k))(v) for k, v in values.items()})
+        loop = LoopOptions(seed, most, patience, self.args.threads, optimiser=optimiser)
         decoder = ModelDecoder(self.ini, self.dev, self.model, self.options)
         tuned = tune(decoder, self.bleu, decoder.start, TuningCheckpoint(directory, {"settings": settings}), loop)
         total = np.zeros(9, np.int64)

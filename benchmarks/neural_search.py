@@ -46,7 +46,9 @@ def translate(ini: Path, source: str) -> dict[str, float]:
 def decoding_of_tuning(log: Path) -> list[float]:
     """Return the CPU seconds of decoding in every iteration of the first tuning run of a log."""
     found: list[float] = []
-    for number, seconds in re.findall(r"^iteration (\d+): .*CPU s: .*decode ([0-9.]+)", log.read_text(), re.MULTILINE):
+    for number, seconds in re.findall(
+        r"\biteration (\d+) of .*CPU s: .*decode ([0-9.]+)", log.read_text(), re.MULTILINE
+    ):
         if int(number) <= len(found):
             break
         found.append(float(seconds))

@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -163,9 +164,7 @@ def compare_decoders(home: Path, run: Path, work: Path, repeat: int) -> None:
     costs = in_turn(
         repeat,
         {
-            f"{name} {text}": lambda name=name, text=text: measure(
-                decode_command(home, name, text), work, f"{name}.{text}.log"
-            )
+            f"{name} {text}": partial(measure, decode_command(home, name, text), work, f"{name}.{text}.log")
             for name in names
             for text in ("one", "all")
         },
@@ -215,7 +214,7 @@ def compare_phrases(home: Path, run: Path, work: Path, repeat: int) -> None:
         for memory in ("", f" --memory-mb {LEAST_MB + PROCESS_MB}")
     }
     commands = {"Moses": moses, **ours}
-    costs = in_turn(repeat, {name: lambda line=line: measure(line, work) for name, line in commands.items()})
+    costs = in_turn(repeat, {name: partial(measure, line, work) for name, line in commands.items()})
     lines = {name: sum(1 for _ in (work / f"table.{name}").open("rb")) for name in ("moses", "rnnsmt")}
     print_costs("phrases", costs)
     print(f"\nphrase pairs: Moses {lines['moses']:,}, rnnsmt {lines['rnnsmt']:,}")

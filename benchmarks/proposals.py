@@ -84,8 +84,9 @@ def main() -> None:
     source, references = read_texts(args.source, [args.reference])
     bleu = BatchBleu(references)
     proposed = {(entry.source, entry.target): entry.scores[-1] for entry in read_phrase_table(args.proposals)}
-    plain = translate(*args.without, source, bleu, args.seeds)
-    filled = translate(*args.filled, source, bleu, args.seeds)
+    plain, filled = (
+        translate(ini, directory, source, bleu, args.seeds) for ini, directory in (args.without, args.filled)
+    )
     used = [[[pair for pair in derivation if pair in proposed] for derivation in run] for run in filled.phrases]
     rows = [np.array([bool(pairs_of) for pairs_of in run]) for run in used]
     every = [np.ones(len(source), np.bool_)] * len(args.seeds)

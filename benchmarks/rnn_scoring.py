@@ -13,6 +13,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -98,10 +99,10 @@ def main() -> None:
     for k in range(args.slices):
         begin = (len(pairs) - size) * k // max(args.slices - 1, 1)
         few = begin + min(PLAIN, size)
-        found = timed("rnn score", size, lambda b=begin: score_range(model, pairs, b, b + size, device), seconds)
+        found = timed("rnn score", size, partial(score_range, model, pairs, begin, begin + size, device), seconds)
         for batch in (64, 256):
             name = f"plain padded batches of {batch}"
-            work = lambda b=begin, e=few, n=batch: plain(model, pairs, b, e, device, n)  # noqa: E731
+            work = partial(plain, model, pairs, begin, few, device, batch)
             expected = timed(name, few - begin, work, seconds)
             largest = max(largest, float(np.abs(found[: few - begin] - expected).max()))
         for name, value in softmax_rows(model, pairs, begin, begin + size).items():
@@ -111,7 +112,8 @@ def main() -> None:
         print(f"{name}: {1 / value:,.0f} pairs/s, {value / medians['rnn score']:.2f} times the time of rnn score")
     print("softmax rows a pair: " + ", ".join(f"{name} {statistics.mean(v):.2f}" for name, v in rows.items()))
     print(f"largest difference of a score: {largest:.1e}")
-    c, _ = encode_distinct(model, *[np.asarray(part) for part in first_sources(pairs, size)], device, 256)
+    words, lengths = map(np.asarray, first_sources(pairs, size))
+    c, _ = encode_distinct(model, words, lengths, device, 256)
     print(f"distinct sources: {len(c)} of the first {size} lines")
 
 

@@ -125,7 +125,8 @@ def run(args: argparse.Namespace) -> None:
         chosen = best(scores, [fraction]) == 0
         lines, words = int(chosen.sum()), int(lengths[chosen].sum())
         of_selected = measured(chosen)
-        same_lines, same_words = [], []
+        same_lines: list[dict[str, tuple[float, float]]] = []
+        same_words: list[dict[str, tuple[float, float]]] = []
         for seed in range(args.seeds if lines < len(scores) else 1):
             order = np.random.default_rng(seed).permutation(len(scores))
             for size, found in (

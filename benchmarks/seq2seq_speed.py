@@ -12,6 +12,7 @@ printed. `scoring` and `search` also compare the results of the versions.
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from statistics import median
 
@@ -75,7 +76,7 @@ def training(args: argparse.Namespace) -> None:
     for classes in (SMALL.sampled_classes, 0):
         settings = SMALL.__class__(**{**SMALL.as_dict(), "sampled_classes": classes})
         trainers[f"seq2seq train, {classes or 'all'} classes"] = Seq2SeqTrainer(pairs, settings, 1, setup)
-    plain = Plain(SMALL.sizes(*map(len, pairs.vocabularies)), SMALL.dropout)
+    plain = Plain(SMALL.sizes(*map(len, pairs.units)), SMALL.dropout)
     adam = torch.optim.Adam(plain.parameters(), SMALL.learning_rate)
     rng = np.random.default_rng(1)
 
@@ -100,7 +101,7 @@ def training(args: argparse.Namespace) -> None:
         return words
 
     versions: dict[str, Callable[[], float]] = {"plain torch, random batches, all classes": theirs}
-    versions |= {name: lambda trainer=trainer: ours(trainer) for name, trainer in trainers.items()}
+    versions |= {name: partial(ours, trainer) for name, trainer in trainers.items()}
     in_turns(versions, args.rounds, "words/s")
 
 
@@ -109,7 +110,8 @@ def scoring(args: argparse.Namespace) -> None:
     (one,) = ensemble = load_ensemble([args.model])
     text = list(read_lines(args.source))
     entries = (line.split(" ||| ", 2) for line in read_lines(args.nbest))
-    sources, lists = [], []
+    sources: list[np.ndarray] = []
+    lists: list[list[np.ndarray]] = []
     for number, group in groupby(entries, key=lambda fields: int(fields[0])):
         if number % args.every == 0 and len(lists) < args.lists:
             sources.append(one.source.ids(split(text[number]), eos=True))
@@ -176,7 +178,7 @@ def search(args: argparse.Namespace) -> None:
             found[batch] += [best[0].words for best in beam_search(ensemble, own[begin : begin + batch], args.beam)]
         return len(own)
 
-    in_turns({f"batches of {batch}": lambda batch=batch: run(batch) for batch in args.batches}, args.rounds, "/s")
+    in_turns({f"batches of {batch}": partial(run, batch) for batch in args.batches}, args.rounds, "/s")
     last = found[args.batches[-1]]
     for batch, translations in found.items():
         own = last[:: args.every_alone] if batch == 1 else last

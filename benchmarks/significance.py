@@ -162,6 +162,9 @@ def shared_table(args: argparse.Namespace) -> None:
                         pair = shared_trial(rng, runs, args.sentences, mix, shared, gain, args.differ)
                         plain = compare(*pair, seed=k, shuffles=args.shuffles)
                         paired = compare(*pair, seed=k, shuffles=args.shuffles, shared=True)
+                        assert (
+                            plain.p_strict is not None and paired.p_strict is not None and paired.interval is not None
+                        )
                         low, high = paired.interval
                         inside, width = low <= true <= high, paired.detectable
                         found.append(
