@@ -101,6 +101,15 @@ MISSING = re.compile(
 )
 """Snakemake's message for input files that do not exist and that no rule creates."""
 
+TOUCH = re.compile(r"-[fFkpa]*t")
+"""``--touch`` as a short option, possibly after other short options without a value."""
+
+LOCKED = "LockException:"
+"""Beginning of Snakemake's message about a locked directory."""
+
+ACTIVE = "another run is active in "
+"""Beginning of the warning of ``rnnsmt.monitoring.runs.others_active``."""
+
 BEFORE_PLAN = ("warning: ", "Settings for ")
 """Beginnings of messages of the workflow that are not printed if an error precedes the plan."""
 
@@ -130,13 +139,17 @@ def errors_only(text: str, warnings: Sequence[str]) -> list[str]:
     """Return the lines for an error before the first job.
 
     If input files do not exist, these are the warnings about missing files of corpora, which name the setting and a
-    remedy, and Snakemake's message about all other files. Other warnings are omitted.
+    remedy, and Snakemake's message about all other files. If the directory is locked by an active run, the warning about
+    this run replaces Snakemake's message, which recommends ``--unlock``. Other warnings are omitted.
 
     Args:
         text: Snakemake's message.
         warnings: warnings of the workflow, and its other messages.
     """
     lines = (plain_error(text) or text).splitlines()
+    active = [warning.removeprefix("warning: ") for warning in warnings if warning.startswith(f"warning: {ACTIVE}")]
+    if text.startswith(LOCKED) and active:
+        return [f"error: {warning}" for warning in active]
     if not MISSING.match(text):
         return lines
     absent = [warning.removeprefix("warning: ") for warning in warnings if ABSENT in warning]
@@ -159,6 +172,7 @@ class LogHandler(LogHandlerBase):
                 print(f"snakemake: error: {line}", file=sys.stderr)
             raise SystemExit(2)
         self.plain = self.common_settings.dryrun
+        self.touches = any(argument == "--touch" or TOUCH.fullmatch(argument) for argument in sys.argv)
         self.terminal = Terminal(sys.stdout if self.common_settings.stdout else sys.stderr)
         self.run = Run()
         self.started_in = Path.cwd()  # later, Snakemake changes to the directory of the run
@@ -190,7 +204,7 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def _note(self, ended: bool) -> None:
-        """Write the status file for `rnnsmt status`."""
+        """Write the status file for `rnnsmt status`; plans and ``--touch``, which run no job, do not change it."""
         if self.plain or not self.run.total or "--mode" in sys.argv:  # --mode: a job of another run
             return
         self.directory = self.directory or Path.cwd()
@@ -209,7 +223,8 @@ class LogHandler(LogHandlerBase):
         if held is not None and record.levelno >= logging.ERROR:
             self._held = None
             return errors_only(text, held)
-        lines = self._plan_lines(record) if self.plain else self._lines(record)
+        of_mode = self._plan_lines if self.plain else self._touch_lines if self.touches else self._lines
+        lines = of_mode(record)
         if getattr(record, "event", None) == LogEvent.RUN_INFO or text.startswith("Nothing to be done"):
             self._held = None
             return [*(held or []), *lines]
@@ -217,6 +232,14 @@ class LogHandler(LogHandlerBase):
 
     def _plan_lines(self, record: logging.LogRecord) -> list[str]:
         return [plain_error(record.getMessage()) or self.format(record)]
+
+    def _touch_lines(self, record: logging.LogRecord) -> list[str]:
+        """Return the lines of a record of ``--touch``, which runs no job."""
+        event = record.__dict__.get("event")
+        if event == LogEvent.RUN_INFO:
+            jobs = record.__dict__["stats"].get("total", 0)
+            return [f"marking the existing output files of {jobs} jobs as up to date"]
+        return [] if event in (LogEvent.JOB_INFO, LogEvent.JOB_FINISHED) else self._lines(record)
 
     def _lines(self, record: logging.LogRecord) -> list[str]:
         now = time.monotonic()

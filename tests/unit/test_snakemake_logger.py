@@ -266,6 +266,26 @@ def test_a_resumed_run_and_its_results(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines()[1:] == ["table: results/table1.md"]
 
 
+@pytest.mark.parametrize("option", ["--touch", "-t", "-Ft"])
+def test_marking_files_as_up_to_date_is_no_run(capsys, tmp_path, monkeypatch, option):
+    """No job is reported as done, and the progress of the run before remains."""
+    (tmp_path / ".snakemake").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["snakemake", option])
+    STATUS.write_text(json.dumps({"done": 1, "total": 3}))
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 2, "total": 2}))
+    handler.emit(record(event=LogEvent.JOB_INFO, rule_name="a", jobid=1, wildcards={}, log=[]))
+    handler.emit(record("Output files not touched because they don't exist: a"))
+    handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=1))
+    handler.close()
+    assert capsys.readouterr().err.splitlines() == [
+        "marking the existing output files of 2 jobs as up to date",
+        "Output files not touched because they don't exist: a",
+    ]
+    assert json.loads(STATUS.read_text()) == {"done": 1, "total": 3}
+
+
 def test_plans_are_snakemakes_own(capsys):
     handler = LogHandler(Settings(dryrun=True), None)
     handler.emit(record("Job stats: many", event=LogEvent.RUN_INFO, stats={"total": 1}))
@@ -328,6 +348,7 @@ def test_a_signal_during_the_last_jobs_does_not_stop_the_run(capsys, tmp_path, m
 
 ABSENT = "corpora[0] (mine): source: /d/train.en does not exist; did you mean train.en.gz?"
 OTHER_LANGUAGE = "corpora[1] (more): source dev.de: the suffix does not match languages: {source: en, target: fr}"
+OTHER_RUN = "another run is active in /d (process 7 on here); `rnnsmt status` shows its progress"
 SETTINGS = "Settings for your own corpora (auto): rnn.preset: small"
 HELD = [SETTINGS, f"warning: {ABSENT}", f"warning: {OTHER_LANGUAGE}"]
 MISSING = (
@@ -361,6 +382,19 @@ def test_an_error_before_the_first_job_replaces_the_warnings(capsys, tmp_path, m
     handler.close()
     said = capsys.readouterr().err.splitlines()
     assert [line for line in said if line and not line.startswith("0 jobs")] == lines
+
+
+def test_an_active_run_is_the_reason_for_the_lock(capsys, tmp_path, monkeypatch):
+    """Snakemake's message recommends --unlock, which is for the lock of a killed run."""
+    monkeypatch.chdir(tmp_path)
+    locked = record("LockException:\nCannot be locked. It can be removed with --unlock", levelno=logging.ERROR)
+    for warnings, lines in (([OTHER_RUN], [f"error: {OTHER_RUN}"]), ([], locked.getMessage().splitlines())):
+        handler = LogHandler(Settings(dryrun=False), None)
+        for warning in [OTHER_LANGUAGE, *warnings]:
+            handler.emit(record(f"warning: {warning}", levelno=logging.WARNING))
+        handler.emit(locked)
+        handler.close()
+        assert capsys.readouterr().err.splitlines() == lines
 
 
 def test_messages_after_the_plan_are_left_out_as_before(capsys, tmp_path, monkeypatch):

@@ -44,7 +44,7 @@ if source := ROOT if ROOT and (ROOT / "src").is_dir() else checkout():
 from rnnsmt.align import PASSES_OF
 from rnnsmt.corpus.check import first_warnings
 from rnnsmt.monitoring.estimate import setting_mistakes
-from rnnsmt.monitoring.runs import enter, executes
+from rnnsmt.monitoring.runs import enter, executes, others_active
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
@@ -119,6 +119,7 @@ if workflow.is_main_process:
         if executes(sys.argv):
             raise WorkflowError(str(error))
         warnings += str(error).splitlines()
+    warnings += others_active(Path(".snakemake"))
     if not HAS_FIGURES and not is_module:
         warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     if settled:  # after the checks: an error message is printed alone

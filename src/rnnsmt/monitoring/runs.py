@@ -63,11 +63,13 @@ def enter(directory: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool
         arguments: Snakemake's command line. A dry run or a job of another run is not registered and removes nothing.
 
     Raises:
-        InputError: Slurm jobs of a dead run are still in the queue.
+        InputError: Slurm jobs of a dead run are still in the queue, or the lock of an active run is to be removed.
     """
     runs = (directory / RUNS).resolve()
     if runs in _kept or not executes(arguments):
         return False
+    if "--unlock" in arguments and (active := others_active(directory)):
+        raise InputError(f"{active[0]}; --unlock is for the lock of a run that was killed")
     try:
         runs.mkdir(parents=True, exist_ok=True)
         with (runs / "lock").open("w") as guard:
@@ -88,6 +90,23 @@ def enter(directory: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool
 def runs_alive(directory: Path) -> bool:
     """Return whether a run is alive, as far as this machine can detect; ``directory`` is ``.snakemake``."""
     return any(not _is_dead(path) for path in (directory / RUNS).glob("*.json"))
+
+
+def others_active(directory: Path) -> list[str]:
+    """Return a line for every active run in a directory except this one; ``directory`` is Snakemake's ``.snakemake``.
+
+    Runs of other hosts are not found if the file system keeps locks local to a host.
+    """
+    own = _kept.get((directory / RUNS).resolve())
+    lines = []
+    for path in sorted((directory / RUNS).glob("*.json")):
+        if not (own and Path(own.name).name == path.name) and not _is_dead(path):
+            host, process = path.stem.rsplit(".", 1)
+            lines.append(
+                f"another run is active in {directory.resolve().parent} (process {process} on {host}); `rnnsmt status` "
+                "shows its progress"
+            )
+    return lines
 
 
 def executes(arguments: Sequence[str]) -> bool:

@@ -57,7 +57,7 @@ def run_workflow(arguments: Sequence[str]) -> None:
             print("rnnsmt run: stopped by SIGTERM; the same command resumes", file=sys.stderr)
         if end.code == 1 and errors.is_invalid_input:
             raise SystemExit(2) from None
-        if end.code in (0, None) and _changed(table) != before:
+        if end.code in (0, None) and _changed(table) != before and not options.touch:
             with table.open(encoding="utf-8") as lines:
                 sys.stdout.write("\n")
                 shutil.copyfileobj(lines, sys.stdout)
@@ -133,6 +133,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--directory", "-d", default=".")
     parser.add_argument("--workflow-profile")
     parser.add_argument("--executor", "-e")
+    parser.add_argument("--touch", "-t", action="store_true")
     parser.add_argument("--report", nargs="?", const="report.html")
     with suppress(argparse.ArgumentError):  # Snakemake reports it
         return parser.parse_known_args(list(arguments))[0]

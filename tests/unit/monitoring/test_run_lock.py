@@ -148,9 +148,14 @@ def test_a_run_that_is_alive(directory):
         assert run.stdout.readline() == "in\n"
     alive[0].kill()
     alive[0].wait()
+    with pytest.raises(InputError, match=rf"active in .* \(process {alive[1].pid} on .*--unlock is for"):
+        runs.enter(directory, cluster=False, arguments=["snakemake", "--unlock"])
     assert not runs.enter(directory, cluster=False)
     assert (directory / "locks").exists()
+    (other,) = runs.others_active(directory)
+    assert f"(process {alive[1].pid} on {HERE})" in other
     alive[1].communicate("")
+    assert not runs.others_active(directory)
     assert len(list((directory / runs.RUNS).glob("*.json"))) == 2, "the killed one's and our own"
     end_own_runs()
     assert runs.enter(directory, cluster=False)

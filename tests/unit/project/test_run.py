@@ -135,6 +135,16 @@ def test_no_table_if_the_run_has_not_written_it(
     assert "System" not in capsys.readouterr().out
 
 
+def test_no_table_if_files_are_only_touched(
+    directory: Path, snakemake: Callable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "results").mkdir()
+    snakemake(lambda: (directory / "results/table1.md").write_text("| System | BLEU |\n") and 0)
+    with pytest.raises(SystemExit):
+        main(["run", "--cores", "2", "--touch"])
+    assert "System" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "module", "sentence"),
     [
