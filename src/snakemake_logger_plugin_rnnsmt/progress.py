@@ -30,6 +30,9 @@ CTRL_C, SIGTERM = "Ctrl-C", "SIGTERM"
 RESULTS = {"table": "results/table1.md", "report": "results/report/index.html"}
 """Main results of a run."""
 
+LAST_RULES = re.compile(r"(\w+_)?(all|table1|report_page)")
+"""Rules after which ``RESULTS`` are up to date, possibly with a prefix of a module."""
+
 WEIGHTS = {
     "rnn_train": 80, "cslm_train": 35, "seq2seq_train": 80, "mert": 25, "embeddings": 13, "decode": 8, "rnn_score": 8,
     "rnn_score_filtered": 2,
@@ -61,6 +64,8 @@ class Run:
     running: dict[int, Job] = field(default_factory=dict)
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: dict[int, list[str]] = field(default_factory=dict)
+    has_results: bool = False
+    """Whether jobs of ``LAST_RULES`` are planned; a run that is limited to other targets leaves an older table."""
     told: set[str] = field(default_factory=set)
     """Warnings that were printed: several jobs may have the same one."""
     stopped_by: str = ""
@@ -74,6 +79,7 @@ class Run:
         """
         jobs, self.started = stats.get("total", 0), now
         self.left = Counter({rule: count for rule, count in stats.items() if rule != "total"})
+        self.has_results = any(map(LAST_RULES.fullmatch, self.left))
         self.total = jobs
         if earlier and 0 < earlier["done"] == earlier["total"] - jobs:
             self.total, self.done = earlier["total"], earlier["done"]
@@ -143,7 +149,7 @@ class Run:
     def end(self, now: float, files: list[str]) -> list[str]:
         """Return the last lines of a run: a line with its ``files``, or the messages of the stages that failed."""
         lines = [f"{self._share()} jobs done in {clock(now - self.started)}"] if self.total else []
-        if self.total and self.done == self.total and not self.errors:
+        if self.total and self.done == self.total and not self.errors and self.has_results:
             lines += files
         lines += [line for error in self.errors.values() for line in error]
         if self.stopped_by and self.done < self.total:
