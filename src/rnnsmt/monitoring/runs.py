@@ -47,6 +47,9 @@ NO_RUNS = (
 The list is not complete; if a dry run is treated as a run, this does no harm.
 """
 
+HARMFUL = ("--unlock", "--delete-all-output", "--delete-temp-output")
+"""Options with which Snakemake removes the lock or the output of an active run."""
+
 IN_QUEUE = "PENDING,CONFIGURING,RUNNING,SUSPENDED,STOPPED,COMPLETING"
 """Slurm states of jobs that have not ended."""
 
@@ -63,13 +66,15 @@ def enter(directory: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool
         arguments: Snakemake's command line. A dry run or a job of another run is not registered and removes nothing.
 
     Raises:
-        InputError: Slurm jobs of a dead run are still in the queue, or the lock of an active run is to be removed.
+        InputError: Slurm jobs of a dead run are still in the queue, or the lock or the output of an active run is to be
+            removed.
     """
     runs = (directory / RUNS).resolve()
     if runs in _kept or not executes(arguments):
         return False
-    if "--unlock" in arguments and (active := others_active(directory)):
-        raise InputError(f"{active[0]}; --unlock is for the lock of a run that was killed")
+    harmful = next((option for option in HARMFUL if option in arguments), None)
+    if harmful and (active := others_active(directory)):
+        raise InputError(f"{active[0]}; wait until it has ended, or stop it, before using {harmful}")
     try:
         runs.mkdir(parents=True, exist_ok=True)
         with (runs / "lock").open("w") as guard:

@@ -148,8 +148,9 @@ def test_a_run_that_is_alive(directory):
         assert run.stdout.readline() == "in\n"
     alive[0].kill()
     alive[0].wait()
-    with pytest.raises(InputError, match=rf"active in .* \(process {alive[1].pid} on .*--unlock is for"):
-        runs.enter(directory, cluster=False, arguments=["snakemake", "--unlock"])
+    for option in ("--unlock", "--delete-all-output"):
+        with pytest.raises(InputError, match=rf"active in .* \(process {alive[1].pid} on .* before using {option}"):
+            runs.enter(directory, cluster=False, arguments=["snakemake", option])
     assert not runs.enter(directory, cluster=False)
     assert (directory / "locks").exists()
     (other,) = runs.others_active(directory)
