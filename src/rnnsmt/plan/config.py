@@ -7,7 +7,7 @@ import difflib
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -421,9 +421,10 @@ def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[s
         yield f"systems.{name}: the search of {system['rescores']} already uses {network}; rescore another system"
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    """Return a hint for a misspelt name: the closest known name, or all of them."""
-    near = difflib.get_close_matches(name, known, 1)
+def _hint(name: str, known: Collection[str]) -> str:
+    """Return a hint for a misspelt name, or one as in Table 1 (CSLM + RNN): the closest known name, or all of them."""
+    as_in_table = name.lower().replace(" + ", "_")
+    near = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(as_in_table, known, 1)
     return f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}"
 
 

@@ -95,6 +95,8 @@ def _key_hint(key: str, place: str, known: Sequence[str], schema: Mapping[str, A
     sections = [
         name for name, section in schema["properties"].items() if key in section.get("properties", {}) and name != place
     ]
+    if (parent := place.split(".", maxsplit=1)[0]) in sections:
+        sections = [parent]
     if sections:
         return f"did you mean {' or '.join(f'{name}.{key}' for name in sections)}?"
     return f"available: {', '.join(known)}"

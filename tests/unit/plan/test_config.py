@@ -250,6 +250,14 @@ MISTAKES = {
         lambda c: c.update(compare=["baselin"]),
         ["compare: no system baselin; did you mean baseline?"],
     ),
+    "systems as in the table": (
+        lambda c: c.update(compare=["RNN", "CSLM + RNN"]),
+        ["compare: no system RNN; did you mean rnn?", "compare: no system CSLM + RNN; did you mean cslm_rnn?"],
+    ),
+    "a key of the section that contains the map": (
+        lambda c: c["cslm"].update(settings={"unknown": "class"}),
+        ["cslm.settings: unknown key unknown; did you mean cslm.unknown?"],
+    ),
     "nothing in-domain to select by": (
         lambda c: c["corpora"][3].update(in_domain=False),
         ["selection.bitext: no corpus with both sides", "selection.mono: no corpus with a target side"],
