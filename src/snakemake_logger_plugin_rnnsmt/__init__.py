@@ -27,8 +27,11 @@ from snakemake_logger_plugin_rnnsmt.progress import CTRL_C, SIGTERM, Run, result
 STATUS = Path(".snakemake/rnnsmt-status.json")
 """Status file, relative to the directory of the run."""
 
+UNFINISHED = Path(".snakemake/rnnsmt-unfinished.json")
+"""File with the outputs of unfinished jobs, see ``rnnsmt.monitoring.unfinished``."""
+
 NOTED = (LogEvent.RUN_INFO, LogEvent.JOB_INFO, LogEvent.JOB_FINISHED, LogEvent.JOB_ERROR)
-"""Events after which the status file is written."""
+"""Events after which the files of the run are written."""
 
 NOISE = (
     "Select jobs to execute",
@@ -139,8 +142,8 @@ def errors_only(text: str, warnings: Sequence[str]) -> list[str]:
     """Return the lines for an error before the first job.
 
     If input files do not exist, these are the warnings about missing files of corpora, which name the setting and a
-    remedy, and Snakemake's message about all other files. If the directory is locked by an active run, the warning about
-    this run replaces Snakemake's message, which recommends ``--unlock``. Other warnings are omitted.
+    remedy, and Snakemake's message about all other files. If the directory is locked by an active run, the warning
+    about this run replaces Snakemake's message, which recommends ``--unlock``. Other warnings are omitted.
 
     Args:
         text: Snakemake's message.
@@ -204,15 +207,19 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def _note(self, ended: bool) -> None:
-        """Write the status file for `rnnsmt status`; plans and ``--touch``, which run no job, do not change it."""
+        """Write the status file for `rnnsmt status`, and the outputs of unfinished jobs.
+
+        Plans and ``--touch``, which run no job, do not change the files.
+        """
         if self.plain or not self.run.total or "--mode" in sys.argv:  # --mode: a job of another run
             return
         self.directory = self.directory or Path.cwd()
-        with suppress(OSError):  # stages that write to the directory report the error
-            path = self.directory / STATUS
-            temporary = path.with_suffix(f".{os.getpid()}")
-            temporary.write_text(json.dumps(self.run.note(time.monotonic(), ended), indent=1), encoding="utf-8")
-            temporary.replace(path)
+        for file, content in (STATUS, self.run.note(time.monotonic(), ended)), (UNFINISHED, list(self.run.unfinished)):
+            with suppress(OSError):  # stages that write to the directory report the error
+                path = self.directory / file
+                temporary = path.with_suffix(f".{os.getpid()}")
+                temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
+                temporary.replace(path)
 
     def _start_lines(self, record: logging.LogRecord) -> list[str]:
         """Return the lines of a record; those of ``BEFORE_PLAN`` are delayed, and discarded if an error follows."""
@@ -248,6 +255,7 @@ class LogHandler(LogHandlerBase):
         lines: list[str] = []
         if event == LogEvent.RUN_INFO:
             lines = self.run.plan(fields["stats"], now, _earlier())
+            self.run.unfinished = _unfinished()
         elif event == LogEvent.JOB_INFO:
             self.run.announced(fields, now)
         elif event == LogEvent.JOB_FINISHED:
@@ -296,3 +304,10 @@ def _earlier() -> dict[str, Any] | None:
         note: dict[str, Any] = json.loads(STATUS.read_text(encoding="utf-8"))
         return note if {"done", "total"} <= set(note) else None
     return None
+
+
+def _unfinished() -> dict[str, None]:
+    """Return the missing outputs of jobs that earlier runs in the current directory have not finished."""
+    with suppress(OSError, ValueError):
+        return {path: None for path in json.loads(UNFINISHED.read_text(encoding="utf-8")) if not Path(path).exists()}
+    return {}

@@ -45,11 +45,12 @@ WEIGHTS = {
 
 @dataclass
 class Job:
-    """Job that has started: rule, name with wildcards, logs, and start time."""
+    """Job that has started: rule, name with wildcards, logs, outputs, and start time."""
 
     rule: str
     name: str
     logs: list[str]
+    outputs: list[str]
     started: float
 
 
@@ -66,6 +67,8 @@ class Run:
     errors: dict[int, list[str]] = field(default_factory=dict)
     has_results: bool = False
     """Whether jobs of ``LAST_RULES`` are planned; a run that is limited to other targets leaves an older table."""
+    unfinished: dict[str, None] = field(default_factory=dict)
+    """Outputs, in order, of jobs of this run and of earlier ones that have started and not finished."""
     told: set[str] = field(default_factory=set)
     """Warnings that were printed: several jobs may have the same one."""
     stopped_by: str = ""
@@ -90,7 +93,9 @@ class Run:
         """Add a job that starts or is submitted to a cluster."""
         wildcards = event.get("wildcards") or {}
         name = " ".join([event["rule_name"], *(f"{key}={value}" for key, value in wildcards.items())])
-        self.running[event["jobid"]] = Job(event["rule_name"], name, list(map(str, event.get("log") or [])), now)
+        logs, outputs = (list(map(str, event.get(key) or [])) for key in ("log", "output"))
+        self.running[event["jobid"]] = Job(event["rule_name"], name, logs, outputs, now)
+        self.unfinished |= dict.fromkeys(outputs)
 
     def finished(self, job_id: int, now: float) -> list[str]:
         """Count a job that has finished; return the lines to print."""
@@ -99,6 +104,8 @@ class Run:
         self.done += 1
         if job is None:  # with --quiet rules, Snakemake does not announce jobs
             return []
+        for path in job.outputs:
+            self.unfinished.pop(path, None)
         self.left[job.rule] -= 1
         seconds = now - job.started
         self.seconds[job.rule].append(seconds)

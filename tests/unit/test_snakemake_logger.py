@@ -12,7 +12,7 @@ import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import OutputSettingsLoggerInterface
 
-from snakemake_logger_plugin_rnnsmt import STATUS, LogHandler, Terminal, plain_error
+from snakemake_logger_plugin_rnnsmt import STATUS, UNFINISHED, LogHandler, Terminal, plain_error
 from snakemake_logger_plugin_rnnsmt.command_line import mistakes
 from snakemake_logger_plugin_rnnsmt.progress import RESULTS, WEIGHTS, Run, clock, last_words, read_log, results
 
@@ -266,6 +266,30 @@ def test_a_resumed_run_and_its_results(tmp_path, monkeypatch, capsys):
     handler.emit(record("Nothing to be done (all requested files are present and up to date)."))
     handler.close()
     assert capsys.readouterr().err.splitlines()[1:] == ["table: results/table1.md"]
+
+
+def test_outputs_of_unfinished_jobs_are_recorded(tmp_path, monkeypatch):
+    """The record contains the outputs of running and failed jobs, and missing ones of earlier runs."""
+    (tmp_path / ".snakemake").mkdir()
+    (tmp_path / "made").touch()
+    monkeypatch.chdir(tmp_path)
+    UNFINISHED.write_text(json.dumps(["earlier", "made"]))
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 3, "total": 3}))
+    for number, outputs in enumerate((["x", "y"], ["z"], ["w"])):
+        handler.emit(record(event=LogEvent.JOB_INFO, rule_name="a", jobid=number, wildcards={}, log=[], output=outputs))
+    assert json.loads(UNFINISHED.read_text()) == ["earlier", "x", "y", "z", "w"]
+    handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=0))
+    handler.emit(record(event=LogEvent.JOB_ERROR, rule_name="a", jobid=1, log=[]))
+    assert json.loads(UNFINISHED.read_text()) == ["earlier", "z", "w"]
+    handler.close()
+    assert json.loads(UNFINISHED.read_text()) == ["earlier", "z", "w"]
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 1, "total": 1}))
+    handler.emit(record(event=LogEvent.JOB_INFO, rule_name="a", jobid=0, wildcards={}, log=[], output=["z"]))
+    handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=0))
+    handler.close()
+    assert json.loads(UNFINISHED.read_text()) == ["earlier", "w"]
 
 
 @pytest.mark.parametrize("option", ["--touch", "-t", "-Ft"])

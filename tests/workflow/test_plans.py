@@ -125,7 +125,7 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
-def test_systems_are_tuned_on_their_own(workflow):
+def test_tuning_with_nested_weights(workflow):
     """With tuning.nested, tuning reads the weights of the nested system of every run; without it, none."""
     for nested, inis in (("true", 3), ("false", 0)):
         done = workflow.call("--dry-run", "-p", "--config", f"tuning={{nested: {nested}}}", "compare=[baseline, rnn]")
@@ -547,7 +547,7 @@ def test_scores_of_filtered_tables_only(workflow):
     assert " --filtered " in workflow.commands("describe_system", *settings)
 
 
-def test_settings_that_do_not_go_together_are_told_at_once(workflow):
+def test_incompatible_settings_are_reported_at_once(workflow):
     done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0
     assert "mine: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
@@ -572,7 +572,7 @@ def test_parts_of_the_scoring(workflow):
     assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)
 
 
-def test_parts_of_the_alignment(workflow, plan):
+def test_shards_of_the_alignment(workflow, plan):
     """An alignment in shards has a job for each shard and pass: 16 passes of model4 and 5 of fast_align."""
     jobs = workflow.plan("--set-scatter", "align_words=3")
     chain = {"align_cut": 4, "align_count": 2 * (16 + 5) * 3, "align_estimate": 2 * (15 + 4), "align_links": 4}
@@ -842,7 +842,7 @@ def test_a_missing_configuration_is_one_sentence(workflow):
         ("data_dir: !!python/name:os.system x\n", "mine.yaml, line 1, column 11: could not determine a constructor"),
     ],
 )
-def test_values_that_cannot_be_read_are_told(tmp_path, text, said):
+def test_invalid_values_are_reported(tmp_path, text, said):
     """Invalid values are reported before Snakemake reads the file, which would end with a traceback."""
     (tmp_path / "mine.yaml").write_text(text)
     (line,) = mistakes(["-n", "--configfile", str(tmp_path / "mine.yaml")])
@@ -883,7 +883,7 @@ LEFT = "results/demo/dev.en"
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on(killed):
+def test_a_killed_run_resumes(killed):
     """A killed run is resumed by the same command; dry runs and other modes remove nothing."""
     dead = leave_run(killed, socket.gethostname(), cluster=False)
     inside = ("--mode", "remote", "--nolock", "--ignore-incomplete", *DEMO)
@@ -902,7 +902,7 @@ def test_a_killed_run_goes_on(killed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("host", "cluster"), [(socket.gethostname(), True), ("elsewhere", False)])
-def test_what_may_still_be_worked_on_is_left_alone(killed, host, cluster):
+def test_the_lock_of_a_run_that_may_be_alive_is_kept(killed, host, cluster):
     """Files of runs on another host or on a cluster, whose jobs may still run, are not removed."""
     dead = leave_run(killed, host, cluster)
     done = killed.call(*DEMO)
@@ -916,7 +916,7 @@ def test_what_may_still_be_worked_on_is_left_alone(killed, host, cluster):
     assert len((killed.directory / LEFT).read_text()) > 100
 
 
-def test_a_lock_of_nobody_knows_whom_is_left_alone(killed):
+def test_the_lock_of_an_unknown_run_is_kept(killed):
     """A lock without a record of its run is not removed."""
     assert killed.call(*DEMO).returncode != 0
     assert (killed.directory / ".snakemake/locks/0.output.lock").exists()
@@ -1023,7 +1023,7 @@ def test_snakefmt_is_clean():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_bad_corpus_is_told_and_can_be_mended(workflow):
+def test_an_invalid_corpus_is_reported_and_can_be_corrected(workflow):
     """An invalid corpus is reported on the terminal and in the log; after a fix, the same command resumes."""
     for name in ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr"):
         text = "".join(f"line {number} of {name}\n" for number in range(30))

@@ -419,6 +419,50 @@ def test_a_lost_result_is_made_again(copy_of_finished, small_config):
     assert (copy_of_finished.directory / FINAL[0]).read_bytes() == before
 
 
+def test_a_failed_job_is_run_again(copy_of_finished, small_config):
+    """Snakemake deletes the output of a failed job; the next run creates it again although the table exists."""
+    options = "--configfile", str(small_config)
+    spoilt = copy_of_finished.directory / "results/systems/rnn/run1/dev.output"
+    content, about = spoilt.read_bytes(), spoilt.stat()
+    spoilt.write_bytes(content.split(b"\n", 1)[1])
+    done = copy_of_finished.call(*options, "--keep-going", "--forcerun", "score")
+    assert done.returncode != 0, done.stdout + done.stderr
+    assert not (copy_of_finished.directory / "results/systems/rnn/run1/dev.bleu.json").exists()
+    spoilt.write_bytes(content)
+    os.utime(spoilt, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert copy_of_finished.plan(*options)["score"] == 1
+    assert "results/systems/rnn/run1/dev.bleu.json" in copy_of_finished.dry_run(*options).stdout
+    done = copy_of_finished.call(*options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (copy_of_finished.directory / "results/systems/rnn/run1/dev.bleu.json").exists()
+    assert not copy_of_finished.plan(*options)
+
+
+def test_killed_after_a_change_of_settings(copy_of_finished, small_config):
+    """A system whose tuning was killed is tuned with the changed settings, although its old translations exist."""
+    options = "--configfile", str(small_config), "--config", "tuning={max_iterations: 2}"
+    systems = copy_of_finished.directory / "results/systems"
+    inis = sorted(systems.glob("*/run1/checkpoint/checkpoint.json"))
+    assert len(inis) > 3
+    process = subprocess.Popen(
+        copy_of_finished.command(*options, "results/table1.tsv"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 500
+    while all((path.parents[1] / "moses.ini").exists() for path in inis):
+        assert process.poll() is None, "ended before a system was tuned"
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done = copy_of_finished.call(*options, timeout=1500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    iterations = [len(json.loads(path.read_text())["iterations"]) for path in inis]
+    assert max(iterations) == 2
+
+
 def kill_and_start_again(workflow: Workflow, sign: str, *options: str) -> None:
     """Kill a run (SIGKILL to the process group) when a file exists, then run the same command again."""
     process = subprocess.Popen(
@@ -438,14 +482,14 @@ def kill_and_start_again(workflow: Workflow, sign: str, *options: str) -> None:
     assert not list(workflow.directory.rglob(".tmp-*"))
 
 
-def test_killed_in_alignment_and_started_again(workflow, finished, small_config):
+def test_alignment_resumes_after_a_kill(workflow, finished, small_config):
     made = FINAL[2:]
     kill_and_start_again(workflow, "results/align/*/forward.gz", *made, "--configfile", str(small_config))
     for name in made:
         assert (workflow.directory / name).read_bytes() == (finished.directory / name).read_bytes(), name
 
 
-def test_killed_in_an_alignment_in_parts_and_started_again(workflow, finished, small_config):
+def test_alignment_in_shards_resumes_after_a_kill(workflow, finished, small_config):
     """An alignment in shards resumes in the pass in which it was killed, with the links of an alignment in one job."""
     links = "results/align/model4/forward.gz"
     options = [links, "--set-scatter", "align_words=2", "--configfile", str(small_config)]
@@ -456,7 +500,7 @@ def test_killed_in_an_alignment_in_parts_and_started_again(workflow, finished, s
     assert not list(workflow.directory.glob("results/align/*/*.passes"))
 
 
-def test_killed_in_tuning_and_started_again(copy_of_finished, finished, small_config):
+def test_tuning_resumes_after_a_kill(copy_of_finished, finished, small_config):
     """Tuning that is killed in the second run of a system resumes with the results of an uninterrupted workflow."""
     shutil.rmtree(copy_of_finished.directory / "results/systems")
     (copy_of_finished.directory / FINAL[0]).unlink()

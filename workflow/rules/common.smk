@@ -45,6 +45,7 @@ from rnnsmt.align import PASSES_OF
 from rnnsmt.corpus.check import first_warnings
 from rnnsmt.monitoring.estimate import setting_mistakes
 from rnnsmt.monitoring.runs import enter, executes, others_active
+from rnnsmt.monitoring.unfinished import missing_outputs, needed_for
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
@@ -209,3 +210,13 @@ def ini_tables(wildcards):
     except InputError:
         return tables
     return [ancient(table) for table in tables]
+
+
+def unfinished_outputs(targets):
+    """Return the missing outputs of unfinished jobs of earlier runs that these files are made from."""
+    if is_module or not (missing := missing_outputs(Path.cwd())):
+        return []
+    found = needed_for(targets, missing, list(workflow.rules))
+    if found:
+        logger.info(f"Creating missing output files of jobs that have not finished: {', '.join(found)}")
+    return found
