@@ -268,10 +268,10 @@ class LogHandler(LogHandlerBase):
             text = record.getMessage().strip()
             if text.startswith(INTERRUPTED):
                 self.run.stopped_by = CTRL_C
-                lines = ["stopping; running jobs save a checkpoint or are run again next time"]
+                lines = ["stopping; running jobs save a checkpoint or are restarted by the next run"]
             elif text.startswith(TERMINATED):
                 if not self.run.stopped_by:
-                    lines = ["SIGTERM received; no further job starts, and the run ends after the running jobs"]
+                    lines = ["SIGTERM received; no more jobs are started, and the run ends after the running jobs"]
                 self.run.stopped_by = self.run.stopped_by or SIGTERM
             elif text not in ("", "None") and not text.startswith(NOISE):
                 lines = [plain_error(text) or text]

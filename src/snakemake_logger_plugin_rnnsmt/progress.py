@@ -87,7 +87,7 @@ class Run:
         if earlier and 0 < earlier["done"] == earlier["total"] - jobs:
             self.total, self.done = earlier["total"], earlier["done"]
         of = f" of {self.total}" if self.done else ""
-        return [f"{jobs}{of} jobs to run; the full log is in .snakemake/log, that of every job in results/logs"]
+        return [f"{jobs}{of} jobs to run; the full log is in .snakemake/log, the log of every job in results/logs"]
 
     def announced(self, event: Mapping[str, Any], now: float) -> None:
         """Add a job that starts or is submitted to a cluster."""
@@ -160,7 +160,7 @@ class Run:
             lines += files
         lines += [line for error in self.errors.values() for line in error]
         if self.stopped_by and self.done < self.total:
-            lines.append(f"stopped by {self.stopped_by}; the same command resumes")
+            lines.append(f"stopped by {self.stopped_by}; run the same command again to resume")
         return lines
 
     def _share(self) -> str:

@@ -336,7 +336,7 @@ def test_after_ctrl_c_nothing_has_failed(capsys, tmp_path, monkeypatch):
     handler.close()
     said = capsys.readouterr().err
     assert "failed" not in said and "error" not in said
-    assert said.splitlines()[-1] == "stopped by Ctrl-C; the same command resumes"
+    assert said.splitlines()[-1] == "stopped by Ctrl-C; run the same command again to resume"
 
 
 def test_after_sigterm_only_an_error_of_a_stage_is_a_failure(capsys, tmp_path, monkeypatch):
@@ -359,7 +359,7 @@ def test_after_sigterm_only_an_error_of_a_stage_is_a_failure(capsys, tmp_path, m
     assert "rule0" not in said
     assert said.splitlines()[-2:] == [
         "rnnsmt rnn train: error: out of memory",
-        "stopped by SIGTERM; the same command resumes",
+        "stopped by SIGTERM; run the same command again to resume",
     ]
 
 
@@ -443,9 +443,9 @@ def test_messages_after_the_plan_are_left_out_as_before(capsys, tmp_path, monkey
             "error: prepare_bitext corpus=mine: no such file: /d/train.fr",
         ),
         (
-            'WorkflowError in file "/w/common.smk", line 44:\nThe configuration has mistakes:\n  seed missing\n'
+            'WorkflowError in file "/w/common.smk", line 44:\nThe configuration contains errors:\n  seed missing\n'
             '  File "/w/common.smk", line 44, in <module>',
-            "error: The configuration has mistakes:\n  seed missing",
+            "error: The configuration contains errors:\n  seed missing",
         ),
         ('NameError in file "/w/common.smk", line 4:\nname x is not defined', None),
         ("hello", None),

@@ -104,7 +104,7 @@ def test_a_wheel_beside_a_checkout_has_its_version(installed, workflow, tmp_path
     package.write_text(package.read_text().replace(f'"{rnnsmt.__version__}"', '"9.9.9"'))
     done = workflow.call("--dry-run", PYTHONPATH=str(other))
     assert done.returncode != 0
-    assert f"has rnnsmt 9.9.9, but this workflow needs {rnnsmt.__version__}: pip install" in done.stdout
+    assert f"has rnnsmt 9.9.9, but this workflow requires {rnnsmt.__version__}: pip install" in done.stdout
 
 
 def test_one_version():
@@ -135,7 +135,7 @@ def test_networks_need_pytorch(workflow):
         command = [sys.executable, "-c", NO_TORCH, *workflow.options(*options)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode != 0) == refused, done.stderr
-        assert ("these networks need PyTorch" in done.stderr + done.stdout) == refused
+        assert ("these networks require PyTorch" in done.stderr + done.stdout) == refused
         assert (workflow.directory / "results").exists() == runs
 
 
@@ -203,8 +203,8 @@ def test_a_run_in_a_new_environment(wheel, tmp_path):
     optional = ["torch", "matplotlib", "sklearn", "scipy"]
     systems, said, made = run("rnnsmt init demo --demo &&", ["kenlm", *optional], {})
     assert systems == ["Baseline"]
-    assert "pictures are left out" in said and not pictures.exists()
+    assert "figures are omitted" in said and not pictures.exists()
     systems, said, later = run("", ["kenlm"], {"compare": ["baseline", "rnn"]})
     assert systems == ["Baseline", "RNN"]
-    assert "pictures are left out" not in said and pictures.exists()
+    assert "figures are omitted" not in said and pictures.exists()
     assert later == made

@@ -27,7 +27,7 @@ try:
     from rnnsmt.plan.pipeline import check_package, checkout
 except ImportError:
     raise WorkflowError(
-        f"{sys.executable} has no package rnnsmt, or an older one; this workflow needs {VERSION}: "
+        f"{sys.executable}: the package rnnsmt is missing or too old; this workflow requires version {VERSION}: "
         + (f"pip install -e {ROOT}" if ROOT and (ROOT / "src").is_dir() else f"pip install rnnsmt=={VERSION}")
     )
 
@@ -62,7 +62,7 @@ with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
 update_config(settings, config)
 config.update(settings)
 if mistakes := check(config, workflow.source_path("../schemas/config.schema.json"), workflow.configfiles):
-    raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
+    raise WorkflowError("The configuration contains errors:\n" + "\n".join(f"  {line}" for line in mistakes))
 MOSES_PARTS = parts_of_moses(config)
 if MOSES_PARTS:
     try:
@@ -87,7 +87,7 @@ except InputError as error:
 texts = Texts(config)
 systems = Systems(config)
 if mistakes := list(setting_mistakes(systems)):
-    raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
+    raise WorkflowError("The configuration contains errors:\n" + "\n".join(f"  {line}" for line in mistakes))
 
 # A workflow that uses this one as a module may run some of the rules only, on files from its own rules.
 is_module = not (ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT))
@@ -103,8 +103,8 @@ if (
     and executes(sys.argv)
 ):
     raise WorkflowError(
-        f"{', '.join(systems.networks or systems.lstms)}: these networks need PyTorch, which {sys.executable} does not "
-        "have: pip install 'rnnsmt[networks]', or run the systems without networks: --config 'compare=[baseline]'"
+        f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
+        f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: --config 'compare=[baseline]'"
     )
 
 # Without matplotlib and scikit-learn, the report has no figures.
@@ -122,7 +122,7 @@ if workflow.is_main_process:
         warnings += str(error).splitlines()
     warnings += others_active(Path(".snakemake"))
     if not HAS_FIGURES and not is_module:
-        warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
+        warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     if settled:  # after the checks: an error message is printed alone
         logger.info(settled)
     for line in warnings:

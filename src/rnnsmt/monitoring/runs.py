@@ -238,7 +238,7 @@ def status(directory: Path) -> Iterator[str]:
     table = directory / "results/table1.md"
     if table.is_file():
         created = time.strftime("%Y-%m-%d %H:%M", time.localtime(table.stat().st_mtime))
-        yield f"  the table of {created}: {table}"
+        yield f"  Table 1, written {created}: {table}"
     if state in ("ended early", "failed"):
         yield "  to resume, run the same command again"
 

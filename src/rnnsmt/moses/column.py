@@ -73,7 +73,7 @@ class StageRunner:
         if status.returncode == 2:
             raise InputError(f"{name}: {lines[-1].partition('error: ')[2] or lines[-1]} (log: {log})")
         if status.returncode:
-            say(f"{name} ended with status {status.returncode}; the same command resumes; log: {log}")
+            say(f"{name} ended with status {status.returncode}; run the same command again to resume; log: {log}")
             raise SystemExit(status.returncode if status.returncode > 0 else 128 - status.returncode)
         say(lines[-1])
         self._done[name] = record

@@ -52,6 +52,6 @@ def check_package(rules: Path | None, version: str) -> None:
         )
     if rnnsmt.__version__ != version:
         raise InputError(
-            f"the current environment has rnnsmt {rnnsmt.__version__}, but this workflow needs {version}: "
+            f"the current environment has rnnsmt {rnnsmt.__version__}, but this workflow requires {version}: "
             f"pip install rnnsmt=={version}"
         )

@@ -54,7 +54,7 @@ def run_workflow(arguments: Sequence[str]) -> None:
         import_module("snakemake.cli").main()
     except SystemExit as end:
         if end.code == 128 + signal.SIGTERM:  # only before the first job; later, Snakemake handles the signal
-            print("rnnsmt run: stopped by SIGTERM; the same command resumes", file=sys.stderr)
+            print("rnnsmt run: stopped by SIGTERM; run the same command again to resume", file=sys.stderr)
         if end.code == 1 and errors.is_invalid_input:
             raise SystemExit(2) from None
         if end.code in (0, None) and _changed(table) != before and not options.touch:

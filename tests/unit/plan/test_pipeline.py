@@ -40,7 +40,7 @@ def test_rules_of_an_equal_version(wheel: Path) -> None:
     """Rules of a wheel, a checkout or a hosted module are accepted if their version is that of the package."""
     for rules in (wheel, ROOT, None):
         pipeline.check_package(rules, __version__)
-        with pytest.raises(InputError, match=rf"has rnnsmt {__version__}, but this workflow needs 9.9: pip install"):
+        with pytest.raises(InputError, match=rf"has rnnsmt {__version__}, but this workflow requires 9.9: pip install"):
             pipeline.check_package(rules, "9.9")
 
 

@@ -121,7 +121,7 @@ def test_sigterm_before_the_first_job_is_reported(
     with pytest.raises(SystemExit) as end:
         main(["run", "--cores", "2"])
     assert end.value.code == 128 + signal.SIGTERM
-    assert capsys.readouterr().err == "rnnsmt run: stopped by SIGTERM; the same command resumes\n"
+    assert capsys.readouterr().err == "rnnsmt run: stopped by SIGTERM; run the same command again to resume\n"
 
 
 def test_no_table_if_the_run_has_not_written_it(
