@@ -39,8 +39,8 @@ SET_BY_INIT = ("languages", "data_dir", "corpora")
 """Settings of config.yaml that ``rnnsmt init`` writes itself."""
 
 WITHOUT_NETWORKS = """\
-# PyTorch was not installed when this file was written: only the system that needs no network. For the others,
-# pip install 'rnnsmt[networks]' and remove this line.
+# PyTorch was not installed when this file was written; therefore, only the system without networks is run. For all
+# systems, pip install 'rnnsmt[networks]' and remove this line.
 compare: [baseline]
 """
 
@@ -48,7 +48,7 @@ CHECKED_SEGMENTS = 100
 """Number of segments of a file with both sides that are read."""
 
 PLACEHOLDERS = """\
-# Replace the names by those of your files.
+# Replace the file names with those of your files.
 corpora:
   - {name: train, role: bitext, source: train.en.gz, target: train.fr.gz}
   - {name: dev, role: dev, source: dev.en, target: dev.fr}
@@ -59,19 +59,20 @@ corpora:
 COLUMN_SCRIPT = """\
 #!/bin/sh
 # Adds the score of an RNN Encoder-Decoder to a Moses phrase table of {scores} scores. The result is column/moses.ini in
-# the directory of this script. The same command resumes after an interruption. Further options of `rnnsmt moses
-# add-column` (see its --help) can be given to the script, for example: sh {name} --device cuda
+# the directory of this script. After an interruption, run the same command again to resume. Further options of
+# `rnnsmt moses add-column` (see its --help) can be passed to the script, for example: sh {name} --device cuda
 cd "$(dirname "$0")" || exit
 
 {model}
 
-# The text that the table was trained on, tokenised and cased as the table is.
+# The text that the table was trained on, with the same tokenisation and casing as the table.
 {text}
 
-# Dev text, tokenised alike: the weights are tuned on it by MERT. Without it, tune column/moses.ini before you use it.
+# Dev text with the same tokenisation and casing, on which MERT tunes the weights. Without it, tune column/moses.ini
+# before use.
 {dev}
 
-# Size of the network: demo (to try it out), small (minutes to an hour on a CPU), paper (needs a GPU). Further settings:
+# Network size: demo (for a quick test), small (minutes to an hour on a CPU), paper (requires a GPU). Further settings:
 # --epochs, --vocab-size and, for tuning, --max-iterations; see rnnsmt moses add-column --help.
 set -- --preset small --threads 2 "$@"
 
@@ -486,7 +487,7 @@ def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> 
         out.write(text)
     lines = [f"wrote {script}"]
     if find_spec("torch") is None:
-        lines.append("PyTorch, which trains the network, is not installed: pip install 'rnnsmt[networks]'")
+        lines.append("PyTorch, which is required for training, is not installed: pip install 'rnnsmt[networks]'")
     if not any(corpus.role == "bitext" for corpus in corpora):
         lines.append(f"next: write the names of the training text of the table in {script}")
     return [*lines, f"next: sh {shlex.quote(str(script))}"]
