@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, read_byte_lines, words_of
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.bleu.multi_bleu import tokens
-from rnnsmt.evaluation.render import DASH, TextTable, interval, markdown_table
+from rnnsmt.evaluation.render import DASH, KIND_TITLES, TextTable, interval, markdown_table
 from rnnsmt.evaluation.significance import Statistics, compare_trained
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
 from rnnsmt.search.decoder import features_of_derivations
@@ -283,7 +283,8 @@ class Comparison:
         if np.isnan(system).any():
             number = int(np.flatnonzero(np.isnan(system).any(1))[0])
             raise InputError(
-                f"the model cannot translate line {number + 1} of the source; use the ini of --system"
+                f"the model cannot translate line {number + 1} of the source; use the ini with which --system was "
+                "decoded"
             )
         self.contributions = (system - other) * weights
         self.kinds = kinds_of_features(model, columns)
@@ -345,7 +346,7 @@ def markdown(content: Mapping[str, Any]) -> Iterator[str]:
     runs = f"means of {content['runs']} runs" if content["runs"] > 1 else "one run"
     p = f"p {content['p_value']:.4f}"
     if content["p_strict"] is None:
-        p += ", noise of sentences only"
+        p += ", variance due to sentences only"
     else:
         p += f", p strict {content['p_strict']:.4f}, 95 % {interval(*content['interval'])}"
     yield (
@@ -362,8 +363,9 @@ def markdown(content: Mapping[str, Any]) -> Iterator[str]:
             [row["group"], str(row["sentences"]), *(f"{bleu:.2f}" for bleu in row["bleu"]), f"{row['difference']:+.2f}"]
             for row in rows
         ]
-        yield from ("", f"## BLEU by {kind}", "")
-        yield from markdown_table(TextTable([kind, "sentences", *names, "difference"], cells))
+        title = KIND_TITLES.get(kind, kind)
+        yield from ("", f"## BLEU by {title}", "")
+        yield from markdown_table(TextTable([title, "sentences", *names, "difference"], cells))
     for kind, rows in content.get("exchanged pairs", {}).items():
         cells = [
             [
@@ -374,12 +376,15 @@ def markdown(content: Mapping[str, Any]) -> Iterator[str]:
             ]
             for row in rows
         ]
-        yield from ("", f"## Phrase pairs that only one uses, by {kind}", "")
-        yield from markdown_table(TextTable([kind, *names, f"sentences of {names[1]}", "their mean gain"], cells))
+        title = KIND_TITLES.get(kind, kind)
+        yield from ("", f"## Phrase pairs used by only one of the systems, by {title}", "")
+        headings = [title, *names, f"sentences with pairs of {names[1]}", "mean gain of these sentences"]
+        yield from markdown_table(TextTable(headings, cells))
     if "decided" in content:
-        yield from ("", f"## What decides for other translations under the weights of {names[1]}", "")
+        yield from ("", f"## Mean contribution of each feature, with the weights of {names[1]}", "")
         if left := content["not of the system's model"]:
-            yield from (f"Without {left} sentences whose other translation {names[1]} could not have made.", "")
+            reason = f"because {names[1]} cannot produce the translation of {names[0]}"
+            yield from (f"{left} sentences are excluded, {reason}.", "")
         yield from markdown_table(
             TextTable(
                 ["feature", "mean contribution"],
@@ -411,4 +416,4 @@ def _example(example: Mapping[str, Any], names: tuple[str, str]) -> Iterator[str
             yield f"  * only {name}: {'; '.join(uses)}"
     if example.get("decided"):
         parts = [f"{name} {value:+.2f}" for name, value in example["decided"].items() if abs(value) >= 0.005]
-        yield f"  * decided: {', '.join(parts)}"
+        yield f"  * contributions: {', '.join(parts)}"

@@ -55,26 +55,27 @@ WHAT_IS_SHOWN = (
 ONE_RUN = (
     "Figures are of one tuning run of each system.",
     "There is one tuning run of each system, so that the variation of BLEU between runs is unknown: tuning again, or "
-    "training the networks again with other seeds, would give other figures. p and p boot contain the noise of "
-    "sentences only; standard deviations, confidence intervals and p strict require two runs or more.",
+    "training the networks again with other seeds, would give other figures. p and p boot include only the "
+    "variance due to sentences; standard deviations, confidence intervals and p strict require two runs or more.",
 )
 
 ONE_TRAINING = (
     "Figures are means ± standard deviations over independent tuning runs, which share one network of each kind.",
-    "± and p contain the noise of tuning only. All runs share one network of each kind; training the networks again "
-    "with other seeds would change the figures by an unknown amount.",
+    "± and p include the variance due to tuning, but not the variance due to training. All runs share one network of "
+    "each kind; training the networks again with other seeds would change the figures by an unknown amount.",
 )
 
 NO_NETWORKS = (
     "Figures are means ± standard deviations over independent tuning runs.",
-    "± and p contain the noise of tuning.",
+    "± and p include the variance due to tuning.",
 )
 
 SEVERAL_TRAININGS = (
-    "Figures are means ± standard deviations over independent tuning runs, which cycle through {} trainings of each "
-    "network.",
-    "± and p contain the noise of tuning and, for systems with networks, the noise of training with other seeds. If "
-    "there are as many trainings as runs, ± is the spread of both; p strict takes the runs of a training as one.",
+    "Figures are means ± standard deviations over independent tuning runs, which cycle through {} training runs of "
+    "each network.",
+    "± and p include the variance due to tuning and, for systems with networks, the variance due to training with "
+    "other seeds. If there are as many training runs as tuning runs, ± is the standard deviation due to both. p strict "
+    "uses the mean of the tuning runs of each training run.",
 )
 
 DIFFERENCES = "Δ: difference to the baseline, and to the same system without one feature. "
@@ -90,8 +91,8 @@ P_VALUES = (
 )
 
 P_STRICT = (
-    "; p strict, the p-value to use: a sentence is exchanged in all runs at once, and the variance between runs is "
-    "added; it requires two runs, and three or more are recommended"
+    "; p strict, the recommended p-value: the outputs for a sentence are exchanged in all runs at once, and the "
+    "variance between runs is added; it requires two runs, and three or more are recommended"
 )
 
 DEV = ". The weights were tuned on dev, so that differences on dev have little meaning."
@@ -101,13 +102,16 @@ OUTPUT_NOTE = "Unknown: input words passed through untranslated. Length: words o
 PAPER_NOTE = (
     "paper: published figure for the column to its left, of Cho et al. (2014) and, for LSTMs, of Sutskever et al. "
     "(2014), on WMT 2014 English–French (dev: newstest2012+2013, test: newstest2014). BLEU is comparable only between "
-    "systems on the same data; the differences show what to expect."
+    "systems on the same data; the differences indicate the gains to expect."
 )
 
 PAPER_REFERENCES = (
     "Sutskever et al. also list, for newstest2014: Bahdanau et al. (2014) 28.45, the best system of Cho et al. (2014) "
     "34.54, the best system of WMT 2014 37.0, and an oracle that selects from the 1000-best lists, about 45."
 )
+
+KIND_TITLES = {"extracted": "extraction count", "source words of a phrase": "source words per phrase"}
+"""Titles of groups of sentences or phrase pairs of `evaluation compare`, if they differ from the keys."""
 
 PAPER_SETS = "paper: published BLEU on WMT 2014 English–French, dev newstest2012+2013, test newstest2014."
 
@@ -168,9 +172,9 @@ def comparisons(table: Sequence[Row]) -> str:
     if number < 2:
         return "p and intervals are not corrected for the number of comparisons."
     return (
-        f"{number} contrasts are tested on every test set; p and intervals are those of a single one and are not "
-        f"corrected for their number. Without any true difference, {number * LEVEL:.2g} of them would be below {LEVEL} "
-        "on average."
+        f"{number} contrasts are tested on every test set; p and intervals are those of single contrasts and are not "
+        f"corrected for their number. Without any true difference, {number * LEVEL:.2g} p-values would be below "
+        f"{LEVEL} on average."
     )
 
 

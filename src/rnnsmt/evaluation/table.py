@@ -40,15 +40,15 @@ FORMAT = "rnnsmt-table-5"
 DECIMALS = 4
 """Decimals of numbers in the TSV files; figures of the paper have two."""
 
-P_VALUE = "of that difference, stratified approximate randomisation (Clark et al. 2011)"
-P_BOOTSTRAP = "of that difference, paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
+P_VALUE = "p-value of this difference: stratified approximate randomisation (Clark et al. 2011)"
+P_BOOTSTRAP = "p-value of this difference: paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
 P_STRICT = (
-    "of that difference, sentences exchanged in all runs at once, with the noise of tuning runs, and that of training "
-    "the networks if the runs cycle through several trainings; empty for one run"
+    "p-value of this difference: the outputs for a sentence are exchanged in all runs at once; includes the variance "
+    "due to tuning and, with several training runs of the networks, due to training; empty for one tuning run"
 )
-LOW = "lower end of its 95 % confidence interval, by the draws of p_strict"
-HIGH = "upper end"
-DETECTABLE = "smallest true difference that p_strict would find (p <= 0.05) with a power of 80 %"
+LOW = "lower end of the 95 % confidence interval of this difference, from the draws of p_strict"
+HIGH = "upper end of this interval"
+DETECTABLE = "smallest true difference that p_strict would detect (p <= 0.05) with a power of 80 %"
 
 
 def _metric_columns(suffix: str, reference: str) -> dict[str, str]:
@@ -58,9 +58,9 @@ def _metric_columns(suffix: str, reference: str) -> dict[str, str]:
         for name, metric in METRICS.items()
         for column, text in (
             ("diff", f"{metric.label} minus that of {reference}{'; lower is better' if name == 'ter' else ''}"),
-            ("low", "lower end of its 95 % confidence interval, as that of BLEU"),
+            ("low", "lower end of the 95 % confidence interval of this difference, computed as for BLEU"),
             ("high", HIGH),
-            ("p_strict", "of that difference, as p_strict"),
+            ("p_strict", "p-value of this difference, computed as p_strict of BLEU"),
         )
     }
 
@@ -69,19 +69,20 @@ COLUMNS: dict[str, str] = {
     "system": "name of the system",
     "test_set": "name of the test set",
     "bleu": "tokenised BLEU, mean over the tuning runs",
-    "bleu_sd": "its sample standard deviation over the tuning runs",
+    "bleu_sd": "sample standard deviation of bleu over the tuning runs",
     "sacrebleu": "sacreBLEU of the detokenised text, mean over the tuning runs",
-    "sacrebleu_sd": "its sample standard deviation over the tuning runs",
+    "sacrebleu_sd": "sample standard deviation of sacrebleu over the tuning runs",
     **{
         column: text
         for name, metric in METRICS.items()
         for column, text in (
             (name, f"{metric.label} of the detokenised text, mean over the tuning runs"),
-            (f"{name}_sd", "its sample standard deviation over the tuning runs"),
+            (f"{name}_sd", f"sample standard deviation of {name} over the tuning runs"),
         )
     },
     "runs": "number of tuning runs",
-    "trainings": "number of trainings of its networks, through which its runs cycle; 1: no figure has their noise",
+    "trainings": "number of training runs of its networks, through which the tuning runs cycle; with 1, no value "
+    "includes the variance due to training",
     "diff_baseline": "BLEU minus that of the baseline",
     "low_baseline": LOW,
     "high_baseline": HIGH,
@@ -89,16 +90,16 @@ COLUMNS: dict[str, str] = {
     "p_value": P_VALUE,
     "p_bootstrap": P_BOOTSTRAP,
     "p_strict": P_STRICT,
-    "without": "the system without the feature that the paper adds last; all others are in the contrasts",
-    "diff_without": "BLEU minus that of this system",
+    "without": "system without the feature that is added last in the paper; the other features are in the contrasts",
+    "diff_without": "BLEU minus that of the system in the column without",
     "low_without": LOW,
     "high_without": HIGH,
     "detectable_without": DETECTABLE,
-    "p_value_without": "of that difference, as p_value",
-    "p_bootstrap_without": "of that difference, as p_bootstrap",
-    "p_strict_without": "of that difference, as p_strict",
+    "p_value_without": "p-value of this difference, computed as p_value",
+    "p_bootstrap_without": "p-value of this difference, computed as p_bootstrap",
+    "p_strict_without": "p-value of this difference, computed as p_strict",
     **_metric_columns("_baseline", "the baseline"),
-    **_metric_columns("_without", "the system of the column without"),
+    **_metric_columns("_without", "the system in the column without"),
     "bleu_runs": "tokenised BLEU of every run",
     "sacrebleu_runs": "sacreBLEU of every run",
     "length_ratio": "words of the output per word of the reference, mean over the runs",
@@ -107,7 +108,7 @@ COLUMNS: dict[str, str] = {
     "paper_bleu": "published BLEU on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
     "paper_diff_baseline": "the paper's difference to its baseline",
     "paper_diff_without": "the paper's difference to its system without the last feature",
-    "signature": "of sacreBLEU",
+    "signature": "signature of sacreBLEU",
 }
 """Columns of the table; an empty cell or null: unknown or undefined (the standard deviation of one run)."""
 

@@ -207,7 +207,7 @@ def test_details_of_another_model_are_refused(directory, capsys):
     for name in ("other.details", "other.out"):
         (directory / name).write_text((directory / name).read_text().replace("d", "e"))
     assert main(command(directory, *details(directory))) == 2
-    assert "the model cannot translate sentence" in capsys.readouterr().err
+    assert "the model cannot translate line" in capsys.readouterr().err
 
 
 def test_interchanged_details_are_refused(directory, capsys):
@@ -220,7 +220,7 @@ def test_interchanged_details_are_refused(directory, capsys):
 
 @pytest.mark.parametrize(
     ("p_strict", "said"),
-    [(None, "(p 0.0300, noise of sentences only)"), (0.2, "(p 0.0300, p strict 0.2000, 95 % -0.10 to")],
+    [(None, "(p 0.0300, variance due to sentences only)"), (0.2, "(p 0.0300, p strict 0.2000, 95 % -0.10 to")],
 )
 def test_the_noise_in_p_is_stated(p_strict, said):
     content = {

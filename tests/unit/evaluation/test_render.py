@@ -55,7 +55,7 @@ def test_one_run_speaks_of_no_noise_between_runs(tmp_path):
     texts = {name: " ".join((tmp_path / "out" / name).read_text().split()) for name in ("table1.md", "table1.html")}
     for text in texts.values():
         assert "Figures are of one tuning run of each system." in text
-        assert "p and p boot contain the noise of sentences only" in text
+        assert "p and p boot include only the variance due to sentences" in text
         for word in ("±", "95 %:", "Detectable", "p strict:", "Effects (", "have p strict below"):
             assert word not in text
     (headings, *_), *_ = tables((tmp_path / "out/table1.md").read_text())[1:]
@@ -116,7 +116,7 @@ def test_the_noise_of_several_trainings_is_stated(tmp_path):
     assert main(command(tmp_path, write(tmp_path, *EIGHT), *options)) == 0
     for name in ("table1.md", "table1.html"):
         text = " ".join((tmp_path / "out" / name).read_text().split())
-        assert "cycle through 3 trainings of each network" in text
+        assert "cycle through 3 training runs of each network" in text
         assert "one network of each kind" not in text.lower()
     rows = json.loads((tmp_path / "t.json").read_text())["rows"]
     found = {row["system"]: row["trainings"] for row in rows}
@@ -227,4 +227,4 @@ def test_the_number_of_contrasts_is_stated(outputs):
     pairs = {(row["system"], row["without"]) for row in rows["contrasts"] if row["test_set"] == "test"}
     pairs |= {(row["system"], "baseline") for row in rows["rows"] if row["system"] != "baseline"}
     assert len(pairs) > sum(row["test_set"] == "test" for row in rows["contrasts"])
-    assert f"{len(pairs)} contrasts are tested on every test set; p and intervals are those of a single one" in page
+    assert f"{len(pairs)} contrasts are tested on every test set; p and intervals are those of single contrasts" in page
