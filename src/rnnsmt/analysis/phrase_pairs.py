@@ -298,8 +298,11 @@ def _lines(table: str | Path) -> Iterator[bytes]:
 
 def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -> Iterator[str]:
     """Yield the lines of both tables as Markdown."""
-    yield from ("# What the network makes of long phrases", "")
-    yield f"Targets by p(target | source) of the table and of the RNN Encoder-Decoder, and the best of {draws} draws."
+    yield from ("# Target phrases of long source phrases", "")
+    yield (
+        "Best targets according to p(target | source) of the phrase table and to the RNN Encoder-Decoder, and the best "
+        f"of {draws} samples from the RNN Encoder-Decoder."
+    )
     for title, examples in (("Long, frequent source phrases", frequent), ("Long, rare source phrases", rare)):
         yield from ("", f"## {title}")
         for example in examples:
@@ -307,7 +310,7 @@ def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -
                 "",
                 f"### {example.source} ({example.extracted:g})",
                 "",
-                "| phrase table | RNN | drawn by the RNN |",
+                "| phrase table | RNN | samples from the RNN |",
                 "|:--|:--|:--|",
             )
             columns = (

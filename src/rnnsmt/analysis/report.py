@@ -14,7 +14,7 @@ import yaml
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, read_lines
 from rnnsmt.base.rendering import write_page
-from rnnsmt.evaluation.render import EFFECTS, dot_plot, effects, highest
+from rnnsmt.evaluation.render import EFFECTS, KIND_TITLES, dot_plot, effects, highest
 from rnnsmt.plan.features import REGISTRY
 
 TEMPLATE = "report.html.j2"
@@ -26,9 +26,9 @@ DONE = re.compile(
 
 TITLES = {
     **{f"learning-{feature.network}": f"Learning curve, {feature.title}" for feature in REGISTRY if feature.title},
-    "mert": "Tuning: BLEU of the development text by iterations",
+    "mert": "Tuning: BLEU on the development set by iteration",
     "scores-rnn": "Scores of phrase pairs (Figure 3 of the paper)",
-    "sentence-vectors": "Sentences in the plane (Figure 2 of Sutskever et al.)",
+    "sentence-vectors": "Sentence vectors in two dimensions (Figure 2 of Sutskever et al.)",
     "words-zooms": "Clusters of source words (Figure 4 of the paper)",
     "phrases-zooms": "Clusters of source phrases (Figure 5 of the paper)",
 }
@@ -138,7 +138,7 @@ def picture_of(path: str) -> dict[str, Any]:
         raise InputError(f"{path}: not an SVG file; create it again")
     name = Path(path).stem
     content = base64.b64encode(text.encode("utf-8")).decode("ascii")
-    title = TITLES.get(name) or name.replace("bleu-curves-", "BLEU by length and by rare words, ")
+    title = TITLES.get(name) or name.replace("bleu-curves-", "BLEU by sentence length and word frequency rank, ")
     title = title.replace("learning-lstm", "Learning curve, LSTM").replace("learning-", "Learning curve, scorer ")
     size = re.search(r'<svg[^>]* viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ', text)
     is_wide = size is not None and float(size[1]) > WIDE
@@ -296,6 +296,7 @@ def write_report(
         corpora=corpora,
         summary=summary_of(scores, origins["config"]),
         effects_heading=EFFECTS,
+        kind_titles=KIND_TITLES,
         table=table_of(scores),
         provenance=provenance_of(origins),
         software=origins["software"],
@@ -309,4 +310,4 @@ def write_report(
         cpu_hours=sum(job.cpu for job in jobs) / 3600,
         version=__version__,
     )
-    return {"pictures": len(pictures) + len(drawn), "comparisons": len(compared), "bytes": size}
+    return {"figures": len(pictures) + len(drawn), "comparisons": len(compared), "bytes": size}

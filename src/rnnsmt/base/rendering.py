@@ -111,7 +111,7 @@ def save(figure: "Figure", paths: Sequence[str]) -> None:
         if missing and kind == "png":
             say(
                 f"warning: {path}: the font {STYLE['font.family']} lacks {len(missing)} characters, which are shown as "
-                "boxes; use the SVG file, for which a browser has other fonts"
+                "boxes; use the SVG file, which browsers display with other fonts"
             )
 
 

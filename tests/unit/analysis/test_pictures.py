@@ -141,6 +141,6 @@ def test_characters_that_the_font_lacks_are_reported_once(directory, capsys):
     said = [line for line in capsys.readouterr().err.splitlines() if "lacks" in line]
     assert said == [
         f"warning: {files[0]}: the font DejaVu Sans lacks 4 characters, which are shown as boxes; use the SVG file, "
-        "for which a browser has other fonts"
+        "which browsers display with other fonts"
     ]
     assert "東京の港" in Path(files[1]).read_text()
