@@ -116,7 +116,7 @@ class NGramScorer:
         if not len(words):
             return np.zeros(0, np.float32)
         if contexts.ndim != 2 or contexts.shape[1] != self.context or len(owner) != len(words):
-            raise ValueError(f"contexts of {self.context} words and as many owners as words are needed")
+            raise ValueError(f"expected contexts of {self.context} words, and one owner per word")
         check_ids(contexts, self.ranges)
         self._check_requests(owner, words, len(contexts))
         return self._checked(self._engine.score(contexts, owner, words), words)
@@ -125,7 +125,7 @@ class NGramScorer:
         """Check the requests to ``score`` on a number of contexts; raise ValueError."""
         check_ids(words[:, None], [range(self.end + 1)])
         if owner[0] < 0 or owner[-1] >= contexts or (np.diff(owner) < 0).any():
-            raise ValueError("owners must ascend and be rows of contexts")
+            raise ValueError("owners must be rows of contexts in ascending order")
 
     def _checked(self, scores: Scores, words: Ids) -> Scores:
         """Return the scores of words [R], adapted to ``unknown_score`` for UNK; raise InputError, see ``score``."""
@@ -139,7 +139,7 @@ class NGramScorer:
 def check_ids(ids: Ids, ranges: list[range]) -> None:
     """Check the ids [n, C] at every position against ``ranges`` [C]; raise ValueError."""
     if ids.ndim != 2 or ids.shape[1] != len(ranges):
-        raise ValueError(f"ids [n, {len(ranges)}] are needed, not {list(ids.shape)}")
+        raise ValueError(f"expected ids of shape [n, {len(ranges)}], not {list(ids.shape)}")
     if len(ids):
         low, high = ids.min(0), ids.max(0)
         for position, allowed in enumerate(ranges):

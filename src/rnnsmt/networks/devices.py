@@ -41,7 +41,7 @@ class DeviceSetup:
         """Return a description for the log."""
         name = "the CPU" if self.device.type == "cpu" else f"{self.device} ({torch.cuda.get_device_name(self.device)})"
         several = f", {self.processes} processes" if self.processes > 1 else ""
-        return f"{name}{several}, products of {self.describe()['factors']} factors"
+        return f"{name}{several}, matrix products with {self.describe()['factors']} factors"
 
     def sum(self, value: Tensor) -> Tensor:
         """Sum a tensor over all processes, in place, and return it."""

@@ -327,13 +327,13 @@ class FeedForwardTrainer(EpochTrainer):
         return self.best is None or row["validation perplexity"] < self.kept["validation perplexity"]
 
     def format_metrics(self, row: dict[str, Any]) -> str:
-        text = f"epoch {row['epoch']}: perplexity trained {row['train perplexity']:.2f}"
+        text = f"epoch {row['epoch']}: training perplexity {row['train perplexity']:.2f}"
         if "validation perplexity" in row:
-            text += f", validation {row['validation perplexity']:.2f} (unigrams {perplexity_of(self.unigram):.0f})"
+            text += f", validation {row['validation perplexity']:.2f} (unigram model {perplexity_of(self.unigram):.0f})"
             if self.settings.self_normalised:
                 text += f", |ln Z| {row['validation |ln Z|']:.3f}"
             if self.epochs_without_better:
-                text += f", not better for {self.epochs_without_better} of {self.settings.patience} epochs"
+                text += f", no improvement for {self.epochs_without_better} of {self.settings.patience} epochs"
         return text
 
     def choose(self) -> dict[str, Any]:

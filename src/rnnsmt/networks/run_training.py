@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from rnnsmt.networks.training import Trainer
 
 RESUMING = """\
-The directory of --checkpoint-dir holds the last checkpoint. A run that was interrupted at any time resumes from
-it; on a CPU, with the same --threads, the result is bitwise identical to that of an uninterrupted run. On
-SIGTERM, and shortly before --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C);
-run the same command again to resume.
+--checkpoint-dir contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
+--threads, the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly
+before --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command
+again to resume.
 
 With --processes, or under torchrun, every minibatch is split among several processes. The network is the
 same as with a single process, except for rounding and the random choices within a minibatch (for

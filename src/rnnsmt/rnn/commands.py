@@ -222,8 +222,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         if kept:
             out.append(kept.scores)
     stats: dict[str, object] = {"pairs": computed, "mean score": total / max(computed, 1)}
-    stats |= {"known pairs": out.length - computed} if args.known else {}
-    return stats | ({"of sentences left out in training": unseen} if any(left_out) else {})
+    stats |= {"reused scores": out.length - computed} if args.known else {}
+    return stats | ({"pairs scored only by networks not trained on them": unseen} if any(left_out) else {})
 
 
 def shortlist_options(parser: argparse.ArgumentParser) -> None:
@@ -269,7 +269,8 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
             "all target words of the phrase table are in the shortlist, so that the feature is 0 for all entries and "
             "has no effect"
         )
-    return {"pairs": out.length, "pairs with such words": touched, "words outside the shortlist": words}
+    outside = {"pairs with words outside the shortlist": touched, "words outside the shortlist": words}
+    return {"pairs": out.length, **outside}
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
@@ -337,7 +338,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
         "phrases": len(sources),
         "draws": len(sources) * args.draws,
         "distinct": sum(map(len, samples)),
-        f"dropped, longer than {max_length} words": len(sources) * args.draws - drawn,
+        f"samples discarded, longer than {max_length} words": len(sources) * args.draws - drawn,
     }
 
 
@@ -490,7 +491,7 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     score_proposals(proposals, args.lex_e2f, args.lex_f2e)
     write_lines(args.output, map(format_phrase_line, proposals))
     return {
-        "phrases unseen or rare": len(phrases),
-        "phrases with proposals": len({entry.source for entry in proposals}),
-        "proposals": len(proposals),
+        "unseen or rare phrases": len(phrases),
+        "phrases with generated pairs": len({entry.source for entry in proposals}),
+        "generated phrase pairs": len(proposals),
     }

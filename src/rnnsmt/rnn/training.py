@@ -325,15 +325,15 @@ class RnnTrainer(Trainer):
 
     def start_message(self) -> str:
         split = self.split
-        text = f"{len(self.pairs):,} pairs, {self.trained:,} of them trained on, {len(split.held_out):,} held out"
+        text = f"{len(self.pairs):,} pairs: {self.trained:,} for training, {len(split.held_out):,} held out"
         if self.settings.keep == "best" and not len(split.held_out):
             text += " (so the last parameters are kept, not the best ones)"
-        return f"{text}, {len(split.of_sentences):,} of held-out sentences" if self.overlapping else text
+        return f"{text}, {len(split.of_sentences):,} of them from held-out sentences" if self.overlapping else text
 
     def format_metrics(self, row: dict[str, Any]) -> str:
-        text = f"log p per word: trained {row['train log p per word']:.4f}"
+        text = f"log p per word: training {row['train log p per word']:.4f}"
         if "held-out log p per word" in row:
-            text += f", held out {row['held-out log p per word']:.4f} (unigrams {self.unigram:.4f})"
+            text += f", held-out {row['held-out log p per word']:.4f} (unigram model {self.unigram:.4f})"
         if "overlapping log p per word" in row:
             text += f", drawn from the table {row['overlapping log p per word']:.4f}"
         return text

@@ -140,9 +140,9 @@ class Seq2SeqTrainer(Trainer):
         return f"{len(self.pairs):,} pairs of {units}, {self.validation.pairs:,} of them held out"
 
     def format_metrics(self, row: dict[str, Any]) -> str:
-        text = f"epoch {row['epoch']}: perplexity trained {row['train perplexity']:.2f}"
+        text = f"epoch {row['epoch']}: training perplexity {row['train perplexity']:.2f}"
         if "held-out perplexity" in row:
-            text += f", held out {row['held-out perplexity']:.2f} (unigrams {self.unigram:.0f})"
+            text += f", held-out {row['held-out perplexity']:.2f} (unigram model {self.unigram:.0f})"
             if self.pairs.subwords != "none":
                 text += f", {row['held-out perplexity per word']:.2f} per word"
         return text

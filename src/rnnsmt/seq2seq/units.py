@@ -319,7 +319,7 @@ def _train(kind: str, lines: Iterator[str], size: int, form: str, option: str) -
         if match := search(r"required_chars\D*\d+ vs (\d+)", str(error)):
             reason = f"the text has so many characters that it must be at least {int(match[1]) + 1}"
         else:
-            reason = f"sentencepiece cannot make {kind} subwords of this text ({' '.join(str(error).split())})"
+            reason = f"sentencepiece cannot learn {kind} subwords from this text ({' '.join(str(error).split())})"
         raise InputError(f"{option} {size}: {reason}") from None
     return Subwords(out.getvalue())
 

@@ -116,7 +116,7 @@ def test_auto_reports_a_missing_gpu(tmp_path, monkeypatch, capsys, environment, 
     if driver:
         devices.DRIVER.touch()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert str(devices.set_up_device("auto", 1)) == "the CPU, products of float32 factors"
+    assert str(devices.set_up_device("auto", 1)) == "the CPU, matrix products with float32 factors"
     error = capsys.readouterr().err
     assert error.startswith("--device auto: using the CPU, because torch finds no GPU although") == bool(said)
     assert said in error

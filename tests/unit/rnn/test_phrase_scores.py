@@ -192,7 +192,7 @@ def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
         options = ["--kept-lines", more, "--known", some, *map(str, known), "--shard", f"{k}/3"]
         assert score(directory, part, *options) == 0
         parts.append(np.load(part))
-    assert "known pairs" in capsys.readouterr().err
+    assert "reused scores" in capsys.readouterr().err
     expected = whole.copy()
     expected[few] = [-1, -2, -3, -4]
     assert np.concatenate(parts) == pytest.approx(expected[many], abs=1e-5)

@@ -40,7 +40,7 @@ def test_counts_by_hand(directory, capsys):
     counts = np.load(directory / "wp.npy")
     assert counts.tolist() == [n for _, _, n in PAIRS]
     assert counts.dtype == np.float32
-    assert "pairs with such words 3, words outside the shortlist 6" in capsys.readouterr().err
+    assert "pairs with words outside the shortlist 3, words outside the shortlist 6" in capsys.readouterr().err
 
 
 def test_the_search_reads_the_numbers(directory):

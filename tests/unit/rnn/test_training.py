@@ -393,7 +393,7 @@ def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys
         command = ["rnn", "score", "--pairs", in_halves.directory, "--model", *models, "--output", tmp_path / "s.npy"]
         assert main([str(part) for part in command]) == 0
         scores.append(np.load(tmp_path / "s.npy"))
-    assert "of sentences left out in training 110" in capsys.readouterr().err
+    assert "pairs scored only by networks not trained on them 110" in capsys.readouterr().err
     first, second, both, turned = scores
     assert np.array_equal(both[:60], first[:60])
     assert np.array_equal(both[60:110], second[60:110])
