@@ -417,13 +417,13 @@ def split(args: argparse.Namespace) -> dict[str, object]:
         entries.append(f"  - {{name: {subset}, role: {role}, source: {source}, target: {target}}}")
     codes = [yaml_code(lang) for lang in langs]
     print("\n".join([f"languages: {{source: {codes[0]}, target: {codes[1]}}}", "corpora:", *entries]))
-    left_out = {
+    discarded = {
         "near-duplicates of dev and test": done.near.total(),
         "repeated": done.repeated,
         **dict(sorted(done.unusable.items())),
     }
-    counts = ", ".join(f"{reason}: {number:,}" for reason, number in left_out.items() if number)
-    return {**{subset: f"{done.sizes[subset]:,} pairs" for subset in roles}, "left out": counts or "none"}
+    counts = ", ".join(f"{reason}: {number:,}" for reason, number in discarded.items() if number)
+    return {**{subset: f"{done.sizes[subset]:,} pairs" for subset in roles}, "discarded": counts or "none"}
 
 
 def _text_to_split(

@@ -202,7 +202,7 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
         output.parent.mkdir(parents=True, exist_ok=True)
         with partial.lock():
             if _identity(output) != before and expected in (None, digest := sha256(output)):
-                return output.stat().st_size, digest, "another process, which has just fetched it"
+                return output.stat().st_size, digest, "another process, which has just downloaded it"
             for url in urls:
                 try:
                     size, digest = _fetch(url, partial, expected)

@@ -99,7 +99,7 @@ def shift_warnings(ranges: Sequence[ShiftedLines]) -> Iterator[str]:
     for span in ranges:
         yield (
             f"lines {span.first:,} to {span.last:,} of the source fit the target better one line "
-            f"{'further on' if span.offset > 0 else 'further up'} (correlation of the lengths {span.fit:.2f} instead "
+            f"{'further down' if span.offset > 0 else 'further up'} (correlation of the lengths {span.fit:.2f} instead "
             f"of {span.fit_as_given:.2f}); a line of one side may be missing near line {span.first:,}"
         )
 

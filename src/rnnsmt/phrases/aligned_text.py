@@ -125,7 +125,7 @@ class TextStats:
             "links": self.links,
         }
         if self.repeated_links:
-            figures["repeated links counted once"] = self.repeated_links
+            figures["duplicate links ignored"] = self.repeated_links
         if self.unaligned_sentences:
             figures["sentence pairs without a link"] = self.unaligned_sentences
         return figures

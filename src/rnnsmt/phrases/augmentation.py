@@ -237,7 +237,7 @@ def fill_up_tables(
         pairs = (ReorderingEntry(entry.source, entry.target, NO_EVIDENCE) for entry in read_phrase_table(more))
         for line, _ in _merged(known, _in_order(pairs, more)):
             reordering_out.write(f"{format_reordering_line(line)}\n".encode())
-    return {"lines": lines, "filled in": filled, "scores of a line": scores + 1}
+    return {"lines": lines, "pairs added": filled, "scores of a line": scores + 1}
 
 
 def _merged(

@@ -80,7 +80,7 @@ def score_phrases(
         write_array(output_origins, np.concatenate(origins))
     figures: dict[str, object] = {"phrase pairs": n_pairs, "source phrases": n_sources}
     if missing:
-        figures["look-ups that the lexical tables do not answer (counted as 1)"] = missing
+        figures["lookups without an entry in the lexical tables (probability 1)"] = missing
     return figures
 
 

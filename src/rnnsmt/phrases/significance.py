@@ -374,15 +374,15 @@ def prune_table(
     once = (joint == 1) & (sides[0].totals[sources] == 1) & (sides[1].totals[targets] == 1)
     figures: dict[str, object] = {
         "sentence pairs": sentences,
-        "least significance": round(least, 4),
+        "minimum significance": round(least, 4),
         "phrase pairs": len(mask),
-        "whose phrases occur once": int(once.sum()),
-        "kept": int(mask.sum()),
+        "phrase pairs whose phrases occur once": int(once.sum()),
+        "phrase pairs kept": int(mask.sum()),
         "source phrases": int(np.count_nonzero(np.bincount(sources))),
         "source phrases kept": int(np.count_nonzero(np.bincount(sources[mask]))),
     }
     if absent := int((joint == 0).sum()):
-        figures["pairs that no sentence pair holds"] = absent
+        figures["phrase pairs not found in the text"] = absent
     return figures
 
 

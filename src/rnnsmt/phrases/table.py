@@ -152,7 +152,7 @@ def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None
     """
     parse = parse_reordering_line if reordering else parse_phrase_line
     parse(line, path, number, n_scores)
-    _complain(path, number, "not a line of such a table")
+    _complain(path, number, f"not a line of a {'reordering' if reordering else 'phrase'} table")
 
 
 def parse_reordering_line(

@@ -277,7 +277,7 @@ class _Run:
         seconds = (clock[1] - clock[0], clock[2] - clock[1], clock[3] - clock[2])
         self.seconds.append(seconds)
         iteration = f"{self._label}iteration {done + 1} of at most {self._options.max_iterations}"
-        promised = f" (on the lists before {record['pool_bleu']:.2f})" if done else ""
+        promised = f" ({record['pool_bleu']:.2f} on the previous n-best lists)" if done else ""
         say(
             f"{iteration}: dev {dev}{promised}, {len(fresh.sentences):,} new of {len(pool):,} candidates; "
             f"CPU s: optimise {seconds[0]:.1f}, decode {seconds[1]:.1f}, merge {seconds[2]:.1f}"
@@ -328,6 +328,6 @@ class _Run:
             self._checkpoint.save_comparison({"weights": key, "dev_bleu": value})
             self.seconds.append((0.0, time.process_time() - cpu, 0.0))
             self._last = time.monotonic() - began
-        where = "weights" if share == 0 else f"{share:.0%} of the way from the weights"
-        say(f"{self._label}{where} of nested model {nested}: dev BLEU {value:.2f}")
+        what = f"interpolation of the best weights ({share:.0%}) with the" if share else "the"
+        say(f"{self._label}{what} weights of nested model {nested}: dev BLEU {value:.2f}")
         return {"nested": nested, "part": share, "weights": key, "dev_bleu": value}

@@ -82,7 +82,7 @@ def test_empty_lines_are_no_evidence() -> None:
 def test_warning() -> None:
     found = list(shift_warnings([ShiftedLines(1200, 29000, offset, 0.9, -0.2) for offset in OFFSETS]))
     assert "lines 1,200 to 29,000 of the source fit the target better one line further up" in found[0]
-    assert "further on (correlation of the lengths 0.90 instead of -0.20)" in found[1]
+    assert "further down (correlation of the lengths 0.90 instead of -0.20)" in found[1]
 
 
 @pytest.mark.parametrize(("name", "tolerance"), [("train", 30), ("val", 15)])

@@ -323,7 +323,7 @@ def test_repeated_links_count_once(tmp_path, capsys):
     source, target, alignment = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1 0-0")])
     text = ["--source", source, "--target", target, "--alignment", alignment]
     assert main(["phrases", "extract", *text, "--output", str(tmp_path / "x")]) == 0
-    assert "repeated links counted once 1" in capsys.readouterr().err
+    assert "duplicate links ignored 1" in capsys.readouterr().err
 
 
 @given(st.floats(1e-280, 1e9) | st.floats(0, 1) | st.integers(1, 10**6).map(lambda n: 1 / n))

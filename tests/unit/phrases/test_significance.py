@@ -126,18 +126,18 @@ def test_what_the_thresholds_keep(tmp_path: Path) -> None:
     assert read_pairs(output) == sorted(common + alpha)
     assert figures == {
         "sentence pairs": 5,
-        "least significance": round(math.log(5) - EPSILON, 4),
+        "minimum significance": round(math.log(5) - EPSILON, 4),
         "phrase pairs": 9,
-        "whose phrases occur once": 4,
-        "kept": 8,
+        "phrase pairs whose phrases occur once": 4,
+        "phrase pairs kept": 8,
         "source phrases": 7,
         "source phrases kept": 7,
-        "pairs that no sentence pair holds": 1,
+        "phrase pairs not found in the text": 1,
     }
     figures = prune_table(table, source, target, "a+e", str(output))
     assert read_pairs(output) == common
-    assert (figures["kept"], figures["source phrases kept"]) == (4, 3)
-    assert prune_table(table, source, target, "0.0001", str(output))["kept"] == 8
+    assert (figures["phrase pairs kept"], figures["source phrases kept"]) == (4, 3)
+    assert prune_table(table, source, target, "0.0001", str(output))["phrase pairs kept"] == 8
     with pytest.raises(InputError, match=r"table.gz: no pair has a significance of 2.5; check that the table"):
         prune_table(table, source, target, "2.5", str(output))
 
