@@ -252,7 +252,7 @@ def explanation(best: "ExplainedTranslation", phrases: "list[PhraseUse]") -> Ite
     yield best.text
     for use in phrases:
         scores = ", ".join(f"{name} {value:.3g}" for name, value in use.scores.items()) or "unknown word"
-        others = f"; instead of: {' | '.join(use.runners_up)}" if use.runners_up else ""
+        others = f"; alternatives: {' | '.join(use.runners_up)}" if use.runners_up else ""
         yield f"    {use.source} → {use.target or '–'} ({scores}{others})"
         for entry in use.evidence:
             sources = ", ".join(f"{word} {fall:.1f}" for word, _, fall in entry.sources)

@@ -328,7 +328,7 @@ class Connection:
         except Exception as error:  # a bug in one connection must not affect the others
             self.server.log.say("a connection failed: " + "".join(traceback.format_exception(error)))
             with suppress(Exception):
-                await self._error(HTTPStatus.INTERNAL_SERVER_ERROR, "the request failed; the log says why")
+                await self._error(HTTPStatus.INTERNAL_SERVER_ERROR, "the request failed; see the log")
         finally:
             self.server.connections.pop(self, None)
             self.socket.close()
@@ -402,10 +402,10 @@ class Connection:
         """
         headers = {name: value.decode("latin-1") for name, value in request.headers}
         if request.http_version not in (b"1.0", b"1.1"):
-            raise RefusedError(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "send HTTP/1.1")
+            raise RefusedError(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "use HTTP/1.1")
         self._check_origin(headers)
         if request.method not in (b"GET", b"HEAD", b"POST"):
-            raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, "send GET, HEAD or POST")
+            raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, "use GET, HEAD or POST")
         path = _path(request)
         if request.method != b"POST":
             if path not in self.server.routes:
