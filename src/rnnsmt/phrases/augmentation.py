@@ -149,7 +149,7 @@ def augment_table(
                 raise InputError(
                     f"{column.name}: {len(column)} scores, but {size}; they are scores of another table: {remedy}"
                 )
-    return {"lines": lines, "scores of a line": scores + len(opened)}
+    return {"lines": lines, "scores per line": scores + len(opened)}
 
 
 _BLANK, _NEWLINE = 32, 10
@@ -237,7 +237,7 @@ def fill_up_tables(
         pairs = (ReorderingEntry(entry.source, entry.target, NO_EVIDENCE) for entry in read_phrase_table(more))
         for line, _ in _merged(known, _in_order(pairs, more)):
             reordering_out.write(f"{format_reordering_line(line)}\n".encode())
-    return {"lines": lines, "pairs added": filled, "scores of a line": scores + 1}
+    return {"lines": lines, "pairs added": filled, "scores per line": scores + 1}
 
 
 def _merged(

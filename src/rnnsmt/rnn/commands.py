@@ -337,7 +337,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     return {
         "phrases": len(sources),
         "draws": len(sources) * args.draws,
-        "distinct": sum(map(len, samples)),
+        "distinct samples": sum(map(len, samples)),
         f"samples discarded, longer than {max_length} words": len(sources) * args.draws - drawn,
     }
 

@@ -56,7 +56,7 @@ def test_both_tables_by_hand(directory, capsys):
         f"a ||| y ||| {KNOWN}",
         f"b ||| x ||| {THIRD}",
     ]
-    assert "lines 5, pairs added 2, scores of a line 3" in capsys.readouterr().err
+    assert "lines 5, pairs added 2, scores per line 3" in capsys.readouterr().err
 
 
 @given(st.lists(entries(), min_size=1, max_size=6), st.lists(entries(), max_size=6))
