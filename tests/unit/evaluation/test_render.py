@@ -67,7 +67,7 @@ def test_without_networks_no_noise_of_their_training_is_mentioned(tmp_path):
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     for name in ("table1.md", "table1.html"):
         text = " ".join((tmp_path / "out" / name).read_text().split())
-        assert "± and p contain the noise of tuning." in text
+        assert "± and p include the variance due to tuning." in text
         assert "network" not in text.lower().replace("networks' shortlist", "")
 
 
@@ -108,7 +108,7 @@ def test_what_the_noise_is_stands_in_every_form(outputs):
         assert "one network of each kind" in " ".join((outputs / name).read_text().split()).lower()
     value = json.loads((outputs / "table1.json").read_text())
     assert {row["trainings"] for row in value["rows"]} == {1}
-    assert "1: no figure has their noise" in value["columns"]["trainings"]
+    assert "no value includes the variance due to training" in value["columns"]["trainings"]
 
 
 def test_the_noise_of_several_trainings_is_stated(tmp_path):

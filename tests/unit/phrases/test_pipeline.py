@@ -477,7 +477,7 @@ def test_missing_lexicon_entries_are_counted(tmp_path, capsys):
     arguments += ["--lex-f2e", str(tmp_path / "f2e"), "--output", str(tmp_path / "o")]
     assert main(["phrases", "score", *arguments]) == 0
     # b given y, in the pairs 'b, y' and 'a b, x y'
-    assert "(counted as 1) 2" in capsys.readouterr().err
+    assert "(probability 1) 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
