@@ -104,7 +104,8 @@ if (
 ):
     raise WorkflowError(
         f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
-        f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: --config 'compare=[baseline]'"
+        f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: "
+        "--config 'compare=[baseline]'"
     )
 
 # Without matplotlib and scikit-learn, the report has no figures.
