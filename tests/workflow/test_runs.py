@@ -184,7 +184,13 @@ def test_figures_and_the_report(finished, small_config, tmp_path):
     text = (tmp_path / "report.html").read_text()
     assert "Figure 3 of Cho et al. (2014)" in text
     page = (finished.directory / "results/report/index.html").read_text()
-    for said in ("RNN + Proposals", "Learning curve, LSTM", "rnn train", "rare words, harbour-test", "(Figure 5"):
+    for said in (
+        "RNN + Proposals",
+        "Learning curve, LSTM",
+        "rnn train",
+        "word frequency rank, harbour-test",
+        "(Figure 5",
+    ):
         assert said in page
     assert "Learning curve, CSLM" in text
 
