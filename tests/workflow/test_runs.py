@@ -451,7 +451,7 @@ def test_killed_after_a_change_of_settings(copy_of_finished, small_config):
     inis = sorted(systems.glob("*/run1/checkpoint/checkpoint.json"))
     assert len(inis) > 3
     process = subprocess.Popen(
-        copy_of_finished.command(*options, "results/table1.tsv"),
+        copy_of_finished.command("results/table1.tsv", *options),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
