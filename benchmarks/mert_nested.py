@@ -41,8 +41,9 @@ class System:
         self._columns = [name for name in added if name != "cslm"]
         dev = [list(read_lines(results / f"corpus/joined/truecased/dev.{language}.gz")) for language in ("en", "fr")]
         self.halves = [[side[half::2] for side in dev] for half in (0, 1)]
-        tables = results / (f"augmented/{'_'.join(self._columns)}" if self._columns else "model")
-        self.ini = MosesIni.read(results / (f"augmented/{'_'.join(added)}" if added else "model") / "moses.ini")
+        tables = results / (f"augmented/{'_'.join(self._columns)}/network1" if self._columns else "model")
+        untuned = f"augmented/{'_'.join(added)}/network1" if added else "model"
+        self.ini = MosesIni.read(results / untuned / "moses.ini")
         self.model = load_model(self.ini, dev[0], tables / "filtered/dev", 1)
 
     def shared_name(self, score: str) -> str:
