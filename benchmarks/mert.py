@@ -28,7 +28,7 @@ from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.loop import tune
-from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
+from rnnsmt.tuning.options import OPTIMISERS, LoopOptions, OptimiserOptions
 from rnnsmt.tuning.runs import ModelDecoder
 
 
@@ -59,6 +59,24 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def loop_of(settings: str, seed: int, threads: int) -> LoopOptions:
+    """Parse the settings of a variant, ``key=value,...``; raise SystemExit for an unknown key or value."""
+    values = dict(pair.partition("=")[::2] for pair in settings.split(","))
+    loop: dict[str, Any] = {}
+    optimiser: dict[str, Any] = {}
+    for name, value in values.items():
+        options, chosen = (
+            (LoopOptions(), loop) if name in ("patience", "max_iterations") else (OptimiserOptions(), optimiser)
+        )
+        try:
+            chosen[name] = type(getattr(options, name))(value)
+        except (AttributeError, ValueError):
+            raise SystemExit(f"--variant {settings!r}: write NAME:key=value,...; unknown: {name!r}={value!r}") from None
+    if optimiser.get("optimiser", "mert") not in OPTIMISERS or optimiser.get("combine", "mean") not in ("mean", "best"):
+        raise SystemExit(f"--variant: {settings}: unknown optimiser or combination")
+    return LoopOptions(seed=seed, threads=threads, optimiser=OptimiserOptions(**optimiser), **loop)
+
+
 class Bench:
     """One model, its development set and its test sets."""
 
@@ -78,13 +96,12 @@ class Bench:
     def run(self, name: str, settings: str, seed: int) -> dict[str, Any]:
         """Tune with a seed, decode the test sets, and return the result."""
         directory = Path(self.args.work_dir) / name / str(seed)
+        loop = loop_of(settings, seed, self.args.threads)
         if (directory / "result.json").exists():
-            return read_json(directory / "result.json")
-        values = dict(pair.split("=") for pair in settings.split(","))
-        patience = int(values.pop("patience", LoopOptions.patience))
-        most = int(values.pop("max_iterations", LoopOptions.max_iterations))
-        optimiser = OptimiserOptions(**{k: type(getattr(OptimiserOptions(), k))(v) for k, v in values.items()})
-        loop = LoopOptions(seed, most, patience, self.args.threads, optimiser=optimiser)
+            result = read_json(directory / "result.json")
+            if result.get("settings", settings) != settings:
+                raise SystemExit(f"{directory}: a run with other settings ({result['settings']}); choose another name")
+            return result
         decoder = ModelDecoder(self.ini, self.dev, self.model, self.options)
         tuned = tune(decoder, self.bleu, decoder.start, TuningCheckpoint(directory, {"settings": settings}), loop)
         total = np.zeros(9, np.int64)
@@ -95,7 +112,7 @@ class Bench:
             scores.append(bleu_of(rows).bleu)
             total += rows
         result = {"dev": tuned.bleu, "tests": [*scores, bleu_of(total).bleu], "iterations": len(tuned.iterations)}
-        result["seconds"] = tuned.seconds
+        result |= {"seconds": tuned.seconds, "settings": settings}
         write_json(directory / "result.json", result)
         say(f"{name}, seed {seed}: {result}")
         return result
@@ -110,6 +127,8 @@ def spread(values: list[float]) -> str:
 def main() -> None:
     """Run the missing runs and print the tables."""
     args = arguments()
+    for variant in args.variant:
+        loop_of(variant.partition(":")[2], 1, 1)
     bench = Bench(args)
     names = [Path(pair.split("=")[0]).name for pair in args.test] + ["all tests"]
     quality = [
