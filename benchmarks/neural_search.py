@@ -52,6 +52,8 @@ def decoding_of_tuning(log: Path) -> list[float]:
         if int(number) <= len(found):
             break
         found.append(float(seconds))
+    if not found:
+        sys.exit(f"{log}: no line with the CPU seconds of an iteration")
     return found
 
 
@@ -65,6 +67,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1, help="number of rounds")
     args = parser.parse_args()
     results = Path(args.run) / "results"
+    for system in args.systems:
+        if not (results / "systems" / system / "run1" / "moses.ini").is_file():
+            parser.error(f"--systems {system}: {results} has no such system")
 
     measured: dict[str, list[dict[str, float]]] = {system: [] for system in args.systems}
     for _ in range(args.rounds):
@@ -82,9 +87,9 @@ def main() -> None:
         )
 
     logs = {system: results / "logs" / "tuning" / f"mert.{system}.log" for system in args.systems}
-    tunings = {system: found for system, log in logs.items() if log.exists() and (found := decoding_of_tuning(log))}
-    if args.systems[0] not in tunings:
-        return
+    if missing := [str(log) for log in logs.values() if not log.is_file()]:
+        sys.exit(f"no second table, because these logs are missing: {', '.join(missing)}")
+    tunings = {system: decoding_of_tuning(log) for system, log in logs.items()}
     plain = tunings[args.systems[0]]
     print("\n| system | iterations | CPU s of the first | mean CPU s of the others | ratio |\n|---|---|---|---|---|")
     for system, found in tunings.items():
