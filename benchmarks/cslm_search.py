@@ -83,6 +83,9 @@ def main() -> None:
     sources = list(read_lines(args.source))
     normalize = {"exact": True, "self": False, None: None}[args.normalize]
     systems = [args.without, args.with_]
+    for option, (_, ini), wanted in (("--without", args.without, False), ("--with", args.with_, True)):
+        if any(feature.kind == "CSLM" for feature in MosesIni.read(ini).features) != wanted:
+            parser.error(f"{option}: {ini} has {'no' if wanted else 'a'} CSLM")
     rounds = [[measure(name, ini, sources, options, normalize) for name, ini in systems] for _ in range(args.rounds)]
     without, with_ = [[min(turn) for turn in zip(*(found[k] for found in rounds), strict=True)] for k in range(2)]
     print("| iteration | without | with | ratio | n-grams asked for | scored first | known | batches | sum of scores |")
