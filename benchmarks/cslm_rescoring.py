@@ -11,8 +11,10 @@ compared with that of the same system tuned with the CSLM in the search.
 
 import argparse
 import shlex
+import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +43,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="seeds of the optimisations")
     args = parser.parse_args()
     texts = {name: files for name, *files in (text.split("=") for text in (f"dev={args.dev}", *args.test))}
+    if len(texts) != 1 + len(args.test) or any(len(files) != 3 for files in texts.values()):
+        parser.error("--dev requires SOURCE=REFERENCE=TABLES, --test NAME=SOURCE=REFERENCE=TABLES with distinct names")
     with tempfile.TemporaryDirectory() as directory:
         work = Path(directory)
         ini = MosesIni.read(args.ini)
@@ -62,18 +66,24 @@ def main() -> None:
                 f"--reference {reference} --output-ini {work}/{seed}.ini --seed {seed}")  # fmt: skip
             runs.append(bleu_of_all(work, f"{work}/{seed}.ini", texts))
             print(f"seed {seed}: " + ", ".join(f"{b:.2f}" for b in runs[-1]), flush=True)
-    figures = zip([*texts, "all tests"], np.mean(runs, 0), np.std(runs, 0, ddof=1), strict=True)
-    print(" ".join(f"{name} {mean:.2f} +- {sd:.2f};" for name, mean, sd in figures))
+    figures = zip([*texts, "all tests"], zip(*runs, strict=True), strict=True)
+    print(" ".join(f"{name} {spread(scores)};" for name, scores in figures))
+
+
+def spread(scores: Sequence[float]) -> str:
+    """Format the mean and, for several seeds, the standard deviation."""
+    deviation = f" +- {statistics.stdev(scores):.2f}" if len(scores) > 1 else ""
+    return f"{statistics.fmean(scores):.2f}{deviation}"
 
 
 def bleu_of_all(work: Path, ini: str, texts: dict[str, list[str]]) -> list[float]:
     """Return the BLEU of the best entries of each text, and of all tests joined."""
-    statistics = []
+    sums = []
     for name, (source, reference, _) in texts.items():
         run(f"tuning rerank --ini {ini} --nbest {work}/{name}.nbest --input {source} --output {work}/{name}.best")
         found, references = read_texts(f"{work}/{name}.best", [reference])
-        statistics.append(corpus_statistics(found, references).sum(axis=0))
-    return [bleu_of(s).bleu for s in (*statistics, np.sum(statistics[1:], axis=0))]
+        sums.append(corpus_statistics(found, references).sum(axis=0))
+    return [bleu_of(s).bleu for s in (*sums, np.sum(sums[1:], axis=0))]
 
 
 if __name__ == "__main__":
