@@ -27,7 +27,7 @@ from rnnsmt.cslm.model import CslmTrainer, save_model
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.cslm.text import Text, contexts_at
-from rnnsmt.networks.devices import set_up_device
+from rnnsmt.networks.devices import multiplies_bfloat16, set_up_device
 from rnnsmt.networks.feed_forward import FeedForwardLM, FeedForwardTrainer
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.settings import PRESETS as JOINT_PRESETS
@@ -178,6 +178,8 @@ def main() -> None:
     given = {name: int(value) for name, value in (setting.split("=") for setting in args.settings)}
     presets: dict[str, CslmSettings] = dict(JOINT_PRESETS) if args.examples else PRESETS
     settings = replace(presets[args.preset], **given)  # type: ignore[arg-type]
+    if not multiplies_bfloat16():
+        print("this processor does not multiply bfloat16: rows *bfloat16* and *by hand, reduced* use float32 factors")
     trained: Text | Examples
     if args.examples:
         trained = Examples.open(args.examples)
