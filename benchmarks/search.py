@@ -44,6 +44,8 @@ def table(model: SearchModel, sentences: list[str], directory: Path, repeat: int
         path = directory / f"moses.{name}.best-score.tsv"
         if path.is_file():
             references[name] = np.array([float(line.split()[1]) for line in path.read_text().splitlines()])
+            if len(references[name]) != len(sentences):
+                raise SystemExit(f"{path}: {len(references[name])} scores for {len(sentences)} sentences")
     head = f"{'pop limit':>9} {'margin':>6} {'sent/s':>7} {'cells/s':>10} {'cells/sent':>10} {'score sum':>11}"
     print(head + "".join(f"  below / above moses {name}" for name in references))
     for pops, margin in (
