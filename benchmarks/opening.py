@@ -14,6 +14,7 @@ import resource
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 PROCESS = """
 import json
@@ -55,6 +56,9 @@ def main() -> None:
     )
     parser.add_argument("--repeat", type=int, default=11, help="number of measurements of every version")
     args = parser.parse_args()
+    for _, model in args.version:
+        if not Path(model, "model.binary").is_file():
+            parser.error(f"{model} has no model.binary; write it with `rnnsmt search binarise`")
     found: list[list[list[float]]] = [[] for _ in args.version]
     for number in range(args.repeat + 1):
         for (source, model), times in zip(args.version, found, strict=True):
