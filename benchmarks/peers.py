@@ -159,6 +159,8 @@ def compare_decoders(home: Path, run: Path, work: Path, repeat: int) -> None:
     names = prepare_decoders(home, run, work)
     corpus = run / "results/corpus/tokenized"
     inputs = sorted(corpus.glob("val.en*")) + sorted(corpus.glob("test.en*"))
+    if len(inputs) != 2:
+        raise SystemExit(f"{corpus}: val.en and test.en are required, as in a run of held_out.py")
     number = copy_text(inputs, work / "all")
     copy_text(inputs, work / "one", 1)
     costs = in_turn(
