@@ -394,6 +394,9 @@ def archive(args: argparse.Namespace) -> None:
                 with path.open("rb") as file:
                     tar.addfile(member, file)
             number += len(scores)
+    if not number:
+        Path(args.output).unlink()
+        raise SystemExit("no split has a score file (SMOOTHING/results/systems/SYSTEM/run*/test.bleu.json)")
     print(args.output, number, "score files")
 
 
@@ -590,9 +593,11 @@ def report(args: argparse.Namespace) -> None:
     for path in args.split:
         if not any((Path(path) / name).is_file() for name in ("test.en", "overlap.json")):
             raise SystemExit(f"{path}: is no directory of `held_out.py split`")
+    printed = False
     for smoothing in args.smoothing:
         found = {path: read_split(Path(path), smoothing, systems) for path in args.split}
         complete = [split for split in found.values() if split]
+        printed = printed or bool(complete)
         if missing := [Path(path).name for path, split in found.items() if not split]:
             print(f"\n{smoothing}: not complete and left out: {', '.join(missing)}")
         primary: dict[str, float] = {}
@@ -603,6 +608,7 @@ def report(args: argparse.Namespace) -> None:
             print(f"\n### {kind}, {smoothing}: {len(splits)} splits, {number:,} sentences, {runs} network(s) a split\n")
             print("BLEU: " + ", ".join(f"{name} {bleu(splits, name)[0]:.2f}" for name in systems) + "\n")
             primary |= contrasts_table(splits, wanted)
+        primary = {name: p for name, p in primary.items() if not np.isnan(p)}  # a single split has no p-value
         if primary:
             corrected = holm(list(primary.values()))
             print("\nHolm: " + ", ".join(f"{name} p {p:.3f}" for name, p in zip(primary, corrected, strict=True)))
@@ -619,6 +625,8 @@ def report(args: argparse.Namespace) -> None:
                 print("|", " | ".join([f"{low:.2f}-{high:.2f}", str(size), *cells]), "|")
             cells = ["{:+.2f} ({:+.2f} to {:+.2f})".format(*slope(cut, weights)) for weights in wanted.values()]
             print("|", " | ".join(["slope a tenth", "", *cells]), "|")
+    if not printed:
+        raise SystemExit(f"no split has the score files of all systems: {', '.join(systems)}")
 
 
 def parse_contrast(text: str) -> tuple[str, dict[str, int]]:
