@@ -152,7 +152,7 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     assert history["curve"][history["kept epoch"] - 1]["validation perplexity"] == min(curve)
     assert history["validation ngrams"] == len(Text.open(directory / "ids")) // 10
     log = capfd.readouterr().err
-    for said in ("n-grams/s", "at most", "validation", "unigrams", "epoch 8"):
+    for said in ("n-grams/s", "at most", "validation", "unigram model", "epoch 8"):
         assert said in log
     scorer = NGramScorer(tmp_path / "m.pt", "cpu")
 

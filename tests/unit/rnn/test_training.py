@@ -89,7 +89,7 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     assert f"parameters; on {'the CPU' if device == 'cpu' else 'cuda:'}" in log
     assert "pairs/s" in log
     assert "held out" in log
-    assert "unigrams" in log
+    assert "unigram model" in log
 
     model, meta = load_model(tmp_path / "m.pt")
     pairs = Pairs.open(directory / "pairs")

@@ -165,7 +165,7 @@ def test_training_in_bfloat16_learns_as_in_float32(prepared: Path, capsys: pytes
     try:
         for precision in ("float32", "bfloat16"):
             assert run_train(prepared, precision, "--precision", precision, *small) == 0
-            assert f"products of {precision} factors" in capsys.readouterr().err
+            assert f"products with {precision} factors" in capsys.readouterr().err
             found.append(json.loads((prepared / f"{precision}.json").read_text()))
     finally:
         set_up_device("cpu", 1)
