@@ -35,19 +35,23 @@ def missing_outputs(directory: Path) -> list[str]:
 def needed_for(targets: Sequence[str], files: Iterable[str], rules: Sequence[Any]) -> list[str]:
     """Return those of some files that targets are made from, directly or indirectly.
 
+    Temporary files are never returned: they are missing because they have been used, not because a job has failed.
+
     Args:
         targets: files that are requested.
         files: outputs of rules.
         rules: Snakemake's rules (``snakemake.rules.Rule``).
     """
-    ahead, found = list(targets), set(targets)
+    ahead, seen = list(targets), set(targets)
+    made: set[str] = set()
     while ahead:
         path = ahead.pop()
         for rule in rules:
             if rule.is_producer(path):
-                inputs = [str(one) for one in rule.expand_input(rule.get_wildcards(path))[0]]
-                ahead += [one for one in inputs if one not in found]
-                found.update(inputs)
+                wildcards = rule.get_wildcards(path)
                 # another output of the same job may be the one that is missing
-                found.update(map(str, rule.expand_output(rule.get_wildcards(path))[0]))
-    return [path for path in files if path in found]
+                made.update(str(one) for one in rule.expand_output(wildcards)[0] if not one.flags.get("temp"))
+                inputs = [str(one) for one in rule.expand_input(wildcards)[0]]
+                ahead += [one for one in inputs if one not in seen]
+                seen.update(inputs)
+    return [path for path in files if path in made]

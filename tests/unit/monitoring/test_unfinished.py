@@ -7,11 +7,20 @@ import pytest
 from rnnsmt.monitoring.unfinished import FILE, missing_outputs, needed_for
 
 
+class Output(str):
+    """Path with Snakemake's flags; a path that ends in ~ is temporary."""
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """Return the flags of the path."""
+        return {"temp": self.endswith("~")}
+
+
 class Rule:
     """Rule without wildcards, with the interface of Snakemake's rules that ``needed_for`` uses."""
 
     def __init__(self, inputs: str, outputs: str) -> None:
-        self.inputs, self.outputs = inputs.split(), outputs.split()
+        self.inputs, self.outputs = inputs.split(), list(map(Output, outputs.split()))
 
     def is_producer(self, path: str) -> bool:
         """Return whether the rule creates a file."""
@@ -25,7 +34,7 @@ class Rule:
         """Return the inputs as the first of several values."""
         return (self.inputs,)
 
-    def expand_output(self, wildcards: dict[str, str]) -> tuple[list[str]]:
+    def expand_output(self, wildcards: dict[str, str]) -> tuple[list[Output]]:
         """Return the outputs as the first of several values."""
         return (self.outputs,)
 
@@ -46,3 +55,9 @@ def test_only_what_the_targets_are_made_from_is_needed():
     assert needed_for(["table"], lost, rules) == ["tuned", "log"]
     assert needed_for(["other"], lost, rules) == ["other"]
     assert needed_for(["translation", "other"], lost, rules) == ["tuned", "log", "other"]
+
+
+def test_temporary_files_are_not_requested():
+    """A temporary file is missing after its use; the files that it is made from are found through it."""
+    rules = [Rule("text", "model"), Rule("model", "counts~ log"), Rule("counts~", "table")]
+    assert needed_for(["table"], ["counts~", "model", "log"], rules) == ["model", "log"]
