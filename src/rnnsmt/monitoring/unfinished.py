@@ -26,7 +26,7 @@ def missing_outputs(directory: Path) -> list[str]:
     Args:
         directory: directory of the run. If no run was recorded there, the list is empty.
     """
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):
         paths = json.loads((directory / ".snakemake" / FILE).read_text(encoding="utf-8"))
         return [path for path in paths if not (directory / path).exists()]
     return []
