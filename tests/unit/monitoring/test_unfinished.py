@@ -39,7 +39,9 @@ class Rule:
         return (self.outputs,)
 
 
-@pytest.mark.parametrize(("content", "missing"), [('["a", "b"]', ["b"]), ("[]", []), ("[", []), ("[1]", []), (None, [])])
+@pytest.mark.parametrize(
+    ("content", "missing"), [('["a", "b"]', ["b"]), ("[]", []), ("[", []), ("[1]", []), (None, [])]
+)
 def test_missing_outputs(tmp_path: Path, content: str | None, missing: list[str]):
     (tmp_path / ".snakemake").mkdir()
     (tmp_path / "a").touch()
