@@ -308,6 +308,6 @@ def _earlier() -> dict[str, Any] | None:
 
 def _unfinished() -> dict[str, None]:
     """Return the missing outputs of jobs that earlier runs in the current directory have not finished."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):
         return {path: None for path in json.loads(UNFINISHED.read_text(encoding="utf-8")) if not Path(path).exists()}
     return {}

@@ -292,6 +292,17 @@ def test_outputs_of_unfinished_jobs_are_recorded(tmp_path, monkeypatch):
     assert json.loads(UNFINISHED.read_text()) == ["earlier", "w"]
 
 
+@pytest.mark.parametrize("content", ["[", "[1]", "1"])
+def test_a_damaged_record_of_unfinished_jobs_is_replaced(tmp_path, monkeypatch, capsys, content):
+    (tmp_path / ".snakemake").mkdir()
+    monkeypatch.chdir(tmp_path)
+    UNFINISHED.write_text(content)
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 3, "total": 3}))
+    assert json.loads(UNFINISHED.read_text()) == []
+    assert capsys.readouterr().err.startswith("3 jobs to run;")
+
+
 @pytest.mark.parametrize("option", ["--touch", "-t", "-Ft"])
 def test_marking_files_as_up_to_date_is_no_run(capsys, tmp_path, monkeypatch, option):
     """No job is reported as done, and the progress of the run before remains."""
