@@ -27,7 +27,7 @@ class BitextSide(NamedTuple):
 
     @property
     def lengths(self) -> Offsets:
-        """Number of words of every sentence, [sentences]."""
+        """Return the number of words of every sentence, [sentences]."""
         return np.diff(self.offsets)
 
 
@@ -39,7 +39,7 @@ class Bitext(NamedTuple):
 
     @property
     def sentences(self) -> int:
-        """Number of sentence pairs, including empty ones."""
+        """Return the number of sentence pairs, including empty ones."""
         return len(self.source.offsets) - 1
 
 

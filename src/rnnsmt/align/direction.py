@@ -110,7 +110,7 @@ class Sentences:
 
     @cached_property
     def corpus(self) -> NumberedCorpus:
-        """The lexicon, the cached lexicon indices, and both sides of the text."""
+        """Return the lexicon, the cached lexicon indices, and both sides of the text."""
         cells = np.empty(self._room, np.int32)
         if self._room:
             self.over_blocks(lambda *block: corpus_cells(*block, *self.lexicon, *self.text, cells))

@@ -1,4 +1,4 @@
-"""The word pairs that co-occur in at least one sentence pair, as compressed sparse rows, and their probabilities.
+"""Word pairs that co-occur in at least one sentence pair, as compressed sparse rows, and their probabilities.
 
 The aligners store one parameter per pair, so memory is proportional to the number of distinct pairs, not to the
 product of the vocabulary sizes or to the number of sentence positions.

@@ -37,7 +37,7 @@ class Links(NamedTuple):
 
     @property
     def sentences(self) -> int:
-        """Number of sentence pairs, including those without links."""
+        """Return the number of sentence pairs, including those without links."""
         return len(self.offsets) - 1
 
 

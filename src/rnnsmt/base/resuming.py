@@ -206,7 +206,7 @@ class CheckpointDirectory:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """File descriptor of the lock; a child process that inherits it holds the lock while it runs."""
+        """Return the file descriptor of the lock; a child process that inherits it holds the lock while it runs."""
         return () if self._lock is None else (self._lock.fileno(),)
 
     def clear_finished(self, *patterns: str) -> None:

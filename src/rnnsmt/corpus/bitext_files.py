@@ -347,7 +347,7 @@ class _TmxReader:
 
     @property
     def line(self) -> int:
-        """Number of the current line."""
+        """Return the number of the current line."""
         return self._parser.CurrentLineNumber
 
     @contextmanager

@@ -87,7 +87,7 @@ class Partial:
 
     @property
     def size(self) -> int:
-        """Number of bytes received."""
+        """Return the number of bytes received."""
         return os.fstat(self.file.fileno()).st_size
 
     def validator(self, url: str) -> str | None:

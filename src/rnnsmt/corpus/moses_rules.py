@@ -66,7 +66,7 @@ class _LateModule(ModuleType):
 
 
 class _LateRe(ModuleType):
-    """The module ``re``, except that patterns are compiled at first use."""
+    """Replacement of the module ``re`` that compiles patterns at first use."""
 
     compile = _LatePattern
 

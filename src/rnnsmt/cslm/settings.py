@@ -47,17 +47,17 @@ class CslmSizes(FeedForwardSizes):
 
     @property
     def context(self) -> int:
-        """Number of context words."""
+        """Return the number of context words."""
         return self.order - 1
 
     @property
     def inputs(self) -> int:
-        """Number of ids of context words, which are those of the classes."""
+        """Return the number of ids of context words, which are those of the classes."""
         return self.vocabulary
 
     @property
     def activation(self) -> str:
-        """Name of the activation function of the hidden layers."""
+        """Return the name of the activation function of the hidden layers."""
         return "relu"
 
 

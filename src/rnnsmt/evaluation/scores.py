@@ -77,12 +77,12 @@ class Score:
 
     @property
     def bleu(self) -> BleuScore:
-        """Tokenised BLEU."""
+        """Return tokenised BLEU."""
         return bleu_of(self.statistics)
 
     @property
     def unknown_words(self) -> int | None:
-        """Number of source words without a translation, if the decoder reported it."""
+        """Return the number of source words without a translation, if the decoder reported it."""
         value = (self.decode or {}).get("unknown_words")
         return value if isinstance(value, int) else None
 

@@ -92,7 +92,7 @@ class SignificanceResult(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of the difference."""
+        """Return the 95 % confidence interval of the difference."""
         return None if self.margin is None else (self.difference - self.margin, self.difference + self.margin)
 
 
@@ -173,7 +173,7 @@ class MetricDifference(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of the difference."""
+        """Return the 95 % confidence interval of the difference."""
         return None if self.margin is None else (self.difference - self.margin, self.difference + self.margin)
 
 

@@ -147,12 +147,12 @@ class Contrast:
 
     @property
     def p_strict(self) -> float | None:
-        """The p-value to use, see ``significance``."""
+        """Return the p-value to use, see ``significance``."""
         return self.comparison.p_strict if self.comparison else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of the difference."""
+        """Return the 95 % confidence interval of the difference."""
         return self.comparison.interval if self.comparison else None
 
 
@@ -184,12 +184,12 @@ class Row:
 
     @property
     def last(self) -> Contrast | None:
-        """Difference to the system without the feature that the paper adds last, which may be the baseline."""
+        """Return the difference to the system (or baseline) without the feature that the paper adds last."""
         return self.features.get(last_feature(self.added) or "")
 
     @property
     def runs(self) -> int:
-        """Number of runs."""
+        """Return the number of runs."""
         return len(self.bleu)
 
 

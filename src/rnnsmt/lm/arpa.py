@@ -63,7 +63,7 @@ class Arpa:
 
     @property
     def order(self) -> int:
-        """Maximum n-gram length."""
+        """Return the maximum n-gram length."""
         return len(self.ngrams)
 
 

@@ -33,7 +33,7 @@ ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
 causes one cache miss."""
 
 STATE = np.dtype([("link", np.int32), ("backoff", np.float32), ("offset", np.uint32), ("mask", np.uint32)])
-"""The next shorter context that is a state, the back-off weight (natural log) of moving to it, and the position of the
+"""Next shorter context that is a state, the back-off weight (natural log) of moving to it, and the position of the
 words that follow the state in ``LmArrays.followers``: ``mask`` + 1 elements, a power of two, beginning at
 ``offset``."""
 

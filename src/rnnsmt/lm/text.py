@@ -35,17 +35,17 @@ class LmVocabulary:
 
     @property
     def size(self) -> int:
-        """Number of words."""
+        """Return the number of words."""
         return len(self._strings)
 
     @property
     def starts(self) -> npt.NDArray[np.int64]:
-        """int64 [words + 1 or more]: word ``i`` is ``pool[starts[i]:starts[i + 1]]``."""
+        """Return int64 [words + 1 or more]: word ``i`` is ``pool[starts[i]:starts[i + 1]]``."""
         return self._strings.table.offsets
 
     @property
     def pool(self) -> npt.NDArray[np.uint8]:
-        """uint8: the words in UTF-8, concatenated."""
+        """Return the words in UTF-8, concatenated, uint8."""
         return self._strings.table.arena
 
     def number(self, block: npt.NDArray[np.uint8], path: str | Path, line: int) -> npt.NDArray[np.int32]:

@@ -1,4 +1,4 @@
-"""The score of an RNN Encoder-Decoder as an additional column of the phrase table of a Moses model.
+"""Score of an RNN Encoder-Decoder as an additional column of the phrase table of a Moses model.
 
 The stages of the workflow are run, each as a process with a separate log. A stage that has already been run with the
 same command and input files is not repeated.

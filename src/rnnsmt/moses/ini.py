@@ -128,7 +128,7 @@ class Feature:
 
     @property
     def is_lm(self) -> bool:
-        """Whether the feature is an n-gram language model."""
+        """Return whether the feature is an n-gram language model."""
         return self.kind in LANGUAGE_MODELS
 
     def line(self) -> str:

@@ -95,7 +95,7 @@ class BilingualSizes(NamedTuple):
 
     @property
     def ngram(self) -> int:
-        """Number of inputs plus 1."""
+        """Return the number of inputs plus 1."""
         return self.order + 2 * self.window + 1
 
 

@@ -99,7 +99,7 @@ class Vocabulary:
 
     @property
     def eos(self) -> int:
-        """Id of the end of a phrase or sentence, the last id."""
+        """Return the id of the end of a phrase or sentence, the last id."""
         return len(self.words) - 1
 
     @classmethod
@@ -222,7 +222,7 @@ class IdDirectory(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the vocabularies and all sequences."""
+        """Return the SHA-256 of the vocabularies and all sequences."""
         return str(self.stats["fingerprint"])
 
     def number(self, name: str, kind: IdFormat) -> int:
@@ -295,7 +295,7 @@ class IdWriter:
 
     @property
     def sequences(self) -> int:
-        """Number of sequences of a side."""
+        """Return the number of sequences of a side."""
         return self._offsets[0].length - 1
 
     def ids(self, side: int) -> int:
@@ -449,7 +449,7 @@ class ShuffledBatches:
 
     @property
     def updates(self) -> int:
-        """Number of minibatches of an epoch."""
+        """Return the number of minibatches of an epoch."""
         return -(-self.n // self.batch)
 
     def __next__(self) -> Index:

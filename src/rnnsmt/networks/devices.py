@@ -29,7 +29,7 @@ class DeviceSetup:
 
     @property
     def first(self) -> bool:
-        """Whether this process writes the files and the log."""
+        """Return whether this process writes the files and the log."""
         return self.rank == 0
 
     def describe(self) -> dict[str, str]:

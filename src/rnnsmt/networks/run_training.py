@@ -1,4 +1,4 @@
-"""The command ``train`` of every network: options, processes, and all steps that do not depend on the network.
+"""Command ``train`` of every network: options, processes, and all steps that do not depend on the network.
 
 Signals are caught, and other processes are started, before torch is imported; this module does not import it.
 

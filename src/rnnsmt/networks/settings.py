@@ -53,22 +53,22 @@ class FeedForwardSizes(NetworkSizes):
     @property
     @abstractmethod
     def context(self) -> int:
-        """Number of ids of a context."""
+        """Return the number of ids of a context."""
 
     @property
     @abstractmethod
     def inputs(self) -> int:
-        """Number of different ids of a context."""
+        """Return the number of different ids of a context."""
 
     @property
     def ranges(self) -> list[range]:
-        """Ids that each position of the context may have."""
+        """Return the ids that each position of the context may have."""
         return [range(self.inputs)] * self.context
 
     @property
     @abstractmethod
     def activation(self) -> str:
-        """Activation function of the hidden layers, ``relu`` or ``tanh``."""
+        """Return the activation function of the hidden layers, ``relu`` or ``tanh``."""
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: layer -> symbol -> number; biases are ``b_...``."""

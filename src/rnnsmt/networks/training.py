@@ -241,7 +241,7 @@ class Trainer(ABC):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Row of the learning curve whose parameters are kept: the best, or the last if no row is best."""
+        """Return the row of the learning curve whose parameters are kept: the best, or the last if no row is best."""
         return self.history[self.best[0] if self.best else -1]
 
     def choose(self) -> dict[str, Any]:
@@ -342,7 +342,7 @@ class Trainer(ABC):
 
     @property
     def same_launches(self) -> bool:
-        """Whether ``loss_and_gradient`` launches the same kernels for all minibatches of one shape."""
+        """Return whether ``loss_and_gradient`` launches the same kernels for all minibatches of one shape."""
         return False
 
     @abstractmethod
@@ -351,12 +351,12 @@ class Trainer(ABC):
 
     @property
     def finished(self) -> bool:
-        """Whether training is over."""
+        """Return whether training is over."""
         return self.update >= self.total
 
     @property
     def evaluation_due(self) -> bool:
-        """Whether a row of the learning curve is due after this update."""
+        """Return whether a row of the learning curve is due after this update."""
         return self.update in self.evaluations
 
     @abstractmethod
@@ -394,17 +394,17 @@ class EpochTrainer(Trainer):
 
     @property
     def epochs_without_better(self) -> int:
-        """Number of epochs since the best held-out result."""
+        """Return the number of epochs since the best held-out result."""
         return len(self.history) - 1 - self.best[0] if self.best else 0
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are over, or ``patience`` epochs without an improvement have passed."""
+        """Return whether all epochs are over, or ``patience`` epochs without an improvement have passed."""
         return len(self.history) >= self.settings.epochs or self.epochs_without_better >= self.settings.patience
 
     @property
     def evaluation_due(self) -> bool:
-        """Whether an epoch is over."""
+        """Return whether an epoch is over."""
         return self.update > 0 and self.batches.position == 0
 
 

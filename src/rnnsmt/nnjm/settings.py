@@ -55,23 +55,23 @@ class JointSizes(FeedForwardSizes):
 
     @property
     def context(self) -> int:
-        """Number of inputs: the window of source words, then the preceding target words."""
+        """Return the number of inputs: the window of source words, then the preceding target words."""
         return 2 * self.window + self.order
 
     @property
     def inputs(self) -> int:
-        """Number of input ids: the target ids first, the source ids after them."""
+        """Return the number of input ids: the target ids first, the source ids after them."""
         return self.vocabulary + self.source_vocabulary
 
     @property
     def ranges(self) -> list[range]:
-        """Ids of each position of the context: source ids in the window, then target ids."""
+        """Return the ids of each position of the context: source ids in the window, then target ids."""
         source, target = range(self.vocabulary, self.inputs), range(self.vocabulary)
         return [source] * (2 * self.window + 1) + [target] * (self.order - 1)
 
     @property
     def first_layer_bytes(self) -> int:
-        """Number of bytes of the first layer computed for every id of each position, which a search keeps."""
+        """Return the bytes of the first layer computed for every id of each position, which a search keeps."""
         return sum(map(len, self.ranges)) * self.hidden_1 * 4
 
 

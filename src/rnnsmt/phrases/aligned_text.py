@@ -101,7 +101,7 @@ class AlignedBlock:
 
     @property
     def sentences(self) -> int:
-        """Number of sentence pairs."""
+        """Return the number of sentence pairs."""
         return len(self.source_offsets) - 1
 
 

@@ -48,7 +48,7 @@ class Packing:
 
     @property
     def stop(self) -> int:
-        """Code of ``|||``."""
+        """Return the code of ``|||``."""
         return self.words.index(END) + 1
 
     def codes_of(self, words: list[bytes]) -> NDArray[np.int64]:

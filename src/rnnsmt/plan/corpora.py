@@ -64,7 +64,7 @@ class Corpus:
 
     @property
     def is_bitext(self) -> bool:
-        """Whether the corpus has a source side."""
+        """Return whether the corpus has a source side."""
         return self.source is not None
 
 

@@ -54,12 +54,12 @@ class SystemFeature:
 
     @property
     def is_column(self) -> bool:
-        """Whether the feature is a column of the phrase table."""
+        """Return whether the feature is a column of the phrase table."""
         return not self.in_search
 
     @property
     def is_scorer(self) -> bool:
-        """Whether its network scores phrase pairs and is trained by ``rnn train``, with ``rnn.leave_out``."""
+        """Return whether its network scores phrase pairs and is trained by ``rnn train``, with ``rnn.leave_out``."""
         return self.package == "rnn"
 
 

@@ -358,7 +358,7 @@ class Systems:
 
     @property
     def lstm_models(self) -> list[str]:
-        """Networks of LSTMs of the systems of the table."""
+        """Return the networks of LSTMs of the systems of the table."""
         systems = [
             name
             for name in self.config["compare"]
@@ -370,17 +370,17 @@ class Systems:
 
     @property
     def lstm_histories(self) -> list[str]:
-        """Training histories of ``lstm_models``."""
+        """Return the training histories of ``lstm_models``."""
         return [str(Path(path).with_name("history.json")) for path in self.lstm_models]
 
     @property
     def lstm_names(self) -> list[str]:
-        """Names of ``lstm_models`` with their numbers: lstm1, lstm2 and so on."""
+        """Return the names of ``lstm_models`` with their numbers: lstm1, lstm2 and so on."""
         return ["".join(Path(path).parts[1:3]).replace("network", "") for path in self.lstm_models]
 
     @property
     def lstms(self) -> list[str]:
-        """Names of ``lstm_models``, each once."""
+        """Return the names of ``lstm_models``, each once."""
         return list(dict.fromkeys(Path(path).parts[1] for path in self.lstm_models))
 
     # Evaluation.

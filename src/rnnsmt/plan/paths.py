@@ -91,7 +91,7 @@ class Texts:
 
     @property
     def are_of_the_paper(self) -> bool:
-        """Whether dev and test sets are those of the paper, by their names, in English and French.
+        """Return whether dev and test sets are those of the paper, by their names, in English and French.
 
         Only in this case are the published figures comparable with those of a run.
         """

@@ -104,7 +104,7 @@ class SizedInput(Protocol):
 
     @property
     def size_mb(self) -> float:
-        """Size of the files in MB.
+        """Return the size of the files in MB.
 
         Raises:
             FileNotFoundError: a file does not exist yet.

@@ -106,7 +106,7 @@ class CorpusFiles:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Sides of the files."""
+        """Return the sides of the files."""
         if self.role != "mono" and len(self.files) == 1:
             return ("file",)
         return ("source", "target")[-len(self.files) :]

@@ -91,7 +91,7 @@ class RnnSizes(NetworkSizes):
 
     @property
     def longest(self) -> int:
-        """The maximum number of words of a phrase."""
+        """Return the maximum number of words of a phrase."""
         return self.max_length if self.variant == "feed-forward" else sys.maxsize
 
     def parameters(self) -> dict[str, dict[str, int]]:

@@ -110,12 +110,12 @@ class SearchModel:
 
     @property
     def neural_columns(self) -> list[int]:
-        """The column of every neural feature in a feature vector."""
+        """Return the column of every neural feature in a feature vector."""
         return [self.feature_names.index(f"{feature.name}:0") for feature in self.neural]
 
     @property
     def listed(self) -> np.ndarray:
-        """The columns of the features in n-best lists: all except the unknown-word penalty, as in Moses."""
+        """Return the columns of the features in n-best lists: all except the unknown-word penalty, as in Moses."""
         count = len(self.feature_names)
         return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
 

@@ -68,13 +68,13 @@ class NBest:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The translations as words joined by single spaces."""
+        """Return the translations as words joined by single spaces."""
         words = [self.vocabulary[number] for number in self.words.tolist()]
         return [" ".join(words[a:b]) for a, b in pairwise(self.bounds.tolist())]
 
     @cached_property
     def phrases(self) -> list[list[tuple[int, int, int]]]:
-        """The phrases of each translation: (first source word, last source word, number of target words)."""
+        """Return the phrases of each translation: (first source word, last source word, number of target words)."""
         segments = [(start, end, length) for start, end, length in self.segments.tolist()]
         return [segments[a:b] for a, b in pairwise(self.offsets.tolist())]
 

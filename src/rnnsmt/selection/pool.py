@@ -44,7 +44,7 @@ class RankedCorpus:
 
     @property
     def lines(self) -> int:
-        """Number of lines of the corpus."""
+        """Return the number of lines of the corpus."""
         return len(self.scores)
 
 

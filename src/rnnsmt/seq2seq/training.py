@@ -61,7 +61,7 @@ class SentenceBatches(WindowBatches):
 
     @property
     def updates(self) -> int:
-        """The number of minibatches of an epoch."""
+        """Return the number of minibatches of an epoch."""
         last = self.size - (self.windows - 1) * WINDOW
         return (self.windows - 1) * -(-WINDOW // self.batch) + -(-last // self.batch)
 

@@ -54,7 +54,7 @@ class Units(ABC):
 
     @property
     def eos(self) -> int:
-        """The id of the end of a sentence, the last id."""
+        """Return the id of the end of a sentence, the last id."""
         return self.vocabulary.eos
 
     def ids(self, words: Iterable[str], eos: bool = False) -> NDArray[np.int32]:
@@ -71,7 +71,7 @@ class Units(ABC):
 
     @property
     def unknown(self) -> NDArray[np.int64]:
-        """The ids, int64, ascending, that an unknown word can have: UNK and all position tokens."""
+        """Return the ids, int64, ascending, that an unknown word can have: UNK and all position tokens."""
         return np.array([UNK])
 
     @abstractmethod

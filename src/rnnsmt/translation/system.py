@@ -142,7 +142,7 @@ class Description:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings for users of the system: whether its tables are filtered for the dev and test sets."""
+        """Return warnings for users of the system: whether its tables are filtered for the dev and test sets."""
         if not self.filtered:
             return []
         return [

@@ -70,7 +70,7 @@ class FlatPool:
 
     @property
     def sentences(self) -> int:
-        """Number of sentences."""
+        """Return the number of sentences."""
         return self.offsets.size - 1
 
 

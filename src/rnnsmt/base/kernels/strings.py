@@ -279,7 +279,7 @@ class Interner:
 
     @property
     def arena_used(self) -> int:
-        """Total number of bytes of all strings."""
+        """Return the total number of bytes of all strings."""
         return int(self.table.offsets[len(self)])
 
     def reserve(self, strings: int, size: int) -> None:
