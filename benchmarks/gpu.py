@@ -1,6 +1,6 @@
 """Measure training updates, scores of phrase pairs, and n-grams of the search on a GPU.
 
-    python benchmarks/gpu.py --pairs DIR --text DIR --examples DIR --sentences DIR [--updates 500]
+    python benchmarks/gpu.py --pairs DIR --text DIR --examples DIR --sentences DIR [--presets small] [--updates 500]
 
 The directories are written by ``rnn prepare``, ``cslm prepare``, ``nnjm prepare`` and ``seq2seq prepare``; networks
 whose directory is not given are skipped. All times are wall-clock times of one process after synchronisation:
@@ -81,7 +81,7 @@ def updates(args: argparse.Namespace) -> None:
     """Print a row for each network and preset."""
     print("| network | preset | batch | parameters | ms per update | range | without graphs | examples/s | MB |")
     print("|---|---|---:|---:|---:|---|---:|---:|---:|")
-    for preset in ("paper", "small"):
+    for preset in args.presets:
         for name, precision, make in trainers(args, preset):
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
@@ -134,10 +134,10 @@ def phrase_pairs(args: argparse.Namespace) -> None:
     """Print the speed of scoring phrase pairs."""
     pairs = Pairs.open(args.pairs)
     print("\n| scoring phrase pairs | pairs/s | largest difference from the CPU |\n|---|---:|---:|")
-    for preset, number in (("paper", 400_000), ("small", 400_000)):
+    for preset in args.presets:
         setup = set_up_device("cuda", 1)
         model = RnnTrainer(pairs, RNN[preset], 1, setup).model.requires_grad_(False)
-        end = min(number, len(pairs))
+        end = min(400_000, len(pairs))
         score_range(model, pairs, 0, min(20_000, end), setup.device)
         torch.cuda.synchronize()
         begun = time.perf_counter()
@@ -151,7 +151,7 @@ def phrase_pairs(args: argparse.Namespace) -> None:
 def ngrams(args: argparse.Namespace) -> None:
     """Print the speed of scoring n-grams of the search."""
     print("\n| n-grams of the search, 4,096 contexts in a call | ms per call | n-grams/s |\n|---|---:|---:|")
-    for preset in ("paper", "small"):
+    for preset in args.presets:
         for name, _, make in trainers(args, preset):
             trainer = make(set_up_device("cuda", 1))
             model = trainer.model
@@ -183,6 +183,7 @@ def main() -> None:
     parser.add_argument("--text", help="directory of the training text of the CSLM")
     parser.add_argument("--examples", help="directory of the examples of the joint model")
     parser.add_argument("--sentences", help="directory of sentence pairs")
+    parser.add_argument("--presets", nargs="+", choices=tuple(RNN), default=["paper", "small"], help="presets")
     parser.add_argument("--updates", type=int, default=500, help="number of updates that are timed")
     args = parser.parse_args()
     if not torch.cuda.is_available():

@@ -139,6 +139,9 @@ class FakeGraph:
     def __init__(self) -> None:
         self.operations: list[Captured] = []
 
+    def register_generator_state(self, generator: torch.Generator) -> None:
+        """Do nothing: replayed operations draw from the generators that they were called with."""
+
     def replay(self) -> None:
         Device.current.launches["graph"] += 1
         for operation in self.operations:

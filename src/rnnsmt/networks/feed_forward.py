@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from rnnsmt.networks.data import NULL, UNK, Index, ShuffledBatches, count_ids
 from rnnsmt.networks.devices import DeviceSetup, full_precision
-from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, put_gradient
+from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, Randomness, put_gradient
 from rnnsmt.networks.settings import EpochSettings, FeedForwardSizes
 from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
 from rnnsmt.networks.training import EpochTrainer, ThreadParts, perplexity_of
@@ -100,7 +100,7 @@ def loss_and_gradient(
     model: FeedForwardLM,
     contexts: Tensor,
     words: Tensor,
-    rows: Tensor,
+    randomness: Randomness,
     mm: Products,
     alpha: float,
     dropout: Dropout,
@@ -114,7 +114,7 @@ def loss_and_gradient(
         model: the network.
         contexts: [B, C], the words before the predicted ones, oldest first.
         words: [B], the words to predict.
-        rows: [B], in CPU memory, the sequence numbers of the n-grams, see ``Trainer.example_numbers``.
+        randomness: the source of the random numbers of dropout and sampler.
         mm: the matrix products.
         alpha: weight of the self-normalisation penalty.
         dropout: applied to the projections and both hidden layers.
@@ -123,7 +123,7 @@ def loss_and_gradient(
     Returns:
         float64 [2]: the sum of -ln p, and that of (ln Z)^2, which is 0 if alpha is 0.
     """
-    generators = dropout.generators(rows, contexts.device)
+    generators = dropout.generators(randomness)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
     # dropout after each layer, in place: x, h and g hold the dropped-out values from here on
     x_factors = _leave_out(dropout, x, generators)
@@ -134,7 +134,7 @@ def loss_and_gradient(
     g = model.activation(mm(rounded_h, model.W_2.t()).add_(model.b_2))
     g_factors = _leave_out(dropout, g, generators)
 
-    sample = None if sampler is None else sampler.draw(words, int(rows[0]))
+    sample = None if sampler is None else sampler.draw(words, randomness)
     sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha, sample)
 
     # d_a: gradient of the pre-activations, first of the second hidden layer, then of the first
@@ -304,12 +304,19 @@ class FeedForwardTrainer(EpochTrainer):
     def loss_and_gradient(self, model: FeedForwardLM, *batch: Tensor) -> Tensor:
         contexts, words, rows = batch
         return loss_and_gradient(
-            model, contexts, words, rows, self.products, self.settings.self_normalised, self.dropout, self.sampler
+            model,
+            contexts,
+            words,
+            self.randomness(rows),
+            self.products,
+            self.settings.self_normalised,
+            self.dropout,
+            self.sampler,
         )
 
     @property
     def same_launches(self) -> bool:
-        return not self.dropout.limit and self.sampler is None
+        return True
 
     def words(self, index: Index) -> int:
         return len(index)

@@ -55,35 +55,39 @@ def put_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor
     torch._foreach_copy_([parameter.grad for parameter in parameters if parameter.grad is not None], list(gradients))
 
 
-CPU = torch.device("cpu")
-
 DROPOUT_ROWS = 32
 """Number of examples per random generator on a CPU; the parts of a minibatch for threads begin at multiples of it."""
+
+
+def seed_of(seed: int, example: int) -> int:
+    """Return the seed of the random numbers that begin with this example of the training run with seed ``seed``."""
+    return (seed * 1_000_003 + example) % (1 << 63)
+
+
+Randomness = Tensor | torch.Generator
+"""Source of the random numbers of a minibatch: on a CPU the example numbers [B], from which generators are seeded; on a
+GPU a generator that was seeded for the minibatch."""
 
 
 class Dropout:
     """Dropout with a rate in 256ths (at least 1/256 if not 0); the remaining units are scaled up.
 
-    The masks depend on the seed and the index of the first of every ``DROPOUT_ROWS`` examples, not on the thread that
-    computes them.
+    On a CPU, the masks depend on the seed and the index of the first of every ``DROPOUT_ROWS`` examples, not on the
+    thread that computes them. On a GPU, one generator draws for the whole batch, so its masks differ from those of a
+    CPU.
     """
 
     def __init__(self, share: float, seed: int) -> None:
         self.limit = min(max(round(256 * share), 1), 255) if share > 0 else 0
         self.seed = seed
 
-    def generators(self, rows: Tensor, device: torch.device = CPU) -> list[torch.Generator]:
-        """Return the random generators for a batch of examples; an empty list if the rate is 0.
-
-        Args:
-            rows: [B], the indices of the examples, in CPU memory.
-            device: the device on which the masks are drawn. On a GPU, one generator draws for the whole batch, so its
-                masks differ from those of a CPU.
-        """
+    def generators(self, randomness: Randomness) -> list[torch.Generator]:
+        """Return the random generators for a batch of examples; an empty list if the rate is 0."""
         if not self.limit:
             return []
-        firsts = rows[:: DROPOUT_ROWS if device.type == "cpu" else len(rows)].tolist()
-        return [torch.Generator(device).manual_seed((self.seed * 1_000_003 + n) % (1 << 63)) for n in firsts]
+        if isinstance(randomness, torch.Generator):
+            return [randomness]
+        return [torch.Generator().manual_seed(seed_of(self.seed, n)) for n in randomness[::DROPOUT_ROWS].tolist()]
 
     def factors(self, rows: int, units: int, generators: list[torch.Generator]) -> Tensor | None:
         """Draw the next factors, float32 [rows, units]: 0 for dropped units, else 1 / (1 - rate); None: no dropout."""
@@ -187,15 +191,22 @@ class CapturedGradient(NamedTuple):
 class GraphedGradient:
     """A function that fills a gradient from a minibatch, replayed as a graph from the third call with a shape on.
 
-    The function must launch the same kernels for all minibatches of a shape, read no CPU memory except the given
-    tensors, and never synchronise with the device. The first call with a shape is a warm-up, in which torch initialises
+    The function must launch the same kernels for all minibatches of a shape, read no CPU memory, draw all random
+    numbers from the given generator, and never synchronise with the device. A replay draws from the generator as it is
+    seeded at that time. The first call with a shape is a warm-up, in which torch initialises
     its libraries. The second one also captures the graph, replays it and compares the gradients. If they differ or the
     capture fails, a warning is logged, and all kernels are launched one by one.
     """
 
-    def __init__(self, function: Callable[..., Tensor], gradient: Tensor) -> None:
-        """Wrap ``function``, which takes the tensors of a minibatch, fills ``gradient`` and returns sums."""
-        self.function, self.gradient = function, gradient
+    def __init__(self, function: Callable[..., Tensor], gradient: Tensor, generator: torch.Generator) -> None:
+        """Wrap a function.
+
+        Args:
+            function: takes the tensors of a minibatch, fills ``gradient`` and returns sums.
+            gradient: the gradient.
+            generator: the generator of the device from which the function draws; the caller seeds it before each call.
+        """
+        self.function, self.gradient, self.generator = function, gradient, generator
         self.works = True
         self._seen: set[tuple[torch.Size, ...]] = set()
         self._captured: dict[tuple[torch.Size, ...], CapturedGradient] = {}
@@ -232,9 +243,11 @@ class GraphedGradient:
         read = tuple(tensor.clone() for tensor in batch)
         graph = torch.cuda.CUDAGraph()
         try:
+            graph.register_generator_state(self.generator)
             # "global" would forbid the device queries that a thread of NCCL makes with several processes
             with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
                 sums = self.function(*read)
+            self.generator.manual_seed(self.generator.initial_seed())  # draws what the launched kernels drew
             graph.replay()
             difference = torch.linalg.vector_norm(self.gradient - launched).item()
         except RuntimeError as error:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.networks.gradients import Products, put_gradient
+from rnnsmt.networks.gradients import Products, Randomness, put_gradient
 
 SOFTMAX_ROWS = 256
 """Number of rows of the softmax that are computed together on a CPU: few enough for its cache."""
@@ -32,6 +32,31 @@ class SoftmaxLoss(NamedTuple):
 
     loss: Tensor
     squares: Tensor
+
+
+class ClassSample(NamedTuple):
+    """Classes of the softmax of a minibatch.
+
+    Attributes:
+        classes: [C], ascending.
+        places: [P], the index in ``classes`` of each word of the minibatch.
+        log_pi: [C], ln of the probability that a class is in the sample; ``NEVER`` for a class that is repeated.
+    """
+
+    classes: Tensor
+    places: Tensor
+    log_pi: Tensor
+
+
+NEVER = 1e4
+"""Value of ``log_pi`` with which a class has a weight of 0; finite, because the difference of infinities is NaN."""
+
+
+class DeviceTables(NamedTuple):
+    """Tables of a sampler on a GPU: [classes], cumulative probabilities of a draw; [2, classes], ``_log_absent``."""
+
+    cumulative: Tensor
+    absent: Tensor
 
 
 class ClassSampler:
@@ -52,22 +77,23 @@ class ClassSampler:
             seed: seed of the draws.
         """
         self.number, self.seed = number, seed
+        self._on_device: DeviceTables | None = None
         frequencies = torch.from_numpy(counts / counts.sum())
         drawn = torch.from_numpy(counts**0.75 / (counts**0.75).sum())
         self._drawn, self._log_absent = drawn, (torch.log1p(-frequencies), number * torch.log1p(-drawn))
 
-    def draw(self, words: Tensor, first: int) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Draw the classes for the words [P] of a minibatch; the same seed and ``first`` give the same draws.
+    def draw(self, words: Tensor, randomness: Randomness) -> ClassSample | None:
+        """Draw the classes for a minibatch; None: all classes are summed.
 
         Args:
             words: [P], the words to predict.
-            first: the index of the first example of the minibatch.
-
-        Returns:
-            The classes [C], ascending; the index among them of each word [P]; ln pi [C]. None: all classes are summed.
+            randomness: the source of the random numbers; on a CPU, the first example number determines the draws.
         """
         if not self.number:
             return None
+        if isinstance(randomness, torch.Generator):
+            return self._draw_on_device(words, randomness)
+        first = int(randomness[0])
         # hashed, so the stream differs from that of dropout, whose seeds are derived from the same numbers
         digest = hashlib.blake2b(f"classes {self.seed} {first}".encode(), digest_size=8).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
@@ -76,7 +102,24 @@ class ClassSampler:
         # 1 - pi = P(not among the words of the minibatch) P(in no draw)
         batch, draws = (table[classes] for table in self._log_absent)
         log_pi = torch.log(-torch.expm1(len(words) * batch + draws)).float()
-        return classes.to(words.device), places[: len(words)].to(words.device), log_pi.to(words.device)
+        return ClassSample(classes, places[: len(words)], log_pi)
+
+    def _draw_on_device(self, words: Tensor, generator: torch.Generator) -> ClassSample:
+        """Draw the classes by kernels that do not depend on the values, so that a CUDA graph can record them.
+
+        The number of classes is always that of words and draws: a repeated class stays, with a weight of 0.
+        """
+        if self._on_device is None:
+            cumulative, absent = self._drawn.cumsum(0), torch.stack(self._log_absent)
+            self._on_device = DeviceTables(cumulative.to(words.device), absent.to(words.device))
+        cumulative, absent = self._on_device
+        draws = torch.rand(self.number, dtype=torch.float64, device=words.device, generator=generator)
+        more = torch.searchsorted(cumulative, draws, right=True).clamp_max_(len(cumulative) - 1)
+        classes = torch.cat([words, more]).sort()[0]
+        batch, drawn = absent.index_select(1, classes)
+        log_pi = torch.log(-torch.expm1(len(words) * batch + drawn)).float()
+        log_pi[1:].masked_fill_(classes[1:] == classes[:-1], NEVER)
+        return ClassSample(classes, torch.searchsorted(classes, words.contiguous()), log_pi)
 
 
 @torch.no_grad()
@@ -87,7 +130,7 @@ def softmax_gradient(
     g: Tensor,
     words: Tensor,
     alpha: float = 0.0,
-    sample: tuple[Tensor, Tensor, Tensor] | None = None,
+    sample: ClassSample | None = None,
 ) -> tuple[SoftmaxLoss, Tensor]:
     """Compute -sum ln softmax(weights g + biases)[words] + alpha sum (ln Z)^2 and its gradients.
 
@@ -116,7 +159,10 @@ def softmax_gradient(
     sums, d_g, d_weights, d_biases = _softmax_gradient(mm, *some, g, places, alpha, log_pi)
     for parameter, gradient in ((weights, d_weights), (biases, d_biases)):
         assert parameter.grad is not None
-        parameter.grad.zero_().index_copy_(0, classes, gradient.to(parameter.dtype))
+        # on a GPU, classes may be repeated; the gradient of all but one of the copies is 0
+        into = parameter.grad.zero_()
+        put = into.index_add_ if classes.is_cuda else into.index_copy_
+        put(0, classes, gradient.to(parameter.dtype))
     return sums, d_g
 
 

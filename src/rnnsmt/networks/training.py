@@ -19,7 +19,15 @@ from rnnsmt.base.progress import LOG_SECONDS, say
 from rnnsmt.base.resuming import Stop
 from rnnsmt.networks.data import Batches, Index, ShuffledBatches
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.gradients import Dropout, GradientThreads, GraphedGradient, Products, flatten
+from rnnsmt.networks.gradients import (
+    Dropout,
+    GradientThreads,
+    GraphedGradient,
+    Products,
+    Randomness,
+    flatten,
+    seed_of,
+)
 from rnnsmt.networks.model_file import Checkpoint, corrupt_as_input_error
 from rnnsmt.networks.settings import EpochSettings, TrainingSettings
 from rnnsmt.networks.softmax import ClassSampler
@@ -114,10 +122,16 @@ class Trainer(ABC):
         self.optimiser = make_optimiser(self.flat, settings)
         threads = threads if setup.device.type == "cpu" else 1
         self.threads = GradientThreads(model, self.flat, threads, parts.dimension, parts.grain)
+        self.generator: torch.Generator | None = None
+        """On a GPU, the generator of the random numbers of all minibatches."""
         self.graphed: GraphedGradient | None = None
-        if setup.device.type == "cuda" and self.same_launches:
-            assert self.flat.grad is not None
-            self.graphed = GraphedGradient(lambda *batch: self.loss_and_gradient(model, *batch), self.flat.grad)
+        if setup.device.type == "cuda":
+            self.generator = torch.Generator(setup.device)
+            if self.same_launches:
+                assert self.flat.grad is not None
+                self.graphed = GraphedGradient(
+                    lambda *batch: self.loss_and_gradient(model, *batch), self.flat.grad, self.generator
+                )
         self.update = self.seen = 0
         self.sums = Sums(self.n_sums, setup.device)
         self.history: list[dict[str, Any]] = []
@@ -195,6 +209,8 @@ class Trainer(ABC):
 
     def gradient(self, batch: tuple[Tensor, ...]) -> Tensor:
         """Fill the gradient, by a CUDA graph or the threads; return the sums over the minibatch."""
+        if self.generator is not None:
+            self.generator.manual_seed(seed_of(self.seed, int(batch[-1].flatten()[0])))
         if self.graphed is not None:
             return self.graphed(batch)
         return self.threads.run(self.loss_and_gradient, batch)
@@ -322,7 +338,7 @@ class Trainer(ABC):
 
     @abstractmethod
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Return the tensors of a minibatch, which are the arguments of ``loss_and_gradient``."""
+        """Return the tensors of a minibatch, the arguments of ``loss_and_gradient``; the last: ``example_numbers``."""
 
     def example_numbers(self, number: int, begin: int = 0) -> Tensor:
         """Return the sequence numbers [B] of examples in the training run, in CPU memory.
@@ -335,6 +351,10 @@ class Trainer(ABC):
         """
         rows = torch.arange(begin, begin + number) * self.setup.processes + self.setup.rank
         return rows + self.update * self.settings.batch
+
+    def randomness(self, rows: Tensor) -> Randomness:
+        """Return the source of the random numbers of the examples with these numbers [B]."""
+        return rows if self.generator is None else self.generator
 
     @abstractmethod
     def loss_and_gradient(self, model: Any, *batch: Tensor) -> Tensor:

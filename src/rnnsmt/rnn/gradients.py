@@ -19,8 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.gradients import Dropout, Products, put_gradient, put_gradients
-from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
+from rnnsmt.networks.gradients import Dropout, Products, Randomness, put_gradient, put_gradients
+from rnnsmt.networks.softmax import ClassSample, ClassSampler, softmax_gradient
 from rnnsmt.rnn.model import (
     BagOfWords,
     Decoder,
@@ -70,7 +70,7 @@ def loss_and_gradient(
     mm: Products | None = None,
     dropout: Dropout = NO_DROPOUT,
     sampler: ClassSampler | None = None,
-    rows: Tensor | None = None,
+    randomness: Randomness | None = None,
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum log p(y | x) over the batch; return that sum.
 
@@ -82,21 +82,20 @@ def loss_and_gradient(
         mm: the matrix products; without rounding by default.
         dropout: applied to the non-recurrent units, embeddings and maxout units (Zaremba et al. 2014).
         sampler: sampler of the classes of the softmax; None: all classes.
-        rows: [B], in CPU memory, the example numbers of the pairs, which seed dropout and sampler; None: no dropout and
-            no sampling.
+        randomness: the source of the random numbers of dropout and sampler; None: no dropout and no sampling.
 
     Returns:
         A float64 scalar tensor.
     """
     mm = mm or Products()
-    generators = [] if rows is None else dropout.generators(rows, source.device)
+    generators = [] if randomness is None else dropout.generators(randomness)
     embed = partial(_embed, dropout=dropout, generators=generators)
     x, x_factors = embed(model.encoder, source)
     c, encoder_gradient = _encode(model.encoder, mm, x)
     states, y, context, decoder_gradient = _decode(model.decoder, mm, model.output, c, target, embed)
 
     m_factors = _factors(dropout, len(target), source.shape[1], model.sizes.maxout, generators)
-    sample = None if sampler is None or rows is None else sampler.draw(target.flatten(), int(rows[0]))
+    sample = None if sampler is None or randomness is None else sampler.draw(target.flatten(), randomness)
     loss, d_states, d_y, d_context = _readout(mm, model.output, states, y, context, target, m_factors, sample)
 
     d_x = encoder_gradient(decoder_gradient(d_states, d_y, d_context))
@@ -436,7 +435,7 @@ def _readout(
     context: Tensor,
     target: Tensor,
     factors: Tensor | None,
-    sample: tuple[Tensor, Tensor, Tensor] | None,
+    sample: ClassSample | None,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
     """Compute readout, maxout, softmax and loss, with their gradients; fill those of the parameters except O_c.
 

@@ -297,12 +297,13 @@ class RnnTrainer(Trainer):
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Tensor) -> Tensor:
         source, target, rows = batch
         if self.settings.variant != "supplementary":
-            return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, rows[0])
+            randomness = self.randomness(rows[0])
+            return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, randomness)
         return autograd_loss_and_gradient(model, source, target)
 
     @property
     def same_launches(self) -> bool:
-        return self.settings.variant != "supplementary" and not self.dropout.limit and self.sampler is None
+        return self.settings.variant != "supplementary"
 
     def words(self, index: Index) -> int:
         return int(self.pairs.sides[1].lengths(index).sum())

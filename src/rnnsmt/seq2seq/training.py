@@ -14,7 +14,7 @@ from torch import Tensor
 from rnnsmt.base.io import InputError
 from rnnsmt.networks.data import NULL, WINDOW, Index, WindowBatches, count_ids, draw_held_out
 from rnnsmt.networks.devices import DeviceSetup, full_precision
-from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products
+from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, Randomness
 from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
 from rnnsmt.networks.training import ThreadParts, Trainer, perplexity_of
 from rnnsmt.seq2seq.model import NO_DROPOUT, Seq2Seq, save_model
@@ -118,7 +118,8 @@ class Seq2SeqTrainer(Trainer):
 
     def loss_and_gradient(self, model: Seq2Seq, *batch: Tensor) -> Tensor:
         source, target, rows = batch
-        return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, rows[0])
+        randomness = self.randomness(rows[0])
+        return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, randomness)
 
     def words(self, index: Index) -> int:
         """Return the number of target units, which may be subwords, including EOS."""
@@ -176,7 +177,7 @@ def loss_and_gradient(
     mm: Products | None = None,
     dropout: Dropout = NO_DROPOUT,
     sampler: ClassSampler | None = None,
-    rows: Tensor | None = None,
+    randomness: Randomness | None = None,
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum ln p(y | x) over the batch; return that sum.
 
@@ -190,7 +191,7 @@ def loss_and_gradient(
             Parameters and their gradients remain float32.
         dropout: applied to the inputs of all layers and the output of the last one.
         sampler: sampler of the classes of the softmax; None: all classes.
-        rows: [B], in CPU memory, the example numbers of the pairs, which seed dropout and sampler; None: 0 to B - 1.
+        randomness: the source of the random numbers of dropout and sampler; None: the example numbers 0 to B - 1.
 
     Returns:
         A float64 scalar tensor.
@@ -199,14 +200,14 @@ def loss_and_gradient(
         assert parameter.grad is not None
         parameter.grad.zero_()
     mm = mm or Products()
-    numbers = torch.arange(target.shape[1]) if rows is None else rows
-    generators = dropout.generators(numbers, target.device)
+    randomness = torch.arange(target.shape[1]) if randomness is None else randomness
+    generators = dropout.generators(randomness)
     with torch.autocast(target.device.type, mm.dtype, enabled=mm.dtype is not None):
         g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
     # padding is excluded from the softmax; states [P, H] and words [P] of all P target positions
     mask = target != NULL
     states, words = g[mask].to(model.W_o.dtype), target[mask]
-    sample = None if sampler is None else sampler.draw(words, int(numbers[0]))
+    sample = None if sampler is None else sampler.draw(words, randomness)
     sums, d_states = softmax_gradient(mm, model.W_o, model.b_o, states.detach(), words, sample=sample)
     # autograd continues with the gradient of the softmax input
     states.backward(d_states.to(states.dtype))

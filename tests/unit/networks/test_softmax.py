@@ -65,7 +65,7 @@ def test_gradient_over_sampled_classes() -> None:
     weights, biases, g = layer_with_gradients(40)
     words = torch.tensor([3, 39, 0, 3, 7])
     sampler = ClassSampler(np.arange(1, 41), 12, 1)
-    sample = sampler.draw(words, 5)
+    sample = sampler.draw(words, torch.tensor([5]))
     classes, places, log_pi = sample
     assert classes[places].tolist() == words.tolist()
     assert len(classes) < 17
@@ -91,14 +91,14 @@ def test_the_sum_over_sampled_classes_has_the_right_expectation() -> None:
     sums = []
     for first in range(4000):
         words = torch.from_numpy(rng.choice(30, 6, p=counts / counts.sum()))
-        classes, _, log_pi = sampler.draw(words, first)
+        classes, _, log_pi = sampler.draw(words, torch.tensor([first]))
         sums.append(np.exp(units[classes.numpy()] - log_pi.numpy()).sum())
     error = np.std(sums) / math.sqrt(len(sums))
     assert np.mean(sums) == pytest.approx(np.exp(units).sum(), abs=4 * error)
     assert error < 0.02 * np.mean(sums)
-    again = sampler.draw(words, 3999)
+    again = sampler.draw(words, torch.tensor([3999]))
     assert all(torch.equal(*pair) for pair in zip(again, (classes, _, log_pi), strict=True))
-    assert ClassSampler(counts, 0, 2).draw(words, 1) is None
+    assert ClassSampler(counts, 0, 2).draw(words, torch.tensor([1])) is None
 
 
 @pytest.mark.parametrize("top", [-3e4, -200.0, 0.0, 200.0, 3e4])
