@@ -35,7 +35,7 @@ def rows(directory: Path) -> Iterator[Row]:
     for length in (3, 5, 8):
         data = directory / str(length)
         data.mkdir()
-        pairs = make_pairs(data, length)
+        pairs = make_pairs(data, length, 4000)
         for preset in ("paper", "small"):
             counts = counts_of_update(rnn_trainer(pairs, setup, preset))
             yield f"RNN Encoder-Decoder, `{preset}`, {length} + {length} ids", counts

@@ -105,26 +105,28 @@ class Seconds(NamedTuple):
     gpu: float
 
 
-# Time per update, and per million scored phrase pairs, by preset.
-RNN_UPDATE = {"demo": Seconds(0.02, 0.002), "small": Seconds(0.1, 0.002), "paper": Seconds(0.33, 0.003)}
+# Time per update, and per million scored phrase pairs, by preset. The GPU is an NVIDIA H200 (benchmarks/gpu.py); its
+# times for the preset demo are those of small.
+RNN_UPDATE = {"demo": Seconds(0.02, 0.0014), "small": Seconds(0.1, 0.0014), "paper": Seconds(0.33, 0.0022)}
 
-RNN_SCORE = {"demo": Seconds(60, 1), "small": Seconds(120, 1), "paper": Seconds(700, 3)}
+RNN_SCORE = {"demo": Seconds(60, 2.8), "small": Seconds(120, 2.8), "paper": Seconds(700, 4.5)}
 
 UPDATE = {
-    "cslm": {"demo": Seconds(0.01, 0.001), "small": Seconds(0.033, 0.001), "paper": Seconds(1.8, 0.0036)},
-    "nnjm": {"demo": Seconds(0.01, 0.001), "small": Seconds(0.021, 0.001), "paper": Seconds(0.25, 0.001)},
+    "cslm": {"demo": Seconds(0.01, 0.0008), "small": Seconds(0.033, 0.0008), "paper": Seconds(1.8, 0.0044)},
+    "nnjm": {"demo": Seconds(0.01, 0.001), "small": Seconds(0.021, 0.001), "paper": Seconds(0.25, 0.0009)},
 }
 
 # Expected epochs of CSLM and NNJM with early stopping, if the preset allows more.
 EPOCHS = 10
 
 # Seconds per million target words: translation; additional time of a network in the search; an optimisation of the
-# weights. The values of the NNJM are calculated from those of the CSLM and the number of operations per score.
+# weights. The core times of the NNJM are calculated from those of the CSLM and the number of operations per score, the
+# GPU times from the n-grams per second of benchmarks/gpu.py and 60 n-grams per word.
 SEARCH = 1200
 
 NEURAL = {
-    "cslm": {"demo": Seconds(300, 10), "small": Seconds(500, 10), "paper": Seconds(20000, 50)},
-    "nnjm": {"demo": Seconds(300, 10), "small": Seconds(500, 10), "paper": Seconds(1000, 10)},
+    "cslm": {"demo": Seconds(300, 25), "small": Seconds(500, 25), "paper": Seconds(20000, 60)},
+    "nnjm": {"demo": Seconds(300, 15), "small": Seconds(500, 15), "paper": Seconds(1000, 30)},
 }
 
 OPTIMISATION = 300
@@ -327,7 +329,7 @@ def lines(config: Mapping[str, Any]) -> Iterator[str]:
     rows = estimates(config)
     yield (
         f"Estimate for {words.bitext:,.0f} of {words.pool:,.0f} million target words of bitext and {words.mono:,.0f} "
-        f"of {words.mono_pool:,.0f} million for the language models (docs/scale.md; GPU hours are calculated):"
+        f"of {words.mono_pool:,.0f} million for the language models (docs/scale.md; GPU hours of an NVIDIA H200):"
     )
     yield f"{'rule':<24}{'core hours':>12}{'GPU hours':>12}{'GB memory':>12}{'GB disk':>12}"
     small = [row for row in rows if row.core_hours + row.gpu_hours < 0.1 and row.disk < 1]

@@ -4,6 +4,7 @@ The loop is in ``rnnsmt.networks.training``.
 """
 
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ class Seq2SeqTrainer(Trainer):
         self, pairs: SentencePairs, settings: Seq2SeqSettings, seed: int, setup: DeviceSetup, threads: int = 1
     ) -> None:
         """Split the pairs into training and held-out pairs, and create the network."""
+        # cuDNN copies the weights together, because they are views of the flat tensor of all parameters
+        warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
         self.pairs = pairs
         held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)) if settings.held_out else 0, seed)
         self.validation = HeldOutSentences(pairs, held_out, settings.source_order, setup)

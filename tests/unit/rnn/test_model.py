@@ -325,7 +325,7 @@ def test_gradient_with_dropout(sizes):
     rows = 7 + torch.arange(source.shape[1])
 
     def loss(share=0.4):
-        return float(gradients.loss_and_gradient(model, source, target, dropout=Dropout(share, 3), rows=rows))
+        return float(gradients.loss_and_gradient(model, source, target, dropout=Dropout(share, 3), randomness=rows))
 
     assert loss() != pytest.approx(loss(0.0))
     loss()

@@ -123,10 +123,10 @@ def test_dropout_and_sampling_change_the_loss_and_depend_on_nothing_but_seed_and
     sampler = ClassSampler(np.ones(6), 2, 1)
     rows = torch.arange(2)
     plain = loss_and_gradient(model, *batch)
-    dropped = [loss_and_gradient(model, *batch, dropout=Dropout(0.5, seed), rows=rows) for seed in (1, 1, 2)]
+    dropped = [loss_and_gradient(model, *batch, dropout=Dropout(0.5, seed), randomness=rows) for seed in (1, 1, 2)]
     assert dropped[0] == dropped[1] != dropped[2]
     assert plain != dropped[0]
-    sampled = [loss_and_gradient(model, *batch, sampler=sampler, rows=rows + first) for first in (0, 0, 64)]
+    sampled = [loss_and_gradient(model, *batch, sampler=sampler, randomness=rows + first) for first in (0, 0, 64)]
     assert sampled[0] == sampled[1]
     assert sampled[0] != plain
 
