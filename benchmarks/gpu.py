@@ -3,16 +3,20 @@
     python benchmarks/gpu.py --pairs DIR --text DIR --examples DIR --sentences DIR [--presets small] [--updates 500]
 
 The directories are written by ``rnn prepare``, ``cslm prepare``, ``nnjm prepare`` and ``seq2seq prepare``; networks
-whose directory is not given are skipped. All times are wall-clock times of one process after synchronisation:
+whose directory is not given are skipped. All networks are untrained. Times are wall-clock times of one process after
+synchronisation. Printed are:
 
-* gradients: the difference of the gradient of a minibatch from that on the CPU in float64, relative to its norm;
-* updates: milliseconds per training update, by blocks of a tenth of the updates (median, minimum, maximum), with CUDA
-  graphs and without them; peak memory that torch allocated;
-* phrase pairs scored per second by ``rnn score``, and the largest difference from the scores of the CPU;
-* n-grams per second from the CSLM and the joint model, in calls of 4,096 contexts as in the search.
+* milliseconds per training update (median, minimum and maximum of ten blocks of ``--updates`` / 10 updates; a tenth of
+  them for the LSTM with preset ``paper``), with CUDA graphs and without them; peak memory that torch allocated;
+* phrase pairs scored per second by ``rnn score``, and the largest difference from the scores of the CPU for the first
+  2,000 pairs;
+* n-grams per second from the CSLM and the joint model, in calls of 4,096 random contexts as in the search;
+* for preset ``paper``, the difference of the gradients of three minibatches from those on the CPU in float64, relative
+  to their norm (takes minutes of CPU time).
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,20 +27,20 @@ import torch
 
 from rnnsmt.cslm.model import CslmTrainer
 from rnnsmt.cslm.ngram_scorer import CudaEngine
-from rnnsmt.cslm.settings import PRESETS as CSLM
+from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks.devices import DeviceSetup, full_precision, set_up_device
 from rnnsmt.networks.feed_forward import FeedForwardLM
 from rnnsmt.networks.training import Trainer
 from rnnsmt.nnjm.examples import Examples
-from rnnsmt.nnjm.settings import PRESETS as NNJM
+from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 from rnnsmt.nnjm.training import NnjmTrainer
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.phrase_scores import score_range
-from rnnsmt.rnn.settings import PRESETS as RNN
+from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 from rnnsmt.rnn.training import RnnTrainer
 from rnnsmt.seq2seq.sentences import SentencePairs
-from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ
+from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
 from rnnsmt.seq2seq.training import Seq2SeqTrainer
 
 MakeTrainer = Callable[[DeviceSetup], Trainer]
@@ -48,19 +52,19 @@ CONTEXTS = 4096
 def trainers(args: argparse.Namespace, preset: str) -> Iterator[tuple[str, str, MakeTrainer]]:
     """Yield the name, the precision and the constructor of each network with a preset."""
     if args.pairs:
-        pairs, rnn = Pairs.open(args.pairs), RNN[preset]
+        pairs, rnn = Pairs.open(args.pairs), RNN_PRESETS[preset]
         yield "RNN Encoder-Decoder", rnn.precision, lambda setup: RnnTrainer(pairs, rnn, 1, setup)
         if preset == "paper":
             reduced = replace(rnn, precision="reduced")
             yield "the same, TF32", reduced.precision, lambda setup: RnnTrainer(pairs, reduced, 1, setup)
     if args.text:
-        text, cslm = Text.open(args.text), CSLM[preset]
+        text, cslm = Text.open(args.text), CSLM_PRESETS[preset]
         yield "CSLM", cslm.precision, lambda setup: CslmTrainer(text, cslm, 1, setup)
     if args.examples:
-        examples, nnjm = Examples.open(args.examples), NNJM[preset]
+        examples, nnjm = Examples.open(args.examples), NNJM_PRESETS[preset]
         yield "joint model", nnjm.precision, lambda setup: NnjmTrainer(examples, nnjm, 1, setup)
     if args.sentences:
-        sentences, seq2seq = SentencePairs.open(args.sentences), SEQ2SEQ[preset]
+        sentences, seq2seq = SentencePairs.open(args.sentences), SEQ2SEQ_PRESETS[preset]
         yield "LSTM Encoder-Decoder", seq2seq.precision, lambda setup: Seq2SeqTrainer(sentences, seq2seq, 1, setup)
 
 
@@ -83,7 +87,7 @@ def updates(args: argparse.Namespace) -> None:
     print("|---|---|---:|---:|---:|---|---:|---:|---:|")
     for preset in args.presets:
         for name, precision, make in trainers(args, preset):
-            torch.cuda.empty_cache()
+            torch.cuda.empty_cache()  # the memory of the previous network and its graphs
             torch.cuda.reset_peak_memory_stats()
             trainer = make(set_up_device("cuda", 1, precision))
             number = (
@@ -104,7 +108,7 @@ def updates(args: argparse.Namespace) -> None:
                 f"{found[1]:.2f} to {found[2]:.2f} | {without} | {rate:,.0f} | {memory:,.0f} |",
                 flush=True,
             )
-            del trainer
+            del trainer  # before the next one is created
 
 
 def gradients(args: argparse.Namespace) -> None:
@@ -113,7 +117,7 @@ def gradients(args: argparse.Namespace) -> None:
     for name, precision, make in trainers(args, "paper"):
         if name == "LSTM Encoder-Decoder":  # takes minutes on a CPU
             continue
-        cpu = make(set_up_device("cpu", 16))
+        cpu = make(set_up_device("cpu", os.cpu_count() or 1))
         gpu = make(set_up_device("cuda", 1, precision))  # last, because it sets the precision of this process
         cpu.model.double()
         for parameter in cpu.model.parameters():
@@ -136,7 +140,7 @@ def phrase_pairs(args: argparse.Namespace) -> None:
     print("\n| scoring phrase pairs | pairs/s | largest difference from the CPU |\n|---|---:|---:|")
     for preset in args.presets:
         setup = set_up_device("cuda", 1)
-        model = RnnTrainer(pairs, RNN[preset], 1, setup).model.requires_grad_(False)
+        model = RnnTrainer(pairs, RNN_PRESETS[preset], 1, setup).model.requires_grad_(False)
         end = min(400_000, len(pairs))
         score_range(model, pairs, 0, min(20_000, end), setup.device)
         torch.cuda.synchronize()
@@ -183,7 +187,7 @@ def main() -> None:
     parser.add_argument("--text", help="directory of the training text of the CSLM")
     parser.add_argument("--examples", help="directory of the examples of the joint model")
     parser.add_argument("--sentences", help="directory of sentence pairs")
-    parser.add_argument("--presets", nargs="+", choices=tuple(RNN), default=["paper", "small"], help="presets")
+    parser.add_argument("--presets", nargs="+", choices=tuple(RNN_PRESETS), default=["paper", "small"], help="presets")
     parser.add_argument("--updates", type=int, default=500, help="number of updates that are timed")
     args = parser.parse_args()
     if not torch.cuda.is_available():
@@ -193,7 +197,8 @@ def main() -> None:
     if args.pairs:
         phrase_pairs(args)
     ngrams(args)
-    gradients(args)
+    if "paper" in args.presets:
+        gradients(args)
 
 
 if __name__ == "__main__":

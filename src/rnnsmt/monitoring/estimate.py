@@ -4,7 +4,7 @@ Time, memory and disk space are estimated for each rule from the number of words
 the largest job of a rule according to the table in ``rnnsmt.plan.resources``, before it is limited to the memory of a
 machine. CPU time and disk space are computed by the functions of millions of target words in the same table, and from
 measurements on one core: per update of a network, per million phrase pairs, and per million translated words. GPU
-figures are calculated from floating-point operations, memory traffic and kernel launches; none of them was measured.
+figures were measured on an NVIDIA H200 (``benchmarks/gpu.py``), in part before CUDA graphs contained random numbers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -109,7 +109,7 @@ class Seconds(NamedTuple):
 # times for the preset demo are those of small.
 RNN_UPDATE = {"demo": Seconds(0.02, 0.0014), "small": Seconds(0.1, 0.0014), "paper": Seconds(0.33, 0.0022)}
 
-RNN_SCORE = {"demo": Seconds(60, 2.8), "small": Seconds(120, 2.8), "paper": Seconds(700, 4.5)}
+RNN_SCORE = {"demo": Seconds(60, 3.7), "small": Seconds(120, 3.7), "paper": Seconds(700, 4.5)}
 
 UPDATE = {
     "cslm": {"demo": Seconds(0.01, 0.0008), "small": Seconds(0.033, 0.0008), "paper": Seconds(1.8, 0.0044)},
@@ -120,8 +120,8 @@ UPDATE = {
 EPOCHS = 10
 
 # Seconds per million target words: translation; additional time of a network in the search; an optimisation of the
-# weights. The core times of the NNJM are calculated from those of the CSLM and the number of operations per score, the
-# GPU times from the n-grams per second of benchmarks/gpu.py and 60 n-grams per word.
+# weights. The core times of the NNJM are calculated from those of the CSLM and the number of operations per score; all
+# GPU times are calculated from the n-grams per second of benchmarks/gpu.py and 60 n-grams per word.
 SEARCH = 1200
 
 NEURAL = {

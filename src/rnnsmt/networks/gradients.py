@@ -193,9 +193,9 @@ class GraphedGradient:
 
     The function must launch the same kernels for all minibatches of a shape, read no CPU memory, draw all random
     numbers from the given generator, and never synchronise with the device. A replay draws from the generator as it is
-    seeded at that time. The first call with a shape is a warm-up, in which torch initialises
-    its libraries. The second one also captures the graph, replays it and compares the gradients. If they differ or the
-    capture fails, a warning is logged, and all kernels are launched one by one.
+    seeded at that time. The first call with a shape is a warm-up, in which torch initialises its libraries. The second
+    one also captures the graph, replays it and compares the gradients. If they differ or the capture fails, a warning
+    is logged, and all kernels are launched one by one.
     """
 
     def __init__(self, function: Callable[..., Tensor], gradient: Tensor, generator: torch.Generator) -> None:

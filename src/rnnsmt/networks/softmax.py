@@ -40,7 +40,7 @@ class ClassSample(NamedTuple):
     Attributes:
         classes: [C], ascending.
         places: [P], the index in ``classes`` of each word of the minibatch.
-        log_pi: [C], ln of the probability that a class is in the sample; ``NEVER`` for a class that is repeated.
+        log_pi: [C], ln of the probability that a class is in the sample; ``NEVER`` for a class with a weight of 0.
     """
 
     classes: Tensor
@@ -53,10 +53,17 @@ NEVER = 1e4
 
 
 class DeviceTables(NamedTuple):
-    """Tables of a sampler on a GPU: [classes], cumulative probabilities of a draw; [2, classes], ``_log_absent``."""
+    """Tables of a sampler on a GPU.
+
+    Attributes:
+        cumulative: [classes], cumulative probabilities of a draw.
+        absent: [2, classes], ``ClassSampler._log_absent``.
+        last: the last class with a probability above 0.
+    """
 
     cumulative: Tensor
     absent: Tensor
+    last: int
 
 
 class ClassSampler:
@@ -107,19 +114,30 @@ class ClassSampler:
     def _draw_on_device(self, words: Tensor, generator: torch.Generator) -> ClassSample:
         """Draw the classes by kernels that do not depend on the values, so that a CUDA graph can record them.
 
-        The number of classes is always that of words and draws: a repeated class stays, with a weight of 0.
+        The number of classes is always that of words and draws: a repeated class stays, with a weight of 0. If that
+        number is not below the number of all classes, these are returned, with a weight of 0 if they were not drawn.
         """
         if self._on_device is None:
             cumulative, absent = self._drawn.cumsum(0), torch.stack(self._log_absent)
-            self._on_device = DeviceTables(cumulative.to(words.device), absent.to(words.device))
-        cumulative, absent = self._on_device
+            last = int(self._drawn.nonzero()[-1])
+            self._on_device = DeviceTables(cumulative.to(words.device), absent.to(words.device), last)
+        cumulative, absent, last = self._on_device
         draws = torch.rand(self.number, dtype=torch.float64, device=words.device, generator=generator)
-        more = torch.searchsorted(cumulative, draws, right=True).clamp_max_(len(cumulative) - 1)
-        classes = torch.cat([words, more]).sort()[0]
-        batch, drawn = absent.index_select(1, classes)
-        log_pi = torch.log(-torch.expm1(len(words) * batch + drawn)).float()
-        log_pi[1:].masked_fill_(classes[1:] == classes[:-1], NEVER)
-        return ClassSample(classes, torch.searchsorted(classes, words.contiguous()), log_pi)
+        # rounding may leave the last cumulative probability below a draw
+        more = torch.searchsorted(cumulative, draws, right=True).clamp_max_(last)
+        classes = torch.cat([words, more])
+        if len(classes) < len(cumulative):
+            classes = classes.sort()[0]
+            batch, drawn = absent.index_select(1, classes)
+            left_out = torch.nn.functional.pad(classes[1:] == classes[:-1], (1, 0))
+            places = torch.searchsorted(classes, words.contiguous())
+        else:
+            left_out = torch.ones_like(cumulative, dtype=torch.bool).index_fill_(0, classes, False)
+            classes = torch.arange(len(cumulative), device=words.device)
+            batch, drawn = absent
+            places = words
+        log_pi = torch.log(-torch.expm1(len(words) * batch + drawn)).float().masked_fill_(left_out, NEVER)
+        return ClassSample(classes, places, log_pi)
 
 
 @torch.no_grad()

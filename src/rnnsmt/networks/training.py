@@ -308,7 +308,7 @@ class Trainer(ABC):
     def fingerprint(self) -> dict[str, object]:
         """Return everything that the result depends on, except for the device and the number of threads.
 
-        These change the rounding and, with sampled classes, which classes are drawn.
+        These change the rounding and, with dropout or sampled classes, the random numbers.
         """
         version = {f"version of {self.package} train": STAGES[self.package]["train"].version}
         return version | self.inputs | self.settings.as_dict()

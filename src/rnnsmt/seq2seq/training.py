@@ -194,7 +194,8 @@ def loss_and_gradient(
             Parameters and their gradients remain float32.
         dropout: applied to the inputs of all layers and the output of the last one.
         sampler: sampler of the classes of the softmax; None: all classes.
-        randomness: the source of the random numbers of dropout and sampler; None: the example numbers 0 to B - 1.
+        randomness: the source of the random numbers of dropout and sampler; None: the example numbers 0 to B - 1 (on a
+            CPU only).
 
     Returns:
         A float64 scalar tensor.

@@ -186,10 +186,17 @@ def test_autograd_is_no_graph(pairs, setup):
     assert rnn_trainer(pairs, setup, variant="supplementary").graphed is None
 
 
+def test_random_minibatches_are_no_graphs(pairs, setup):
+    """The groups of random minibatches have too many shapes; the random numbers are nevertheless those of the GPU."""
+    trainer = take_steps(lambda at: rnn_trainer(pairs, at, "small", batching="random"), setup)
+    assert trainer.graphed is None
+    assert trainer.check() is None
+
+
 def test_a_sample_of_classes_on_a_gpu_has_the_weights_of_the_cpu():
     """A sample on a GPU repeats classes; with the repeated ones left out, the weights are those of the CPU."""
     rng = np.random.default_rng(1)
-    counts = rng.integers(1, 100, 60).astype(float)
+    counts = rng.integers(1, 100, 400).astype(float)
     sampler, words = ClassSampler(counts, 300, 1), torch.from_numpy(rng.integers(0, 60, 50))
     classes, places, log_pi = (
         part.cpu() for part in sampler.draw(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
@@ -204,21 +211,39 @@ def test_a_sample_of_classes_on_a_gpu_has_the_weights_of_the_cpu():
     assert torch.allclose(log_pi[counted].double(), (1 - absent).log()[classes[counted]], atol=1e-6)
 
 
+def test_a_large_sample_is_all_classes():
+    """If words and draws are as many as the classes, all classes are returned, the others with a weight of 0."""
+    counts = np.arange(40.0)
+    words = torch.tensor([5, 7, 5])
+    classes, places, log_pi = (
+        part.cpu()
+        for part in ClassSampler(counts, 50, 1).draw(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
+    )
+    assert torch.equal(classes, torch.arange(40))
+    assert torch.equal(places, words)
+    assert (log_pi[words] < 0).all()
+    assert log_pi[0] == NEVER, "a class that does not occur"
+    assert 2 < (log_pi == NEVER).sum() < 30
+    assert log_pi.isfinite().all()
+
+
 def test_classes_are_drawn_by_their_frequencies_on_a_gpu():
-    counts = np.array([1.0, 0.0, 16.0, 81.0])
+    counts = np.zeros(200_000)
+    counts[:4] = 1, 0, 16, 81
     sampler = ClassSampler(counts, 100_000, 1)
     drawn = sampler.draw(torch.tensor([0]).to("cuda"), torch.Generator("cuda").manual_seed(3))
     shares = drawn.classes.cpu().bincount(minlength=4) / 100_001
     assert shares.tolist() == pytest.approx([1 / 36, 0, 8 / 36, 27 / 36], abs=0.01)
 
 
-def test_the_gradient_of_sampled_classes_is_that_of_the_cpu():
-    """The gradient with a sample whose classes are repeated equals that with the same classes without repetition."""
+@pytest.mark.parametrize("number", [5, 100])
+def test_the_gradient_of_sampled_classes_is_that_of_the_cpu(number):
+    """The gradient with a sample that has classes with a weight of 0 equals that with the sample without them."""
     generator = torch.Generator().manual_seed(1)
     weights, biases, g = (torch.randn(*size, generator=generator) for size in ((60, 8), (60,), (50, 8)))
     words = torch.randint(0, 60, (50,), generator=generator)
     counts = np.arange(1, 61).astype(float)
-    found = ClassSampler(counts, 100, 1).draw(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
+    found = ClassSampler(counts, number, 1).draw(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
     counted = found.log_pi.cpu() < NEVER
     classes = found.classes.cpu()[counted]
     samples = [found, ClassSample(classes, torch.searchsorted(classes, words), found.log_pi.cpu()[counted])]
