@@ -468,7 +468,7 @@ class _Reader:
             yield "has no lines"
         for count, description, share in (
             (self._foreign, "are not UTF-8; convert the file, e.g. with iconv -f ISO-8859-1 -t UTF-8", 0.0),
-            (self._long, "have more than 65,536 bytes", 0.0),
+            (self._long, f"have more than {LINE_BYTES:,} bytes", 0.0),
             (self._empty, "have an empty side", 0.0 if role in ("dev", "test") else MAX_SHARE),
             (
                 self._ratio,

@@ -17,7 +17,7 @@ from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
-from rnnsmt.corpus.check import SAMPLE_LINES, language_warnings, refuse_columns
+from rnnsmt.corpus.check import FEW_LINES, SAMPLE_LINES, language_warnings, refuse_columns
 from rnnsmt.corpus.raw_text import (
     BAD_UTF8,
     LINE_BYTES,
@@ -42,9 +42,6 @@ LONG_SEGMENT = 200
 
 MAX_SEGMENT = 4000
 """Maximum number of words of a segment in decoding, ``rnnsmt.search.source_text.MAX_WORDS``."""
-
-FEW_LINES = 100
-"""Number of lines below which a dev or test set is reported."""
 
 NO_WORDS = "no words"
 """Reason: the segment has no words."""

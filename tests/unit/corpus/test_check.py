@@ -11,7 +11,9 @@ import pytest
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.corpus import check as check_module
-from rnnsmt.corpus.check import FUNCTION_WORDS, first_warnings
+from rnnsmt.corpus import commands
+from rnnsmt.corpus.check import FEW_LINES, FUNCTION_WORDS, first_warnings
+from rnnsmt.corpus.raw_text import LINE_BYTES
 from rnnsmt.plan.corpora import corpora_listed
 
 NOUNS = [a + b + c for a in ("ba", "ko", "tu") for b in ("ri", "ne", "lo", "sa") for c in ("m", "d", "x")]
@@ -60,6 +62,19 @@ def test_sound_corpora(corpora: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (
         train["figures"]["only_first_lines"] == train["figures"]["lines"] - 1 == 200 or train["figures"]["lines"] == 200
     )
+
+
+def test_too_long_lines_and_small_sets_are_reported(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The limits in the messages and in the help are the constants."""
+    lines = (corpora / "train.en").read_text().splitlines()
+    lines[5] = "x" * (LINE_BYTES + 1)
+    (corpora / "train.en").write_text("".join(f"{line}\n" for line in lines))
+    for lang in ("en", "fr"):
+        (corpora / f"dev.{lang}").write_text("".join(f"{line}\n" for line in text(lang, FEW_LINES - 1, 2)))
+    train, dev, _ = check(corpora, capsys)
+    assert f"1 of 1,500 lines (0.1 %) have more than {LINE_BYTES:,} bytes" in train["warnings"]
+    assert "99 lines are too few for reliable scores" in dev["warnings"]
+    assert f"a line of more than {LINE_BYTES:,} bytes" in " ".join((commands.split.__doc__ or "").split())
 
 
 def test_swapped_sides_and_another_language(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
