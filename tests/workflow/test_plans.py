@@ -786,6 +786,19 @@ def test_mistakes_are_readable(workflow, setting, sentence):
     assert "Traceback" not in done.stderr
 
 
+def test_omit_from_requires_a_rule_or_an_output_file(workflow):
+    """Snakemake ignores other names of --omit-from."""
+    done = workflow.call("--dry-run", "--omit-from", "align_wrds")
+    assert done.returncode != 0
+    sentence = "error: --omit-from align_wrds: not a rule of the workflow, and no rule creates such a file; "
+    assert f"{sentence}did you mean align_words?" in (done.stdout + done.stderr).splitlines()
+    done = workflow.call("--dry-run", "-O", "mert", "results/modle/phrase-table.gz")
+    assert done.returncode != 0
+    assert "--omit-from results/modle/phrase-table.gz: not a rule" in done.stdout + done.stderr
+    omitted = workflow.plan("--omit-from", "mert", "./results/model/phrase-table.gz")
+    assert "align_words" in omitted and not {"mert", "phrase_table"} & set(omitted)
+
+
 def test_a_key_that_is_there_twice_is_named(workflow):
     config = workflow.directory / "mine.yaml"
     config.write_text("tuning: {runs: 2}\nseed: 2\ntuning: {nbest: 50}\n")

@@ -5,6 +5,10 @@ of a wheel (``setup.py``) copies it into the package, with the same layout, beca
 relative paths.
 """
 
+import argparse
+import difflib
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import rnnsmt
@@ -55,3 +59,22 @@ def check_package(rules: Path | None, version: str) -> None:
             f"the current environment has rnnsmt {rnnsmt.__version__}, but this workflow requires {version}: "
             f"pip install rnnsmt=={version}"
         )
+
+
+def omitted(arguments: Sequence[str]) -> list[str]:
+    """Return the rules and files of Snakemake's option ``--omit-from``.
+
+    Args:
+        arguments: Snakemake's command line.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--omit-from", "-O", nargs="+", default=[])
+    with suppress(argparse.ArgumentError):  # Snakemake reports it
+        return list(parser.parse_known_args(list(arguments))[0].omit_from)
+    return []
+
+
+def near_name(name: str, names: Collection[str]) -> str:
+    """Return a hint with the most similar one of some names for an error message; empty if none is similar."""
+    near = difflib.get_close_matches(name, names, 1)
+    return f"; did you mean {near[0]}?" if near else ""
