@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from snakemake_logger_plugin_rnnsmt.command_line import mistakes
+from snakemake_logger_plugin_rnnsmt.command_line import mistakes, requests_results
 from snakemake_logger_plugin_rnnsmt.progress import CTRL_C, SIGTERM, Run, results
 
 STATUS = Path(".snakemake/rnnsmt-status.json")
@@ -275,7 +275,7 @@ class LogHandler(LogHandlerBase):
                 self.run.stopped_by = self.run.stopped_by or SIGTERM
             elif text not in ("", "None") and not text.startswith(NOISE):
                 lines = [plain_error(text) or text]
-            if text.startswith("Nothing to be done"):
+            if text.startswith("Nothing to be done") and requests_results(sys.argv[1:]):
                 lines += self._results()
         return lines
 

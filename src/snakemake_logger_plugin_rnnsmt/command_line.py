@@ -1,16 +1,21 @@
-"""Checks of Snakemake's command line before Snakemake reads the configuration files that it names.
+"""Checks of Snakemake's command line before Snakemake reads the configuration files that it names, and its targets.
 
 Snakemake itself ends with a traceback if a file of ``--configfile`` is missing or not UTF-8, or if ``--directory``
 is not writable, and does not report the position of an error in YAML.
 """
 
 import argparse
+import io
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr
+from importlib import import_module
 from pathlib import Path
 
 import yaml
+
+from snakemake_logger_plugin_rnnsmt.progress import LAST_FILES, LAST_RULES
 
 MAX_VALUES = 1_000_000
 """Maximum number of values of a configuration file after the expansion of aliases."""
@@ -31,6 +36,30 @@ def mistakes(arguments: Sequence[str]) -> list[str]:
         return []
     lines = [line for path in options.configfile for line in _configfile(path)]
     return lines or list(_directory(Path(options.directory)))
+
+
+def requests_results(arguments: Sequence[str]) -> bool:
+    """Return whether a command line requests the main results: without targets, or with one that is among them.
+
+    Args:
+        arguments: Snakemake's command line, which Snakemake has already accepted.
+    """
+    if not arguments:
+        return True
+    cli = import_module("snakemake.cli")
+    try:
+        with redirect_stderr(io.StringIO()):
+            options = cli.get_argument_parser().parse_known_args(list(arguments))[0]
+    except (SystemExit, cli.CliException):  # the arguments of another program that calls Snakemake
+        return True
+    requested = [names for names in (options.targets, options.until) if names]
+    return not options.omit_from and all(any(map(_is_result, names)) for names in requested)
+
+
+def _is_result(target: str) -> bool:
+    """Return whether a target of Snakemake is one of the main results, or a rule after which they are up to date."""
+    path = os.path.relpath(target)
+    return LAST_RULES.fullmatch(target) is not None or LAST_FILES.fullmatch(path) is not None
 
 
 def _configfile(path: str) -> Iterator[str]:

@@ -33,6 +33,9 @@ RESULTS = {"table": "results/table1.md", "report": "results/report/index.html"}
 LAST_RULES = re.compile(r"(\w+_)?(all|table1|report_page)")
 """Rules after which ``RESULTS`` are up to date, possibly with a prefix of a module."""
 
+LAST_FILES = re.compile(r"results/(table1\.[\w.]+|report/index\.html)")
+"""Outputs of these rules."""
+
 WEIGHTS = {
     "rnn_train": 80, "cslm_train": 35, "seq2seq_train": 80, "mert": 25, "embeddings": 13, "decode": 8, "rnn_score": 8,
     "rnn_score_filtered": 2,

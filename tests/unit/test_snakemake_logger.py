@@ -268,6 +268,35 @@ def test_a_resumed_run_and_its_results(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines()[1:] == ["table: results/table1.md"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "is_printed"),
+    [
+        ("", True),
+        ("--cores 2 --config seed=2", True),
+        ("--cores 2 all", True),
+        ("results/corpus/info.json ./results/table1.tsv", True),
+        ("--until smt_table1", True),
+        ("results/model/phrase-table.gz", False),
+        ("--config seed=2 --cores 2 results/table2.md", False),
+        ("--until mert", False),
+        ("all --until mert", False),
+        ("--omit-from mert", False),
+        ("--cores two", True),  # arguments that are not Snakemake's
+    ],
+)
+def test_an_old_table_is_not_a_result_of_other_targets(tmp_path, monkeypatch, capsys, arguments, is_printed):
+    """If there is nothing to do, the table is printed only if it is among the targets."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/table1.md").touch()
+    monkeypatch.setattr("sys.argv", ["snakemake", *arguments.split()])
+    monkeypatch.chdir(tmp_path)
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record("Nothing to be done (all requested files are present and up to date)."))
+    handler.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1:] == ["table: results/table1.md"] * is_printed
+
+
 def test_outputs_of_unfinished_jobs_are_recorded(tmp_path, monkeypatch):
     """The record contains the outputs of running and failed jobs, and missing ones of earlier runs."""
     (tmp_path / ".snakemake").mkdir()
