@@ -143,7 +143,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "provenance": Stage(5, "record the files, seeds and weights of Table 1"),
     },
     "analysis": {
-        "learning-curve": Stage(3, "plot the learning curve of a network"),
+        "learning-curve": Stage(4, "plot the learning curve of a network"),
         "mert-curves": Stage(1, "plot BLEU against tuning iterations"),
         "bleu-curves": Stage(1, "plot BLEU against sentence length and word frequency rank"),
         "sentence-vectors": Stage(1, "plot LSTM sentence vectors in two dimensions"),

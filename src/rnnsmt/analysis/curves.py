@@ -96,17 +96,24 @@ def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure
     """Draw the curves of all training runs, with a legend for the first."""
     figure, (axes,) = canvas(1, 1, 6.4, 4.0)
     for number, curve in enumerate(curves):
-        for name, perplexities, colour in (("trained", curve.trained, GREY), ("held out", curve.held_out, BLUE)):
+        for name, perplexities, colour in (("training", curve.trained, GREY), ("held-out", curve.held_out, BLUE)):
             if perplexities:
                 label = None if number else name
                 axes.plot(*zip(*perplexities, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=label)
         if curve.unigram is not None and not number:
-            axes.axhline(curve.unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
+            axes.axhline(curve.unigram, ls=":", lw=1.2, color=GREY, label="unigram model, held-out")
     chosen = [curve.kept for curve in curves if curve.kept is not None]
     if chosen:
         values = ", ".join(f"{value:.4g}" for _, value in chosen)
         axes.plot(
-            *zip(*chosen, strict=True), "o", ls="none", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"kept: {values}"
+            *zip(*chosen, strict=True),
+            "o",
+            ls="none",
+            ms=8,
+            mfc="none",
+            mec=ORANGE,
+            mew=1.6,
+            label=f"kept parameters: {values}",
         )
     axes.set_yscale("log")
     axes.set(xlabel="epochs", ylabel="perplexity per word")

@@ -249,7 +249,7 @@ def prepare_examples(
     numbers = WordNumbers(), WordNumbers()
     given, predicted = exchanged(numbers, direction)
     vocabularies = exchanged(vocabularies, direction)
-    left_out, several, unlinked = 0, 0, 0
+    discarded, several, unlinked = 0, 0, 0
     with (
         write_id_directory(directory, FORMAT) as writer,
         growing_array(directory / "affiliations.npy", np.int32) as affiliated,
@@ -257,7 +257,7 @@ def prepare_examples(
         for text in read_aligned_blocks(sources, targets, alignments, *numbers, stats):
             block = directed(text, direction)
             linked = np.diff(block.link_offsets) > 0
-            left_out += int((~linked).sum())
+            discarded += int((~linked).sum())
             links = _links_of_words(block)
             several, unlinked = several + int((links > 1).sum()), unlinked + int((links == 0).sum())
             ids = [v.ids(word.decode() for word in of) for v, of in zip(vocabularies, (given, predicted), strict=True)]
@@ -269,7 +269,7 @@ def prepare_examples(
             raise InputError(f"{alignments[0]}: no sentence pair has an alignment link; check the alignment")
     figures: dict[str, object] = {
         "pairs": writer.sequences,
-        "pairs without links, left out": left_out,
+        "discarded pairs, without links": discarded,
         "target words": writer.ids(1),
         "target words with several links": several,
         "target words without links": unlinked,

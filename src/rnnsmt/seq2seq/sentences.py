@@ -131,9 +131,9 @@ def prepare_sentences(
         if name == "target" and alignments is not None:
             units[-1] = PositionedWords.of(units[-1].vocabulary)
         stats |= {f"{name} classes": len(units[-1]), f"{name} coverage": round(known / counts.total(), 6)}
-    counted, left_out, positioned = [0, 0], {"empty": 0, "too long": 0}, 0
+    counted, discarded, positioned = [0, 0], {"empty": 0, "too long": 0}, 0
     with write_id_directory(directory, FORMAT) as writer:
-        for block in _blocks(list(zip(sources, targets, strict=True)), alignments, max_length, left_out):
+        for block in _blocks(list(zip(sources, targets, strict=True)), alignments, max_length, discarded):
             for side, of_side in enumerate(units):
                 texts = [(pair.source, pair.target)[side] for pair in block]
                 counted[side] += sum(map(len, texts))
@@ -145,8 +145,8 @@ def prepare_sentences(
                 writer.append(side, np.concatenate(ids), np.array([len(sentence) for sentence in ids]))
         if not writer.sequences:
             raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; increase --max-length")
-    left = {f"pairs left out, {reason}": number for reason, number in left_out.items()}
-    stats = {"pairs": writer.sequences, **left, **stats}
+    by_reason = {f"discarded pairs, {reason}": number for reason, number in discarded.items()}
+    stats = {"pairs": writer.sequences, **by_reason, **stats}
     description: dict[str, object] = {"format": FORMAT.version, "subwords": subwords}
     if alignments is not None:
         description["positions"] = True
@@ -170,9 +170,9 @@ class _Pair(NamedTuple):
 
 
 def _blocks(
-    files: Sequence[tuple[str, str]], alignments: Sequence[str] | None, max_length: int, left_out: dict[str, int]
+    files: Sequence[tuple[str, str]], alignments: Sequence[str] | None, max_length: int, discarded: dict[str, int]
 ) -> Iterator[list[_Pair]]:
-    """Yield the kept sentence pairs, ``BLOCK`` at a time; count the others in ``left_out`` by reason."""
+    """Yield the kept sentence pairs, ``BLOCK`` at a time; count the others in ``discarded`` by reason."""
     block: list[_Pair] = []
     for number, paths in enumerate(files):
         meter = Meter(f"reading {Path(paths[0]).name}", unit="pairs")
@@ -182,9 +182,9 @@ def _blocks(
             source, target = (split(line) for line in lines)
             meter.add(1)
             if not source or not target:
-                left_out["empty"] += 1
+                discarded["empty"] += 1
             elif max(len(source), len(target)) > max_length:
-                left_out["too long"] += 1
+                discarded["too long"] += 1
             else:
                 block.append(_Pair(source, target, positions))
             if len(block) == BLOCK:

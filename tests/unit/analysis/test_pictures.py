@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 from pathlib import Path
 
@@ -75,6 +76,12 @@ def test_both_networks_as_perplexity():
 def test_the_held_out_perplexity_of_the_kept_parameters_is_stated(directory, capsys):
     assert main(["analysis", *commands(directory)["cslm"], "--output", str(directory / "a.png")]) == 0
     assert "held-out perplexity 52.5," in capsys.readouterr().err
+
+
+def test_the_legend_of_a_learning_curve(directory):
+    assert main(["analysis", *commands(directory)["cslm"], "--output", str(directory / "a.svg")]) == 0
+    texts = re.findall(r">([^<]+)</text>", (directory / "a.svg").read_text())
+    assert texts[-4:] == ["training", "held-out", "unigram model, held-out", "kept parameters: 52.5"]
 
 
 def test_a_sample_holds_both_scores_of_the_same_lines(directory):

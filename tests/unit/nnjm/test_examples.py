@@ -30,7 +30,7 @@ def prepare(directory, source=("a", "b", "c", "d"), target=("x", "y", "z")):
 def test_windows_and_histories(directory):
     figures = prepare(directory)
     assert figures["pairs"] == 2
-    assert figures["pairs without links, left out"] == 2
+    assert figures["discarded pairs, without links"] == 2
     assert figures["target words with several links"] == 1
     examples = Examples.open(directory / "examples")
     source, target = examples.source_vocabulary, examples.target_vocabulary

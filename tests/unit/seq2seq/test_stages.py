@@ -71,7 +71,7 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
     command = f"seq2seq prepare --source {tmp_path}/s --target {tmp_path}/t --output-dir {tmp_path}/out"
     assert main([*command.split(), *["--source-vocab-size", "5", "--target-vocab-size", "5", "--max-length", "3"]]) == 0
     stats = json.loads((tmp_path / "out/sentences.json").read_text())
-    assert (stats["pairs"], stats["pairs left out, empty"], stats["pairs left out, too long"]) == (2, 1, 1)
+    assert (stats["pairs"], stats["discarded pairs, empty"], stats["discarded pairs, too long"]) == (2, 1, 1)
 
 
 @pytest.mark.parametrize(
