@@ -563,8 +563,16 @@ def kind_of(split: Split) -> str:
     return split.name.rstrip("0123456789")
 
 
+def shown(template: str, *values: float) -> str:
+    """Format values for a cell of a table; empty if one of them does not exist (NaN), e.g. with a single split."""
+    return "" if any(map(np.isnan, values)) else template.format(*values)
+
+
 def contrasts_table(splits: Sequence[Split], wanted: dict[str, dict[str, int]]) -> dict[str, float]:
-    """Print the contrasts of one kind of splits; return the p-values of A and B over splits, by name and kind."""
+    """Print the contrasts of one kind of splits; return the p-values of A and B over splits, by name and kind.
+
+    The columns of the variation over splits are empty for a single split.
+    """
     primary = {}
     several = trainings(splits) > 1
     head = ["contrast", "pooled", "95 %, sentences"]
@@ -577,9 +585,9 @@ def contrasts_table(splits: Sequence[Split], wanted: dict[str, dict[str, int]]) 
             primary[f"{name[0]}, {kind_of(splits[0])}"] = one.p
         cells = [name, f"{one.pooled:+.2f}", "{:+.2f} to {:+.2f}".format(*one.sentences)]
         if several:
-            cells += ["{:+.2f} to {:+.2f}".format(*one.trained), f"{one.p_trained:.3f}"]
-        cells += [f"{one.mean:+.2f}", "{:+.2f} to {:+.2f}".format(*one.interval), f"{one.p:.3f}"]
-        cells += [f"{one.detectable:.2f}", " ".join(f"{value:+.2f}" for value in one.by_split)]
+            cells += [shown("{:+.2f} to {:+.2f}", *one.trained), shown("{:.3f}", one.p_trained)]
+        cells += [f"{one.mean:+.2f}", shown("{:+.2f} to {:+.2f}", *one.interval), shown("{:.3f}", one.p)]
+        cells += [shown("{:.2f}", one.detectable), " ".join(f"{value:+.2f}" for value in one.by_split)]
         print("|", " | ".join(cells), "|")
     return primary
 
