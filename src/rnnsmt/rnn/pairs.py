@@ -222,18 +222,24 @@ def prepare_pairs(
 
     Raises:
         InputError: the table is empty or malformed, has a phrase of more than ``max_length`` words or a duplicate pair;
-            the corpus has no words; the folds are those of another table.
+            the corpus has no words, or its sides have different numbers of lines; the folds are those of another table.
     """
     check_size(size)
     directory = Path(output_dir)
     vocabularies = []
+    lines: list[int] = []
     stats: dict[str, object] = {"format": FORMAT.version}
     for name, paths in zip(SIDES, (source, target), strict=True):
-        counts = count_words(paths, f"on the {name} side of the corpus")
+        counts = count_words(paths, f"on the {name} side of the corpus", lines)
         vocabulary = Vocabulary.from_counts(counts, size)
         vocabularies.append(vocabulary)
         known = sum(counts[word] for word in vocabulary.index)
         stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
+    if lines[0] != lines[1]:
+        raise InputError(
+            f"{', '.join(source)}: {lines[0]:,} lines, but {', '.join(target)}: {lines[1]:,} lines; parallel files "
+            "must have the same number of lines"
+        )
     stats |= _write_ids(table, directory, vocabularies, max_length)
     for name in (HELD_OUT, FIRST_FOLD, LAST_FOLD, COUNTS):
         (directory / name).unlink(missing_ok=True)

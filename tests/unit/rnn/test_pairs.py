@@ -21,7 +21,7 @@ c rare ||| z ||| 1 1 1 1
 def corpus(directory):
     (directory / "train.en").write_text("a b a\na b c\nrare\n")
     with gzip.open(directory / "train.fr.gz", "wt") as out:
-        out.write("x y x\nx z\n")
+        out.write("x y x\nx z\n\n")
     return directory
 
 
@@ -108,6 +108,19 @@ def test_bad_corpora_and_options(tmp_path, capsys):
     assert "no words on the source side" in capsys.readouterr().err
     assert prepare(tmp_path, TABLE, "--target", str(tmp_path / "none")) == 2
     assert "none: no such file" in capsys.readouterr().err
+
+
+def test_sides_with_different_numbers_of_lines_are_refused(tmp_path, capsys):
+    """The number that is compared is the sum over the files of a side."""
+    (tmp_path / "more").write_text("x")
+    files = [str(corpus(tmp_path) / "train.fr.gz"), str(tmp_path / "more")]
+    assert prepare(tmp_path, TABLE, "--target", *files) == 2
+    assert f"train.en: 3 lines, but {', '.join(files)}: 4 lines; parallel files must" in capsys.readouterr().err
+    assert not (tmp_path / "pairs").exists()
+    assert (
+        prepare(tmp_path, TABLE, "--source", str(tmp_path / "train.en"), str(tmp_path / "more"), "--target", *files)
+        == 0
+    )
 
 
 def test_damaged_pairs(tmp_path):

@@ -23,7 +23,7 @@ def directory(tmp_path) -> Path:
     """Create a table and its pairs; the shortlist contains x and y."""
     with gzip.open(tmp_path / "table.gz", "wt") as out:
         out.writelines(f"{s} ||| {t} ||| 0.5 0.5 0.5 0.5 ||| 0-0 ||| 1 1 1\n" for s, t, _ in PAIRS)
-    (tmp_path / "text.en").write_text("a b c\n" * 9)
+    (tmp_path / "text.en").write_text("a b c\n" * 10)
     (tmp_path / "text.fr").write_text("x y\n" * 9 + "rare rarer <unk>\n")
     command = ["rnn", "prepare", "--phrase-table", str(tmp_path / "table.gz"), "--vocab-size", "4"]
     command += ["--source", str(tmp_path / "text.en"), "--target", str(tmp_path / "text.fr")]
