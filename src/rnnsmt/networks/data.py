@@ -62,31 +62,31 @@ def check_size(size: int, option: str = "--vocab-size") -> None:
         raise InputError(f"{option} {size}: must be at least 3 (id 0, UNK and one word)")
 
 
-def count_words(paths: list[str], what: str, lines: list[int] | None = None) -> Counter[str]:
-    """Count the words of texts.
+class TextCounts(NamedTuple):
+    """Frequencies of the words of texts, and the number of lines of all texts."""
 
-    Args:
-        paths: the texts.
-        what: end of the message if there are no words, for example ``on the source side``.
-        lines: the number of lines of all texts together is appended to this list.
+    words: Counter[str]
+    lines: int
+
+
+def count_words(paths: list[str], what: str) -> TextCounts:
+    """Count the words of texts; ``what`` ends the message if there are none, for example ``on the source side``.
 
     Raises:
         InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
     """
     counts: Counter[bytes] = Counter()
-    total = 0
+    lines = 0
     for path in paths:
         meter = Meter(f"counting the words of {Path(path).name}")
         for block in read_line_blocks(path):
             check_utf8(block, path, meter.done)
             counts.update(block.split())
             meter.add(block.count(b"\n"))
-        total += meter.done
-    if lines is not None:
-        lines.append(total)
+        lines += meter.done
     if not counts:
         raise InputError(f"{paths[0]}: no words {what}; create it again")
-    return Counter({word.decode(): number for word, number in counts.items()})
+    return TextCounts(Counter({word.decode(): number for word, number in counts.items()}), lines)
 
 
 class Vocabulary:
@@ -128,7 +128,7 @@ class Vocabulary:
             InputError: the size is below 3; a text is missing, damaged or not UTF-8, or there are no words at all.
         """
         check_size(size)
-        return cls.from_counts(count_words(paths, what), size)
+        return cls.from_counts(count_words(paths, what).words, size)
 
     @classmethod
     def read(cls, path: str | Path) -> "Vocabulary":

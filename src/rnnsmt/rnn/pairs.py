@@ -230,7 +230,8 @@ def prepare_pairs(
     lines: list[int] = []
     stats: dict[str, object] = {"format": FORMAT.version}
     for name, paths in zip(SIDES, (source, target), strict=True):
-        counts = count_words(paths, f"on the {name} side of the corpus", lines)
+        counts, number = count_words(paths, f"on the {name} side of the corpus")
+        lines.append(number)
         vocabulary = Vocabulary.from_counts(counts, size)
         vocabularies.append(vocabulary)
         known = sum(counts[word] for word in vocabulary.index)

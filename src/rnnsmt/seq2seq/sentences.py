@@ -125,7 +125,7 @@ def prepare_sentences(
     for name, paths, size in zip(SIDES, (sources, targets), sizes, strict=True):
         option = f"--{name}-vocab-size"
         check_size(size, option)
-        counts = count_words(list(paths), f"on the {name} side")
+        counts = count_words(list(paths), f"on the {name} side").words
         units.append(make_units(subwords, paths, counts, size, option))
         known = sum(number for word, number in counts.items() if units[-1].knows(word))
         if name == "target" and alignments is not None:
