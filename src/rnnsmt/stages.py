@@ -140,7 +140,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "table": Stage(9, "write Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
-        "provenance": Stage(5, "record the files, seeds and weights of Table 1"),
+        "provenance": Stage(6, "record the files, seeds and weights of Table 1"),
     },
     "analysis": {
         "learning-curve": Stage(4, "plot the learning curve of a network"),

@@ -224,7 +224,7 @@ rule provenance:
         config=json.dumps(config, sort_keys=True),
     shell:
         "rnnsmt evaluation provenance --scores {input.scores:q} {params.joint} {params.networks} "
-        "--inputs {input.corpora:q} {input.alignment:q} {input.references:q} --prepared {input.prepared:q} "
-        "--config {params.config:q} --output {output:q} "
+        "--ini {input.ini:q} --inputs {input.corpora:q} {input.alignment:q} {input.references:q} "
+        "--prepared {input.prepared:q} --config {params.config:q} --output {output:q} "
         + (f"--moses-home {shlex.quote(MOSES_HOME)} " if MOSES_PARTS else "")
         + "&> {log:q}"

@@ -545,6 +545,13 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         metavar="REPORT",
         help="reports of `corpus prepare`; the command fails if an input file has changed since its report was written",
     )
+    add(
+        "--ini",
+        nargs="*",
+        metavar="FILE",
+        help="moses.ini of each tuned system and run; other moses.ini files next to the scores are ignored (default: "
+        "no file is ignored)",
+    )
     add("--config", type=json.loads, metavar="JSON", help="configuration of the run")
     add("--moses-home", metavar="DIR", help="Moses installation directory, if --config uses Moses")
     add(
@@ -590,7 +597,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
         "inputs": [files.add(path) for path in args.inputs],
         "prepared": [files.add_as_read(path) for path in args.prepared],
         "networks": dict(network(text, files) for text in args.network),
-        **cells_and_runs(scores, joint, files),
+        **cells_and_runs(scores, joint, files, args.ini),
     }
     content = {"format": FORMAT, **content, "files": files.listing()}
     write_json(args.output, content)

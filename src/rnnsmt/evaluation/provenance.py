@@ -3,7 +3,7 @@
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -85,14 +85,23 @@ class Files:
         return dict(sorted(self._found.items()))
 
 
-def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
-    """Return seed, weights and files of the tuned model in a score file's directory; None if it has no moses.ini."""
+def tuned_run(score: str, files: Files, inis: Collection[str] | None = None) -> dict[str, Any] | None:
+    """Return seed, weights and files of the tuned model in a score file's directory; None if it has no moses.ini.
+
+    Args:
+        score: the score file.
+        files: files are added to this collection.
+        inis: the moses.ini files of the current systems; others, of earlier systems with the same names, are ignored.
+            None: no file is ignored.
+    """
     directory = Path(score).parent
-    if not (directory / "moses.ini").is_file():
+    path = directory / "moses.ini"
+    is_current = inis is None or os.path.normpath(path) in map(os.path.normpath, inis)
+    if not is_current or not path.is_file():
         return None
-    ini = MosesIni.read(directory / "moses.ini")
+    ini = MosesIni.read(path)
     run: dict[str, Any] = {
-        "ini": files.add(directory / "moses.ini"),
+        "ini": files.add(path),
         "weights": ini.weights,
         "model": {f.name: files.add(ini.file_of(f)) for f in ini.features if "path" in f.options},
     }
@@ -103,13 +112,16 @@ def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
     return run
 
 
-def cells_and_runs(scores: Scores, joint: Mapping[str, Sequence[str]], files: Files) -> dict[str, Any]:
+def cells_and_runs(
+    scores: Scores, joint: Mapping[str, Sequence[str]], files: Files, inis: Collection[str] | None = None
+) -> dict[str, Any]:
     """Return ``cells``, the runs of every system on every test set, and ``runs``, the tuned model of every run.
 
     Args:
         scores: scores by system and test set, and by run.
         joint: joint test sets, which have no score files, with the test sets that they consist of.
         files: files are added to this collection.
+        inis: as for ``tuned_run``.
     """
     runs: dict[str, Any] = {}
     cells = []
@@ -120,7 +132,7 @@ def cells_and_runs(scores: Scores, joint: Mapping[str, Sequence[str]], files: Fi
             sacre = None if score.sacrebleu is None else round(score.sacrebleu.score, 6)
             member = {"run": key, "bleu": round(score.bleu.bleu, 6), "sacrebleu": sacre}
             if test_set not in joint:
-                runs.setdefault(key, tuned_run(score.path, files))
+                runs.setdefault(key, tuned_run(score.path, files, inis))
                 member |= files.beside(score.path, test_set)
             members.append(member)
         cells.append({"system": system, "test_set": test_set, "joins": joint.get(test_set), "runs": members})

@@ -111,6 +111,18 @@ def test_score_files_made_by_hand_have_no_run(results):
     assert content()["runs"]["rnn/run1"] is None
 
 
+def test_an_old_ini_is_not_listed(results):
+    """A system that now consists of LSTMs may have a moses.ini of an earlier system with its name."""
+    inis = [f"./results/systems/baseline/run{run}/moses.ini" for run in (1, 2)]
+    assert provenance("--ini", *inis) == 0
+    found = content()
+    assert (found["runs"]["rnn/run1"], found["runs"]["rnn/run2"]) == (None, None)
+    assert found["runs"]["baseline/run2"]["ini"] == "results/systems/baseline/run2/moses.ini"
+    assert "results/systems/rnn/run1/moses.ini" not in found["files"]
+    assert provenance("--ini") == 0
+    assert set(content()["runs"].values()) == {None}
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
