@@ -4,8 +4,9 @@
     python benchmarks/cslm.py --examples DIR [--preset small] [--settings hidden_2=128 ...] [--threads 1]
 
 DIR is the directory written by ``rnnsmt cslm prepare`` or ``rnnsmt nnjm prepare``. Training: whole updates (minibatch,
-gradient, clipping, Adam), with the gradient by hand, by autograd over the same equations, and in plain PyTorch
-(modules, cross entropy over all classes, torch.optim.Adam), without dropout. Scoring: all words of the first sentences
+gradient, clipping, Adam), with the gradient by hand and the settings of the preset, and, with all classes and without
+dropout and penalty, by hand, by autograd over the same equations, and in plain PyTorch (modules, cross entropy,
+torch.optim.Adam). Scoring: all words of the first sentences
 of the text with their distinct contexts, as in ``cslm score``, and several words per context, as in the search. Without
 --model, the network has random parameters. The versions are run in turn, so that the load of the machine affects all of
 them; the best of several rounds is printed.
@@ -39,6 +40,20 @@ WORDS = 20
 """Number of words scored per context, as in the search."""
 
 
+BY_HAND, AUTOGRAD, PLAIN = "by hand", "autograd", "plain PyTorch"
+
+
+def versions_of(settings: CslmSettings) -> dict[str, tuple[str, CslmSettings]]:
+    """Return the implementation and the settings of the rows by name; rows of several implementations are the last."""
+    exact = replace(settings, dropout=0.0, sampled_classes=0, self_normalised=0.0)
+    return {
+        BY_HAND: (BY_HAND, settings),
+        f"{BY_HAND}, no dropout": (BY_HAND, replace(settings, dropout=0.0)),
+        f"{BY_HAND}, self-normalised": (BY_HAND, replace(settings, self_normalised=0.1)),
+        **{f"{kind}, all classes, no dropout or penalty": (kind, exact) for kind in (BY_HAND, AUTOGRAD, PLAIN)},
+    }
+
+
 def by_autograd(reduced: bool, model: FeedForwardLM, contexts: Tensor, words: Tensor, _: Tensor) -> Tensor:
     """Return the same sums and gradient by autograd, without dropout and penalty; reduced: autocast to bfloat16."""
     for parameter in model.parameters():
@@ -67,22 +82,16 @@ def training(data: Text | Examples, settings: CslmSettings, threads: int, rounds
     work: dict[str, Callable[[], int]] = {}
     for precision in ("reduced", "float32"):
         setup = set_up_device("cpu", 1, precision)
-        for name, changed in (
-            ("by hand", settings),
-            ("by hand, no dropout", replace(settings, dropout=0.0)),
-            ("by hand, self-normalised", replace(settings, self_normalised=0.1)),
-            ("autograd, no dropout", replace(settings, dropout=0.0)),
-            ("plain PyTorch", replace(settings, dropout=0.0)),
-        ):
+        for name, (kind, changed) in versions_of(settings).items():
             trainer: FeedForwardTrainer
             if isinstance(data, Examples):
                 assert isinstance(changed, JointSettings)
                 trainer = NnjmTrainer(data, changed, 1, setup, threads)
             else:
                 trainer = CslmTrainer(data, changed, 1, setup, threads)
-            if "autograd" in name:
+            if kind == AUTOGRAD:
                 trainer.loss_and_gradient = partial(by_autograd, precision == "reduced")  # type: ignore[method-assign]
-            if "plain" in name:
+            if kind == PLAIN:
                 work[f"{name}, {precision}"] = partial(Plain(trainer, precision == "reduced").updates, 8)
             else:
                 work[f"{name}, {precision}"] = partial(updates, trainer, 8)
@@ -108,7 +117,7 @@ class Plain:
         self.optimiser = torch.optim.Adam(self.network.parameters(), trainer.settings.learning_rate)
 
     def updates(self, number: int) -> int:
-        """Perform updates; return the number of n-grams."""
+        """Perform updates with all classes, without dropout and penalty; return the number of n-grams."""
         seen = 0
         for _ in range(number):
             ngrams = torch.from_numpy(self.trainer.ngrams(next(self.trainer.batches)))
@@ -116,8 +125,6 @@ class Plain:
             with torch.autocast("cpu", torch.bfloat16, enabled=self.reduced):
                 units = self.network(ngrams[:, :-1])
             loss = torch.nn.functional.cross_entropy(units.float(), ngrams[:, -1])
-            if self.trainer.settings.self_normalised:
-                loss = loss + self.trainer.settings.self_normalised * torch.logsumexp(units.float(), 1).square().mean()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.trainer.settings.clip)
             self.optimiser.step()
