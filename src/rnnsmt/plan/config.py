@@ -369,8 +369,9 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str], know
                 f"systems.{name}: the feature proposals requires a network of p(target | source); remove "
                 "rnn.settings.direction"
             )
-    named = named_features(name)
-    if named is not None and set(named) != features:
+    named, parts = named_features(name), set(name.split("_"))
+    lacks_scorer = parts <= {*known, "baseline"} and not parts & set(config["scorers"]) <= features
+    if lacks_scorer or (named is not None and set(named) != features):
         adds = " and ".join(added) or "nothing"
         yield f"systems.{name}: has the features {adds}, which contradict its name; choose another name"
     if "+" in name or name.startswith("lstm"):

@@ -310,6 +310,18 @@ MISTAKES = {
             "systems.baseline+cslm: the search of baseline already uses cslm; rescore another system",
         ],
     ),
+    "a name with a scorer that the system does not have": (
+        lambda c: c["systems"].update(
+            inverse={"features": ["rnn"]},
+            rnn_inverse={"features": ["rnn", "bag"]},
+            bag={"features": ["rnn", "bag"]},
+            rnn_inverse_only={"features": ["rnn"]},
+        ),
+        [
+            "systems.inverse: has the features rnn, which contradict its name; choose another name",
+            "systems.rnn_inverse: has the features rnn and bag, which contradict its name; choose another name",
+        ],
+    ),
     "an unknown feature": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "invers"]}),
         ["systems.mine: no feature invers; did you mean inverse?"],
