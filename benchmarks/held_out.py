@@ -613,7 +613,8 @@ def report(args: argparse.Namespace) -> None:
             splits = [split for split in complete if kind_of(split) == kind]
             number = sum(len(split.overlap) for split in splits)
             runs = trainings(splits)
-            print(f"\n### {kind}, {smoothing}: {len(splits)} splits, {number:,} sentences, {runs} network(s) a split\n")
+            heading = f"{kind}, {smoothing}: {len(splits)} splits, {number:,} sentences"
+            print(f"\n### {heading}, {runs} training run(s) per split\n")
             print("BLEU: " + ", ".join(f"{name} {bleu(splits, name)[0]:.2f}" for name in systems) + "\n")
             primary |= contrasts_table(splits, wanted)
         primary = {name: p for name, p in primary.items() if not np.isnan(p)}  # a single split has no p-value
@@ -631,8 +632,9 @@ def report(args: argparse.Namespace) -> None:
                     cells.append("{:+.2f} ({:+.2f} to {:+.2f})".format(one.pooled, *one.sentences))
                 size = sum(len(part.overlap) for part in parts)
                 print("|", " | ".join([f"{low:.2f}-{high:.2f}", str(size), *cells]), "|")
-            cells = ["{:+.2f} ({:+.2f} to {:+.2f})".format(*slope(cut, weights)) for weights in wanted.values()]
-            print("|", " | ".join(["slope a tenth", "", *cells]), "|")
+            if len(cut) > 1:
+                cells = ["{:+.2f} ({:+.2f} to {:+.2f})".format(*slope(cut, weights)) for weights in wanted.values()]
+                print("|", " | ".join(["slope per 0.1 of overlap", "", *cells]), "|")
     if not printed:
         raise SystemExit(f"no split has the score files of all systems: {', '.join(systems)}")
 
