@@ -203,7 +203,9 @@ def snakemake(directory: Path, cores: int, settings: Sequence[str], *targets: st
         str(directory.parent / "config.yaml"),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": str(cores)}
-    subprocess.run([*command, "--config", *settings], check=True, env=environment)
+    status = subprocess.run([*command, "--config", *settings], check=False, env=environment).returncode
+    if status:
+        raise SystemExit(f"{directory}: the workflow ended with exit status {status}")
 
 
 def link_shared(other: Path, directory: Path) -> None:
