@@ -1,7 +1,9 @@
-"""README and docs: every command and option exists, every link has a target."""
+"""README, docs and benchmarks: every command and option exists, every link has a target."""
 
 import argparse
+import ast
 import re
+import runpy
 import shlex
 import unicodedata
 from collections.abc import Iterator
@@ -20,7 +22,13 @@ from rnnsmt.translation.system import MAX_CHARACTERS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-IDS = [str(path.relative_to(ROOT)) for path in PAGES]
+BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.md"))
+SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    """Return the path of a file in the repository, which names its tests."""
+    return str(path.relative_to(ROOT))
 
 
 SET = re.compile(r"(?:^| )([A-Z]+)=(\"[^\"]*\"|\S+)")
@@ -45,6 +53,46 @@ def commands(page: Path) -> Iterator[list[str]]:
                         yield words
 
 
+def recipes(path: Path) -> Iterator[list[str]]:
+    """Yield the words of the commands of a page, or of the docstring of a script, that are indented by four spaces.
+
+    Calls of a benchmark in a sentence or heading are included. The brackets of optional arguments, the bars between
+    alternatives and dots are replaced by spaces.
+    """
+    text = ast.get_docstring(ast.parse(path.read_text())) if path.suffix == ".py" else path.read_text()
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    lines = re.findall(r"^    (?! )(.+(?:\n {8,}.+)*)", text, re.M)
+    for lines_of_one in [*lines, *re.findall(r"`(python\s+benchmarks/[^`]+)`", text)]:
+        line = re.sub(r"\\?\n *", " ", lines_of_one).split("  #")[0]
+        plain = re.sub(r"(?<=\s)\[|\](?=\s|$)|(?<=\w)\|(?=\w)|\.\.\.", " ", line)
+        for part in re.split(r" && | \| ", plain):
+            if re.match(r"rnnsmt |snakemake |python benchmarks/", part.lstrip()):
+                yield shlex.split(part)
+
+
+@cache
+def benchmark_options(script: str) -> dict[str, set[str]]:
+    """Return the options of a benchmark: by subcommand, or of the script itself under ""."""
+
+    class Parsed(Exception):  # noqa: N818
+        """Ends the script when its parser is complete."""
+
+    def stop(parser: argparse.ArgumentParser, *_: object) -> None:
+        raise Parsed(parser)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Parsed) as caught:
+        patch.setattr(argparse.ArgumentParser, "parse_args", stop)
+        runpy.run_path(str(ROOT / script), run_name="__main__")
+    (parser,) = caught.value.args
+    parsers = {"": parser}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            parsers |= action.choices
+    return {
+        name: {option for one in found._actions for option in one.option_strings} for name, found in parsers.items()
+    }
+
+
 @cache
 def parser_of(package: str, stage: str) -> argparse.ArgumentParser:
     """Return the parser of a command."""
@@ -60,9 +108,17 @@ def options(package: str, stage: str) -> set[str]:
     return {option for action in parser_of(package, stage)._actions for option in action.option_strings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_commands_are_those_of_the_program(page):
-    for words in commands(page):
+@pytest.mark.parametrize("path", [*PAGES, *BENCHMARKS, *SCRIPTS], ids=name_of)
+def test_commands_are_those_of_the_program(path):
+    for words in [*(commands(path) if path.suffix == ".md" else ()), *recipes(path)]:
+        given = {word.split("=")[0] for word in words if word.startswith("--")}
+        if words[0] == "python":
+            assert (ROOT / words[1]).exists(), words
+            if given:
+                by_subcommand = benchmark_options(words[1])
+                unknown = given - by_subcommand.get(words[2], by_subcommand[""])
+                assert not unknown, (words, unknown)
+            continue
         if words[0] != "rnnsmt" or words[1].startswith("-"):
             continue
         package, stage = SHORT.get(words[1]) or (words[1], words[2] if len(words) > 2 else "--help")
@@ -72,8 +128,8 @@ def test_commands_are_those_of_the_program(page):
         assert stage in STAGES[package], words
         if (package, stage) == PASSES_ON:
             continue
-        unknown = {word.split("=")[0] for word in words if word.startswith("--")} - options(package, stage)
-        assert not unknown, words
+        unknown = given - options(package, stage)
+        assert not unknown, (words, unknown)
 
 
 def examples(package: str, stage: str) -> list[list[str]]:
@@ -105,11 +161,11 @@ def test_help_describes_every_option(package, stage):
         assert not re.search(r"default: (\(|\[|\)|$)", shown), shown
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
+@pytest.mark.parametrize("page", [*PAGES, *BENCHMARKS], ids=name_of)
 def test_settings_in_commands_are_those_of_the_configuration(page):
-    """Settings after --config in the docs are in the schema and have valid values."""
-    for words in commands(page):
-        if words[0] != "snakemake":
+    """Settings after --config in the docs are in the schema and have valid values, except those for systems of OWN."""
+    for words in [*commands(page), *recipes(page)]:
+        if words[0] != "snakemake" or "OWN" in words:
             continue
         config = yaml.safe_load((ROOT / "config.yaml").read_text())
         for word in words[1:]:
@@ -127,7 +183,7 @@ def test_settings_in_commands_are_those_of_the_configuration(page):
         assert not wrong, (words, wrong)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
+@pytest.mark.parametrize("page", [*PAGES, *BENCHMARKS, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=name_of)
 def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
     for address in re.findall(r"\]\(([^)\s]+)\)", text):
