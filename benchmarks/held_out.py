@@ -328,6 +328,9 @@ CONTRASTS: dict[str, dict[str, int]] = {
 }
 """Estimands: coefficient of each system in a sum of BLEU scores."""
 
+PRIMARY = list(CONTRASTS)[:2]
+"""Contrasts whose p-values are corrected together, for the kinds of splits that the protocol names."""
+
 RESAMPLES = 2000
 """Number of resamples of the bootstrap over sentences."""
 
@@ -571,7 +574,7 @@ def shown(template: str, *values: float) -> str:
 
 
 def contrasts_table(splits: Sequence[Split], wanted: dict[str, dict[str, int]]) -> dict[str, float]:
-    """Print the contrasts of one kind of splits; return the p-values of A and B over splits, by name and kind.
+    """Print the contrasts of one kind of splits; return the p-values over splits of the primary ones, by name and kind.
 
     The columns of the variation over splits are empty for a single split.
     """
@@ -583,7 +586,7 @@ def contrasts_table(splits: Sequence[Split], wanted: dict[str, dict[str, int]]) 
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for name, weights in wanted.items():
         one = estimate(splits, weights)
-        if name[0] in "AB":
+        if name in PRIMARY and kind_of(splits[0]) in ("random", "topics"):
             primary[f"{name[0]}, {kind_of(splits[0])}"] = one.p
         cells = [name, f"{one.pooled:+.2f}", "{:+.2f} to {:+.2f}".format(*one.sentences)]
         if several:

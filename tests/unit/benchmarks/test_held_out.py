@@ -70,12 +70,13 @@ def test_a_single_split_has_no_interval_over_splits(held_out, capsys):
     """The cells of the variation over splits are empty, and there is no p-value to correct."""
     weights = {"rnn": 1, "baseline": -1}
     for number in (1, 2):
-        primary = held_out.contrasts_table(splits(held_out)[:number], {"A": weights})
+        primary = held_out.contrasts_table(splits(held_out)[:number], {held_out.PRIMARY[0]: weights})
         head, _, row = ([cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines())
         empty = [name for name, cell in zip(head[1:-1], row[1:-1], strict=True) if not cell]
         assert empty == (["95 %, splits", "p", "detectable"] if number == 1 else [])
         assert "nan" not in row
         assert np.isnan(primary["A, random"]) == (number == 1)
+    assert not held_out.contrasts_table(splits(held_out), {"A": weights})  # p-values of other contrasts are uncorrected
 
 
 def test_bins_hold_every_sentence_once(held_out):
