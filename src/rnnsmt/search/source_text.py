@@ -146,7 +146,7 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
             _, first, attributes = opened.pop()
             first, end = _span(attributes.get("span"), first, len(words), where)
             if name == "wall":
-                walls.update(range(max(first - 1, 0), end))
+                walls.update(range(max(first - 1, 0), min(end, MAX_WORDS)))
             else:
                 translations += _given(attributes, first, end, where)
     if opened:

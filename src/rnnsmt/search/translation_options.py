@@ -28,8 +28,8 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     if model.looked_up is not None and model.looked_up[0] == sentences:
         return model.looked_up[1]
     model.looked_up = None  # free the memory of the previous result
-    check_lengths(sentences)
     marked = model.without_marks(sentences)
+    check_lengths([mark.text for mark in marked])
     longest = max([model.longest, *(entry.last - entry.first + 1 for mark in marked for entry in mark.translations)])
     words = [words_of(mark.text) for mark in marked]
     bounds = np.cumsum([0, *map(len, words)])

@@ -11,7 +11,13 @@ from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.options import SearchOptions
-from rnnsmt.search.source_text import GivenTranslation, read_marks, walls_at_punctuation, walls_before
+from rnnsmt.search.source_text import (
+    MAX_WORDS,
+    GivenTranslation,
+    read_marks,
+    walls_at_punctuation,
+    walls_before,
+)
 
 from .twin import TinyModel, derivations, exhaustive, features, tiny_model
 
@@ -35,6 +41,11 @@ def test_a_span_names_the_words_by_their_numbers() -> None:
     text, translations, walls = read_marks('a b c <x translation="u" span="1-2"/> <y english="v" span="0"/>', 1)
     assert (text, walls) == ("a b c", set())
     assert translations == [GivenTranslation(1, 2, "u", 0.0), GivenTranslation(0, 0, "v", 0.0)]
+
+
+def test_the_span_of_a_wall_ends_with_the_longest_sentence() -> None:
+    assert read_marks('a b <wall span="1-9999999"/>', 1).walls == set(range(MAX_WORDS))
+    assert read_marks('a b <wall span="999999999"/>', 1).walls == set()
 
 
 @pytest.mark.parametrize(
@@ -111,6 +122,14 @@ def test_given_translations_instead_of_those_of_the_table(tiny: TinyModel) -> No
     model, _ = _model(tiny, xml_input="ignore")
     ignored, plain = decode(model, [marked, "c a b a"], model.weights(model.ini), UNLIMITED)
     assert (ignored.text, ignored.score) == (plain.text, plain.score)
+
+
+def test_words_are_counted_without_the_tags(tiny: TinyModel) -> None:
+    model, _ = _model(tiny, xml_input="exclusive")
+    weights = model.weights(model.ini)
+    with pytest.raises(InputError, match="line 2: more than 4000 words in one sentence"):
+        decode(model, ["a", "<x>a</x>" * (MAX_WORDS + 1)], weights, UNLIMITED)
+    assert decode(model, ["a" + " <wall/>" * (MAX_WORDS + 1)], weights, SearchOptions())[0].text
 
 
 def test_without_the_section_tags_are_words(tiny: TinyModel) -> None:
