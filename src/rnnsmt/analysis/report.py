@@ -277,8 +277,25 @@ def write_report(
     Raises:
         InputError: a file is missing or damaged.
     """
-    origins = read_json(provenance)
-    title, corpora = heading(origins["config"], Path(table).stat().st_mtime)
+    scores, origins = read_json(table), read_json(provenance)
+    try:
+        config = origins["config"] or {}  # `evaluation provenance` without --config writes null
+        title, corpora = heading(config, Path(table).stat().st_mtime)
+        results: dict[str, Any] = {
+            "title": title,
+            "languages": config.get("languages"),
+            "corpora": corpora,
+            "summary": summary_of(scores, config),
+            "table": table_of(scores),
+            "provenance": provenance_of(origins),
+            "software": origins["software"],
+            "config": yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110),
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{table} or {provenance} was written by another command or a different version ({error!r}); "
+            "create them again"
+        ) from None
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
     drawn = [
@@ -286,21 +303,13 @@ def write_report(
         for path in maps
     ]
     stages, jobs = costs(Path(logs))
-    scores = read_json(table)
     size = write_page(
         output,
         "rnnsmt.analysis",
         TEMPLATE,
-        title=title,
-        languages=origins["config"].get("languages"),
-        corpora=corpora,
-        summary=summary_of(scores, origins["config"]),
+        **results,
         effects_heading=EFFECTS,
         kind_titles=KIND_TITLES,
-        table=table_of(scores),
-        provenance=provenance_of(origins),
-        software=origins["software"],
-        config=yaml.safe_dump(origins["config"], sort_keys=False, allow_unicode=True, width=110),
         pictures=pictures,
         maps=drawn,
         comparisons=compared,

@@ -38,6 +38,16 @@ def _features(text: str) -> tuple[str, list[str]]:
     return system, added
 
 
+def _configuration(text: str) -> dict[str, Any]:
+    try:
+        config = json.loads(text)
+    except ValueError:
+        config = None
+    if not isinstance(config, dict):
+        raise argparse.ArgumentTypeError("not a JSON object")
+    return config
+
+
 def _line(row: "Row") -> str:
     runs = " ".join(f"{bleu:.2f}" for bleu in row.bleu)
     return f"{label(row.system)}, {row.test_set}: BLEU {sum(row.bleu) / row.runs:.2f} ({runs})"
@@ -552,7 +562,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         help="moses.ini of each tuned system and run; other moses.ini files next to the scores are ignored (default: "
         "no file is ignored)",
     )
-    add("--config", type=json.loads, metavar="JSON", help="configuration of the run")
+    add("--config", type=_configuration, metavar="JSON", help="configuration of the run")
     add("--moses-home", metavar="DIR", help="Moses installation directory, if --config uses Moses")
     add(
         "--hash-limit-mb",
@@ -591,7 +601,13 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     files = Files(None if args.hash_limit_mb is None else args.hash_limit_mb << 20)
     programs = software()
     if args.moses_home is not None:
-        programs["software"]["moses"] = Installation(args.moses_home).about(needs_of(args.config))
+        try:
+            needs = needs_of(args.config or {})
+        except KeyError as error:
+            raise InputError(
+                f"--moses-home: --config has no {error}; specify the complete configuration of the run"
+            ) from None
+        programs["software"]["moses"] = Installation(args.moses_home).about(needs)
     content = programs | {
         "config": args.config,
         "inputs": [files.add(path) for path in args.inputs],

@@ -321,7 +321,19 @@ def test_refusals(directory, capsys):
     assert "not an SVG file; create it again" in capsys.readouterr().err
     (directory / "t.json").write_text("{")
     assert write(directory) == 2
+    for table, provenance in ((PROVENANCE, TABLE), ({"rows": []}, PROVENANCE), ([], PROVENANCE), (TABLE, {})):
+        (directory / "t.json").write_text(json.dumps(table))
+        (directory / "p.json").write_text(json.dumps(provenance))
+        assert write(directory) == 2
+        assert "t.json or " in capsys.readouterr().err
     assert not (directory / "page.html").exists()
+
+
+def test_the_configuration_may_be_missing(directory):
+    """The output of `evaluation provenance` without --config is accepted."""
+    (directory / "p.json").write_text(json.dumps(PROVENANCE | {"config": None}))
+    assert write(directory) == 0
+    assert "Report" in read(directory).text
 
 
 def test_a_comparison_may_say_less(directory):

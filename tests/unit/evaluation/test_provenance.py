@@ -45,6 +45,17 @@ def content() -> dict:
     return json.loads(Path("results/provenance.json").read_text())
 
 
+def test_the_programs_of_moses_require_the_configuration(results, capsys):
+    Path("moses").mkdir()
+    for options in ([], ["--config", "{}"]):
+        assert provenance("--moses-home", "moses", *options) == 2
+        assert "--moses-home: --config has no 'alignment'; specify the complete" in capsys.readouterr().err
+    for text in ("{", "[]"):
+        with pytest.raises(SystemExit):
+            provenance("--config", text)
+        assert "argument --config: not a JSON object" in capsys.readouterr().err
+
+
 def test_every_cell_of_the_table_is_there(results):
     assert provenance("--joint", "both=test+more") == 0
     assert main(command(results, paths(), "--joint", "both=test+more")) == 0
