@@ -233,7 +233,7 @@ def test_memory_that_jobs_ask_for(finished):
     assert len(rules) > 40
     for job in (job for jobs in rules.values() for job in jobs):
         most = 3 if job.rule in ("mert", "decode", "nbest_lists", "compare_systems") else 2
-        assert job.peak_mb <= job.asked_mb <= max(most * job.peak_mb, 500), job
+        assert job.peak_mb <= job.requested_mb <= max(most * job.peak_mb, 500), job
 
 
 def test_the_tables_of_a_set_with_further_columns(finished):

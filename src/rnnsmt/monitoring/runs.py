@@ -288,7 +288,7 @@ class JobUsage(NamedTuple):
     rule: str
     seconds: float
     cpu: float
-    asked_mb: int
+    requested_mb: int
     peak_mb: int
     output_mb: float
 
@@ -332,7 +332,7 @@ def usage(directory: Path) -> Iterator[str]:
     yield "| rule | jobs | seconds | CPU seconds | MB requested | MB used | MB written |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for rule, jobs in rules.items():
-        yield _row(rule, jobs, f"{max(job.asked_mb for job in jobs):,} | {max(job.peak_mb for job in jobs):,}")
+        yield _row(rule, jobs, f"{max(job.requested_mb for job in jobs):,} | {max(job.peak_mb for job in jobs):,}")
     yield _row("all", [job for jobs in rules.values() for job in jobs], "|")
 
 

@@ -126,13 +126,13 @@ def loss_and_gradient(
     generators = dropout.generators(randomness)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
     # dropout after each layer, in place: x, h and g hold the dropped-out values from here on
-    x_factors = _leave_out(dropout, x, generators)
+    x_factors = _apply_dropout(dropout, x, generators)
     x = mm.round(x)
     h = model.activation(mm(x, model.W_1.t()).add_(model.b_1))
-    h_factors = _leave_out(dropout, h, generators)
+    h_factors = _apply_dropout(dropout, h, generators)
     rounded_h = mm.round(h)
     g = model.activation(mm(rounded_h, model.W_2.t()).add_(model.b_2))
-    g_factors = _leave_out(dropout, g, generators)
+    g_factors = _apply_dropout(dropout, g, generators)
 
     sample = None if sampler is None else sampler.draw(words, randomness)
     sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha, sample)
@@ -155,7 +155,7 @@ def loss_and_gradient(
     return torch.stack(sums)
 
 
-def _leave_out(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -> Tensor | None:
+def _apply_dropout(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -> Tensor | None:
     """Apply dropout to x [B, units] in place; return the factors [B, units], or None."""
     factors = dropout.factors(len(x), x.shape[1], generators)
     if factors is not None:

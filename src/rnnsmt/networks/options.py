@@ -88,8 +88,8 @@ def preset_with(preset: SomeSettings, overrides: Mapping[str, Any]) -> SomeSetti
     for name, value in overrides.items():
         _check_value(name, value, type(getattr(preset, name)), preset.described()[name].choices)
     settings: SomeSettings = replace(preset, **overrides)  # type: ignore[type-var]
-    unfit = {name: 0 for name in settings.unfit() if name not in overrides}
-    settings = replace(settings, **unfit)  # type: ignore[type-var]
+    disabled = {name: 0 for name in settings.incompatible() if name not in overrides}
+    settings = replace(settings, **disabled)  # type: ignore[type-var]
     settings.check()
     return settings
 

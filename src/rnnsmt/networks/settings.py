@@ -167,7 +167,7 @@ class TrainingSettings(ABC):
         """Return the description of every setting, in the order of the fields."""
         return {f.name: f.metadata.get("setting") or cls.shared[f.name] for f in fields(cls)}  # type: ignore[arg-type]
 
-    def unfit(self) -> Mapping[str, str]:
+    def incompatible(self) -> Mapping[str, str]:
         """Return the settings that must be 0 given the values of the others: name -> option that requires it."""
         return {}
 
@@ -188,7 +188,7 @@ class TrainingSettings(ABC):
                 raise InputError(f"{option(name)} {value}: must be at least {least}")
         if self.weight_decay and self.optimiser != "adam":
             raise InputError(f"--weight-decay {self.weight_decay}: requires --optimiser adam")
-        for name, other in self.unfit().items():
+        for name, other in self.incompatible().items():
             if getattr(self, name):
                 raise InputError(f"{option(name)} {getattr(self, name)}: cannot be combined with {other}; set it to 0")
         if self.dropout >= 1:

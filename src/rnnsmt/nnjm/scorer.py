@@ -106,11 +106,11 @@ class JointScorer(NGramScorer):
         words = np.tile(ids, self.width + 1)
         scores = self.score(rows, np.arange(len(rows), dtype=np.int32), words).astype(np.float64)
         scores = scores.reshape(self.width + 1, len(ids))
-        falls = np.zeros((len(ids), len(source)))
+        decreases = np.zeros((len(ids), len(source)))
         places = affiliated[:, None] + columns - self.window
         inside = (places >= 0) & (places < len(source))
-        falls[np.nonzero(inside)[0], places[inside]] = (scores[-1][:, None] - scores[:-1].T)[inside]
-        return scores[-1], falls
+        decreases[np.nonzero(inside)[0], places[inside]] = (scores[-1][:, None] - scores[:-1].T)[inside]
+        return scores[-1], decreases
 
 
 class NplmScorer(JointScorer):

@@ -1,6 +1,7 @@
 """The commands of the RNN Encoder-Decoder."""
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, write_lines
@@ -10,7 +11,9 @@ from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.rnn.settings import PRESETS
 
 if TYPE_CHECKING:
+    from rnnsmt.networks.data import Vocabulary
     from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.rnn.model import RNNEncoderDecoder
     from rnnsmt.rnn.training import RnnTrainer
 
 
@@ -281,6 +284,22 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _network_and_vocabularies(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, Sequence[Vocabulary]]":
+    """Load the network of the arguments of ``_add_network`` and its source and target vocabulary.
+
+    Raises:
+        InputError: see ``load_model_of``, or the network ignores source phrases.
+    """
+    from rnnsmt.networks.devices import set_up_device
+    from rnnsmt.rnn.model import check_reads_source, load_model_of
+    from rnnsmt.rnn.pairs import Pairs
+
+    pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
+    model, pairs, _ = load_model_of(pairs, args.model, setup)
+    check_reads_source(args.model, pairs)
+    return model, pairs.vocabularies
+
+
 def add_phrase_options(parser: argparse.ArgumentParser) -> None:
     """Add the options shared by ``rnn sample`` and ``rnn translate``: network, vocabularies, input and output."""
     _add_network(parser)
@@ -315,15 +334,9 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.generation import read_phrases, sample_targets
-    from rnnsmt.rnn.model import load_model_of, refuse_blind
-    from rnnsmt.rnn.pairs import Pairs
 
-    pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
-    model, pairs, _ = load_model_of(pairs, args.model, setup)
-    refuse_blind(args.model, pairs)
-    source, target = pairs.vocabularies
+    model, (source, target) = _network_and_vocabularies(args)
     sources = read_phrases(args.input, source, model.sizes.longest)
     max_length = min(args.max_length, model.sizes.longest)
     samples = sample_targets(model, sources, args.draws, args.seed, max_length)
@@ -372,15 +385,9 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
     need_torch()
 
-    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.generation import beam_search, read_phrases
-    from rnnsmt.rnn.model import load_model_of, refuse_blind
-    from rnnsmt.rnn.pairs import Pairs
 
-    pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
-    model, pairs, _ = load_model_of(pairs, args.model, setup)
-    refuse_blind(args.model, pairs)
-    source, target = pairs.vocabularies
+    model, (source, target) = _network_and_vocabularies(args)
     sources = read_phrases(args.input, source, model.sizes.longest)
     translations = beam_search(model, sources, args.beam, min(args.max_length, model.sizes.longest), nbest)
     if args.nbest is None:
@@ -476,18 +483,13 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--nbest {args.nbest}: must be an integer from 1 to the beam size, {args.beam}")
     need_torch()
 
-    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.phrases.table import format_phrase_line
     from rnnsmt.rnn.generation import propose_targets, score_proposals, unfamiliar_phrases
-    from rnnsmt.rnn.model import load_model_of, refuse_blind
-    from rnnsmt.rnn.pairs import Pairs
 
-    pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
-    model, pairs, _ = load_model_of(pairs, args.model, setup)
-    refuse_blind(args.model, pairs)
+    model, vocabularies = _network_and_vocabularies(args)
     source_length, max_length = (min(n, model.sizes.longest) for n in (args.source_length, args.max_length))
     phrases = unfamiliar_phrases(args.input, args.phrase_table, source_length, args.extractions, args.targets)
-    proposals = propose_targets(model, pairs.vocabularies, phrases, args.beam, max_length, args.nbest)
+    proposals = propose_targets(model, vocabularies, phrases, args.beam, max_length, args.nbest)
     score_proposals(proposals, args.lex_e2f, args.lex_f2e)
     write_lines(args.output, map(format_phrase_line, proposals))
     return {

@@ -425,7 +425,7 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
         )
 
 
-def refuse_blind(path: str | Path, pairs: Pairs) -> None:
+def check_reads_source(path: str | Path, pairs: Pairs) -> None:
     """Reject a network of direction ``target``, which ignores source phrases.
 
     Raises:

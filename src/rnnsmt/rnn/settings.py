@@ -193,7 +193,7 @@ class RnnSettings(TrainingSettings):
     keep: str = "last"
     precision: str = "float32"
 
-    def unfit(self) -> Mapping[str, str]:
+    def incompatible(self) -> Mapping[str, str]:
         """Return the settings that require a hand-written gradient, which the variant ``supplementary`` lacks."""
         if self.variant != "supplementary":
             return {}

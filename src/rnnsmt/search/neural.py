@@ -247,13 +247,11 @@ class NGramNetwork(Protocol):
     Attributes:
         order: order of the n-grams.
         padding: class of the words before the beginning of a sentence.
-        unknown: class of unknown words.
         end: class of ``</s>``.
     """
 
     order: int
     padding: int
-    unknown: int
     end: int
 
     def ids(self, words: list[str]) -> np.ndarray:
@@ -290,7 +288,7 @@ class NeuralLM(NeuralFeature):
         lengths = int((bounds[phrases + 1] - bounds[phrases]).sum())
         count = len(derivations.offsets) - 1
         self.reserve(lengths + count)
-        places = np.empty(lengths + 2 * count + 2, np.int32)
+        places = np.empty(lengths + 2 * count + 1, np.int32)
         neural_store.derivation_entries(
             derivations.offsets, phrases, self.store, bounds, text.prepared, self.scorer.end, places
         )

@@ -372,25 +372,25 @@ def to_sigmoid(x: NDArray[np.float32]) -> None:
 
 @kernel(fastmath={"contract"}, error_model="numpy", **INNER)
 def cells_after(
-    enters: NDArray[np.float32], keeps: NDArray[np.float32], new: NDArray[np.float32], c: NDArray[np.float32]
+    i_gate: NDArray[np.float32], f_gate: NDArray[np.float32], new: NDArray[np.float32], c: NDArray[np.float32]
 ) -> None:
-    """Update the cells of one row in place: c = keeps * c + enters * tanh(new).
+    """Update the cells of one row in place: c = f_gate * c + i_gate * tanh(new).
 
     Args:
-        enters, keeps: [H], the input gate and the forget gate, after the sigmoid.
+        i_gate, f_gate: [H], the input gate and the forget gate, after the sigmoid.
         new: [H], the new input before its tanh.
         c: [H].
     """
     # tanh(x) = 2 sigmoid(2 x) - 1
     for i in range(len(c)):
-        c[i] = keeps[i] * c[i] + enters[i] * (TWO * sigmoid(TWO * new[i]) - ONE)
+        c[i] = f_gate[i] * c[i] + i_gate[i] * (TWO * sigmoid(TWO * new[i]) - ONE)
 
 
 @kernel(fastmath={"contract"}, error_model="numpy", **INNER)
-def states_after(leaves: NDArray[np.float32], c: NDArray[np.float32], h: NDArray[np.float32]) -> None:
-    """Fill the states of one row: h = leaves * tanh(c); ``leaves`` [H]: the output gate, after the sigmoid."""
+def states_after(o_gate: NDArray[np.float32], c: NDArray[np.float32], h: NDArray[np.float32]) -> None:
+    """Fill the states of one row: h = o_gate * tanh(c); ``o_gate`` [H]: the output gate, after the sigmoid."""
     for i in range(len(h)):
-        h[i] = leaves[i] * (TWO * sigmoid(TWO * c[i]) - ONE)
+        h[i] = o_gate[i] * (TWO * sigmoid(TWO * c[i]) - ONE)
 
 
 @kernel(error_model="numpy")

@@ -255,7 +255,7 @@ def explanation(best: "ExplainedTranslation", phrases: "list[PhraseUse]") -> Ite
         others = f"; alternatives: {' | '.join(use.runners_up)}" if use.runners_up else ""
         yield f"    {use.source} → {use.target or '–'} ({scores}{others})"
         for entry in use.evidence:
-            sources = ", ".join(f"{word} {fall:.1f}" for word, _, fall in entry.sources)
+            sources = ", ".join(f"{word} {decrease:.1f}" for word, _, decrease in entry.sources)
             yield f"        joint model: {entry.word} {entry.log_p:.2f}" + (f" by {sources}" if sources else "")
     parts = ", ".join(f"{name} {value:+.2f}" for name, value in best.contributions.items() if abs(value) >= 0.005)
     yield f"    score {best.score:.2f} = {parts}"

@@ -221,7 +221,7 @@ def relative(file: str | Path, directory: str | Path) -> str:
 EVIDENCE = 3
 """Maximum number of source words in ``WordEvidence.sources``."""
 
-LEAST_FALL = 0.1
+LEAST_DECREASE = 0.1
 """Minimum decrease of ln p of the target word for a source word in ``WordEvidence.sources``."""
 
 
@@ -557,7 +557,7 @@ class System:
             return []
         looked_up, affiliations = search.looked_up, search.looked_up.affiliations
         assert affiliations is not None
-        hung = []
+        affiliated = []
         pairs = phrase_pairs(sentence, translation.text, translation.phrases)
         for (first, last, size), (_, text) in zip(translation.phrases, pairs, strict=True):
             source = int(looked_up.spans[number][first, last - first])
@@ -565,14 +565,18 @@ class System:
             rows = (int(search.ranked.row[option]) for option in options)
             row = next(row for row in rows if looked_up.target_text(row) == text)
             begin = int(affiliations.bounds[row])
-            hung.append(first + affiliations.places[begin : begin + size].astype(np.int64))
+            affiliated.append(first + affiliations.places[begin : begin + size].astype(np.int64))
         words, target = words_of(sentence), words_of(translation.text)
-        log_p, falls = feature.scorer.evidence(words, np.concatenate(hung), target)
+        log_p, decreases = feature.scorer.evidence(words, np.concatenate(affiliated), target)
         shown = [unescape(word) for word in words]
         evidence = []
-        for word, value, row_falls in zip(target, log_p.tolist(), falls, strict=True):
-            order = [int(k) for k in np.argsort(-row_falls, kind="stable")[:EVIDENCE] if row_falls[k] >= LEAST_FALL]
-            sources = [(shown[k], k, round(float(row_falls[k]), 4)) for k in order]
+        for word, value, row_decreases in zip(target, log_p.tolist(), decreases, strict=True):
+            order = [
+                int(k)
+                for k in np.argsort(-row_decreases, kind="stable")[:EVIDENCE]
+                if row_decreases[k] >= LEAST_DECREASE
+            ]
+            sources = [(shown[k], k, round(float(row_decreases[k]), 4)) for k in order]
             evidence.append(WordEvidence(unescape(word), round(value, 4), sources))
         return evidence
 

@@ -45,7 +45,7 @@ LINE_COST = 20
 EXPLAIN_FACTOR, NBEST_FACTOR = 2, 10
 """Cost of a character with an explanation, or with an n-best list, relative to a translation without them."""
 
-MEMORY = 0.9
+DECAY = 0.9
 """Factor by which the weight of earlier batches decreases with every batch in the estimate of the speed."""
 
 
@@ -206,8 +206,8 @@ class Translator(threading.Thread):
             batch = self._batch()
             cost, started = sum(job.line_cost(index) for job, index in batch), time.monotonic()
             self._translate(batch)
-            self._cost = MEMORY * self._cost + cost
-            self._seconds = MEMORY * self._seconds + time.monotonic() - started
+            self._cost = DECAY * self._cost + cost
+            self._seconds = DECAY * self._seconds + time.monotonic() - started
 
     def _batch(self) -> list[tuple[Job, int]]:
         """Wait for work; return jobs with the index of a line, at least one, as many as fit into ``BATCH_SECONDS``."""

@@ -194,9 +194,6 @@ def derivation_entries(offsets, targets, store, bounds, words, end, out):
         words: ``int32`` [words], word classes.
         end: class of ``</s>``.
         out: ``int32`` [n + 1 + entries], filled: the entries of derivation d are out[out[d]:out[d + 1]], from n + 1 on.
-
-    Returns:
-        The end of the used part of ``out``.
     """
     count = offsets.shape[0] - 1
     used = count + 1
@@ -212,7 +209,6 @@ def derivation_entries(offsets, targets, store, bounds, words, end, out):
         out[used] = _entry(store, context, end, True)
         used += 1
     out[count] = used
-    return used
 
 
 @kernel(**UNCOUNTED)
