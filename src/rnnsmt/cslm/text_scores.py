@@ -19,7 +19,7 @@ from rnnsmt.base.progress import track
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.text import sentence_ngrams
 from rnnsmt.lm.automaton import Automaton, load_automaton, query
-from rnnsmt.moses.nbest import fields_of, with_feature
+from rnnsmt.moses.nbest import fields_without, with_feature
 from rnnsmt.networks.data import NULL, split
 from rnnsmt.networks.training import perplexity_of
 
@@ -68,10 +68,13 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str, back_off: "BackOf
     Raises:
         InputError: the list is empty or malformed, or already has the feature.
     """
-    number = 0
+    number, remedy = 0, "use the n-best list written by the decoder"
     stream = track(read_lines(nbest), "scoring", unit="translations")
     with atomic_text(output) as out:
-        while block := [_nbest_fields(line, nbest, number + i) for i, line in enumerate(islice(stream, LINES), 1)]:
+        while block := [
+            fields_without([FEATURE], line, nbest, number + i, remedy)
+            for i, line in enumerate(islice(stream, LINES), 1)
+        ]:
             number += len(block)
             scores = sentence_scores(scorer, (fields[1] for fields in block), back_off)
             for fields, score in zip(block, scores, strict=True):
@@ -79,20 +82,6 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str, back_off: "BackOf
         if not number:
             raise InputError(f"{nbest}: the n-best list is empty")
     return number
-
-
-def _nbest_fields(line: str, path: str, number: int) -> list[str]:
-    """Split a line of an n-best list into its fields.
-
-    Raises:
-        InputError: see ``fields_of``, or the line already has the feature.
-    """
-    fields = fields_of(line, path, number)
-    if f"{FEATURE}=" in fields[2].split():
-        raise InputError(
-            f"{path}, line {number}: already has the feature {FEATURE}; use the n-best list written by the decoder"
-        )
-    return fields
 
 
 def perplexity_report(

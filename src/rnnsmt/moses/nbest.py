@@ -61,6 +61,53 @@ def fields_of(line: str, path: str | Path, number: int) -> list[str]:
     return fields
 
 
+def fields_without(features: Sequence[str], line: str, path: str | Path, number: int, remedy: str) -> list[str]:
+    """Return the fields of a line to which features will be added.
+
+    Args:
+        features: names of these features.
+        remedy: end of the error message for a line that already has one of them.
+
+    Raises:
+        InputError: see ``fields_of``, or the line already has one of the features.
+    """
+    fields = fields_of(line, path, number)
+    for name in features:
+        if f"{name}=" in fields[2].split():
+            raise InputError(f"{path}, line {number}: already has the feature {name}; {remedy}")
+    return fields
+
+
+def lines_without(
+    features: Sequence[str], path: str | Path, sentences: int, remedy: str
+) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield number, sentence and fields of every line of a sorted list to which features will be added.
+
+    Args:
+        features: names of these features.
+        sentences: number of lines of the source text.
+        remedy: see ``fields_without``.
+
+    Raises:
+        InputError: see ``fields_without``, or a sentence is not in the source text or out of order.
+    """
+    last = 0
+    for number, line in enumerate(read_lines(path), 1):
+        fields = fields_without(features, line, path, number, remedy)
+        sentence = int(fields[0])
+        if sentence >= sentences:
+            raise InputError(
+                f"{path}, line {number}: sentence {sentence} (0-based), but the source text has {sentences} lines; "
+                "use the source text of this list"
+            )
+        if sentence < last:
+            raise InputError(
+                f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
+            )
+        last = sentence
+        yield number, sentence, fields
+
+
 def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
     """Read an n-best list.
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, atomic_text, read_lines, words_of
+from rnnsmt.base.io import InputError, atomic_text, words_of
 from rnnsmt.base.progress import track
 from rnnsmt.cslm.text_scores import word_scores
-from rnnsmt.moses.nbest import Segment, fields_of, phrase_pairs, read_segmentation, with_feature
+from rnnsmt.moses.nbest import Segment, lines_without, phrase_pairs, read_segmentation, with_feature
 from rnnsmt.nnjm.examples import affiliated_sentences, directed, exchanged, network_inputs
 from rnnsmt.nnjm.scorer import JointScorer
 from rnnsmt.nnjm.settings import DIRECTIONS
@@ -114,25 +114,7 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
     Raises:
         InputError: see ``add_to_nbest``.
     """
-    last = 0
-    for number, line in enumerate(read_lines(path), 1):
-        fields = fields_of(line, path, number)
-        sentence, text = int(fields[0]), " ".join(words_of(fields[1]))
-        for name in names:
-            if f"{name}=" in fields[2].split():
-                raise InputError(
-                    f"{path}, line {number}: already has the feature {name}; omit the network of this direction"
-                )
-        if sentence >= len(sources):
-            raise InputError(
-                f"{path}, line {number}: sentence {sentence} (0-based), but the source text has {len(sources)} "
-                "lines; use the source text of this list"
-            )
-        if sentence < last:
-            raise InputError(
-                f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
-            )
-        last = sentence
+    for number, sentence, fields in lines_without(names, path, len(sources), "omit the network of this direction"):
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
         except ValueError as error:
@@ -144,7 +126,7 @@ def _entries(path: str, sources: Sequence[str], names: Sequence[str] = ()) -> It
                 f"{path}, line {number}: its phrases do not cover the sentence and its translation; use the source "
                 "text of this list, and a list with segmentations, as written by `search decode`"
             )
-        yield _Entry(sentence, fields, text, tuple(phrases))
+        yield _Entry(sentence, fields, " ".join(words_of(fields[1])), tuple(phrases))
 
 
 def _scores(

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_text, read_lines, words_of
+from rnnsmt.base.io import InputError, atomic_text, words_of
 from rnnsmt.base.progress import track
-from rnnsmt.moses.nbest import fields_of, with_feature
+from rnnsmt.moses.nbest import lines_without, with_feature
 from rnnsmt.networks.data import NULL, UNK, split
 from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
 
@@ -237,22 +237,7 @@ def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_E
     Raises:
         InputError: see ``add_to_nbest``.
     """
-    last = 0
-    for number, line in enumerate(read_lines(path), 1):
-        fields = fields_of(line, path, number)
-        sentence = int(fields[0])
-        if f"{feature}=" in fields[2].split():
-            raise InputError(f"{path}, line {number}: already has the feature {feature}; choose another --feature")
-        if sentence >= sentences:
-            raise InputError(
-                f"{path}, line {number}: sentence {sentence} (0-based), but the source text has {sentences} lines; "
-                "use the source text of this list"
-            )
-        if sentence < last:
-            raise InputError(
-                f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
-            )
-        last = sentence
+    for _, sentence, fields in lines_without([feature], path, sentences, "choose another --feature"):
         yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
 
 
