@@ -46,7 +46,7 @@ def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[flo
 def is_kept(row: dict[str, Any], history: dict[str, Any]) -> bool:
     """Return whether the parameters at this row are those of the trained network.
 
-    Histories of the RNN contain the update of these parameters, those of the CSLM the epoch.
+    Histories of the RNN Encoder-Decoder contain the update of these parameters, those of the other networks the epoch.
     """
     names = [name for name in ("update", "epoch") if f"kept {name}" in history]
     return any(row.get(name) == history[f"kept {name}"] for name in names)
@@ -74,7 +74,7 @@ class LearningCurve:
 
     @classmethod
     def read(cls, path: str) -> "LearningCurve":
-        """Read a history written by ``rnn train`` or ``cslm train``.
+        """Read a history written by ``rnn train``, ``cslm train``, ``nnjm train`` or ``seq2seq train``.
 
         Raises:
             InputError: the file is not a training history.
@@ -83,7 +83,7 @@ class LearningCurve:
         rows = history.get("curve") if isinstance(history, dict) else None
         if not isinstance(rows, list) or not rows:
             raise InputError(
-                f"{path}: contains no learning curve; create it with `rnnsmt rnn train` or `rnnsmt cslm train`"
+                f"{path}: contains no learning curve; use a file written by --output-history of a training command"
             )
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
         if not trained and not held_out:

@@ -15,6 +15,7 @@ from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, read_lines
 from rnnsmt.base.rendering import write_page
 from rnnsmt.evaluation.render import EFFECTS, KIND_TITLES, dot_plot, effects, highest
+from rnnsmt.evaluation.text_metrics import METRICS
 from rnnsmt.plan.features import REGISTRY
 
 TEMPLATE = "report.html.j2"
@@ -216,10 +217,6 @@ def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-METRICS = {"chrf": "chrF", "chrfpp": "chrF++", "ter": "TER"}
-"""Metrics of the table other than BLEU, by the prefix of the names of their columns."""
-
-
 def _other_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the table of chrF, chrF++ and TER with differences to the baseline; None if no system has them."""
     names = [name for name in METRICS if any(row.get(name) is not None for row in rows)]
@@ -230,7 +227,7 @@ def _other_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     return {
         "columns": [
             {
-                "name": METRICS[name],
+                "name": METRICS[name].label,
                 "differences": any(row.get(f"{name}_diff_baseline") is not None for row in rows),
                 "intervals": any(row.get(f"{name}_low_baseline") is not None for row in rows),
             }

@@ -11,7 +11,7 @@ worse; here, the optimiser is Adam with a constant rate, as in the preset of the
 from dataclasses import dataclass, replace
 
 from rnnsmt.base.io import InputError
-from rnnsmt.cslm.settings import CslmSettings
+from rnnsmt.cslm.settings import OUTPUT_BIASES, CslmSettings
 from rnnsmt.networks.settings import FeedForwardSizes, setting
 
 ACTIVATIONS = ("relu", "tanh")
@@ -93,7 +93,7 @@ class JointSettings(CslmSettings):
     output_bias: str = setting(
         "uniform",
         "initial output biases; unigram: log relative frequencies of the words; uniform: -ln(number of classes)",
-        choices=("zero", "unigram", "uniform"),
+        choices=OUTPUT_BIASES,
     )
     self_normalised: float = 0.1
     batch: int = 128

@@ -8,7 +8,7 @@ from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.seq2seq.settings import NEED_LEXICON, PRESETS, REPLACEMENTS, SUBWORDS
+from rnnsmt.seq2seq.settings import BEAM, NEED_LEXICON, PRESETS, REPLACEMENTS, SUBWORDS
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -172,7 +172,7 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         "--report", nargs="+", metavar="FILE", help="output files: statistics, one file for each --output (JSON)"
     )
     parser.add_argument(
-        "--beam", type=positive, default=12, help="beam size: number of partial hypotheses per sentence"
+        "--beam", type=positive, default=BEAM, help="beam size: number of partial hypotheses per sentence"
     )
     parser.add_argument(
         "--unknown",

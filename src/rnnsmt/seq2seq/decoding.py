@@ -24,10 +24,7 @@ from rnnsmt.networks.data import NULL, SECOND
 from rnnsmt.phrases.lexical_table import NULL as NO_WORD
 from rnnsmt.phrases.lexical_table import lexical_lines
 from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
-
-BEAM = 12
-"""Default beam size, as in Sutskever et al. (2014)."""
-
+from rnnsmt.seq2seq.settings import BEAM
 
 Word = str | int | None
 """A word of a translation; an unknown word is None, or the distance of its position token."""

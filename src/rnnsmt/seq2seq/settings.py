@@ -58,6 +58,9 @@ class Seq2SeqSizes(NetworkSizes):
 
 SOURCE_ORDERS = ("reversed", "forward")
 
+BEAM = 12
+"""Default beam size, as in Sutskever et al. (2014)."""
+
 SUBWORDS = ("none", "bpe", "unigram")
 """Kinds of units, see ``rnnsmt.seq2seq.units``; none: words."""
 

@@ -90,7 +90,7 @@ class Seq2SeqTrainer(Trainer):
         # cuDNN copies the weights together, because they are views of the flat tensor of all parameters
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
         self.pairs = pairs
-        held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)) if settings.held_out else 0, seed)
+        held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
         self.validation = HeldOutSentences(pairs, held_out, settings.source_order, setup)
         batches = SentenceBatches(pairs, settings.batch, seed, held_out)
         self.trained = batches.size

@@ -15,6 +15,7 @@ from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import read_segments, read_texts
 from rnnsmt.networks.options import add_device
 from rnnsmt.networks.settings import PRECISIONS
+from rnnsmt.search.options import SearchOptions
 
 if TYPE_CHECKING:
     from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
@@ -48,9 +49,11 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--filtered", action="store_true",
         help="mark the phrase tables as filtered for the dev and test sets; `translate` and `pack` log a "
         "warning")  # fmt: skip
-    add("--pop-limit", type=positive, default=1000, metavar="N", help="maximum number of hypotheses scored per stack")
-    add("--stack", type=positive, default=1000, metavar="N", help="maximum number of hypotheses kept per stack")
-    add("--cslm-cells", type=positive, default=100, metavar="N",
+    add("--pop-limit", type=positive, default=SearchOptions.pop_limit, metavar="N",
+        help="maximum number of hypotheses scored per stack")  # fmt: skip
+    add("--stack", type=positive, default=SearchOptions.stack_size, metavar="N",
+        help="maximum number of hypotheses kept per stack")  # fmt: skip
+    add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
         help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
         help="precision of the softmax sum of the CSLM and the joint model; reduced: bfloat16 for small terms on CPUs "

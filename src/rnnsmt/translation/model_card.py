@@ -6,6 +6,7 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json
+from rnnsmt.evaluation.text_metrics import METRICS as TEXT_METRICS
 from rnnsmt.plan.corpora import language_name
 from rnnsmt.translation.api import features
 from rnnsmt.translation.system import Description, read_ini
@@ -18,7 +19,7 @@ ROLES = {
 }
 """Use of a corpus, by its role in the configuration."""
 
-METRICS = {"bleu": "BLEU", "sacrebleu": "sacreBLEU", "chrf": "chrF", "chrfpp": "chrF++", "ter": "TER"}
+METRICS = {"bleu": "BLEU", "sacrebleu": "sacreBLEU"} | {name: metric.label for name, metric in TEXT_METRICS.items()}
 """Column of Table 1 and name of every metric."""
 
 LIMITS = (

@@ -196,9 +196,8 @@ def check_sums(directory: Path) -> None:
             raise InputError(f"{path}: is missing; unpack the archive again")
         if sha256(path) != digest:
             raise InputError(
-                f"{path}: was changed after the archive was packed; unpack the archive again, or, if you changed "
-                f"it, remove its "
-                f"line from {directory / SUMS}"
+                f"{path}: was changed after the archive was packed; unpack the archive again, or, if you changed it, "
+                f"remove its line from {directory / SUMS}"
             )
 
 
