@@ -132,3 +132,18 @@ def test_a_model_with_itself(tmp_path: Path) -> None:
     one, two = Slow(path), Slow(tmp_path / "c.arpa.gz")
     for ngram, context in itertools.product(set(one.probs) - {("<s>",)}, [(), ("a",), ("a", "b")]):
         assert two.asked((*context, *ngram)[-3:]) == pytest.approx(one.asked((*context, *ngram)[-3:]), abs=2e-6)
+
+
+def test_back_off_weights_above_one_are_kept(tmp_path: Path) -> None:
+    """SRILM writes such weights: a context whose n-grams are less probable than their last words alone."""
+    path = tmp_path / "a.arpa.gz"
+    path.write_bytes(
+        gzip.compress(
+            b"\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n-99\t<s>\n-0.60206\t</s>\n-0.30103\ta\t0.255273\n"
+            b"-0.60206\tb\n\n\\2-grams:\n-1\ta a\n\n\\end\\\n"
+        )
+    )
+    interpolate([path, path], text(tmp_path / "dev.txt", "ab", 9, 2), tmp_path / "c.arpa.gz")
+    mixed = Slow(tmp_path / "c.arpa.gz")
+    assert mixed.backoffs["a",] == pytest.approx(1.8, rel=1e-5)
+    assert sum(mixed.asked(("a", word)) for word in ("a", "b", "</s>")) == pytest.approx(1, abs=1e-5)

@@ -286,13 +286,13 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:
 
 @kernel()
 def put_logarithm(buffer: Any, at: Any, x: Any) -> Any:
-    """Write a number of at most 0, rounded to six decimals, without trailing zeros; return the position after it."""
-    millionths = np.int64(np.rint(-x * 1e6))
-    if millionths <= 0:
-        buffer[at] = 48
-        return at + 1
-    buffer[at] = 45
-    at = put_integer(buffer, at + 1, millionths // 1000000)
+    """Write a number rounded to six decimals, without trailing zeros; return the position after it."""
+    millionths = np.int64(np.rint(x * 1e6))
+    if millionths < 0:
+        buffer[at] = 45
+        at += 1
+        millionths = -millionths
+    at = put_integer(buffer, at, millionths // 1000000)
     rest = millionths % 1000000
     if rest == 0:
         return at
