@@ -140,12 +140,9 @@ class ExtractFile:
         self.path, self.threads, self.memory_mb = path, threads, memory_mb
         self._literal = "'" + path.replace("'", "''") + "'"
         open_binary(path).close()
-        with connect("", threads, memory_mb) as connection:
-            try:
-                pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
-                row = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchone()
-            except duckdb.Error:
-                raise InputError(f"{path}: not a complete Parquet file; run `rnnsmt phrases extract` again") from None
+        with connect("", threads, memory_mb) as connection, self._reading():
+            pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
+            row = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchone()
         metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
         if metadata.get("format", b"").decode() != FORMAT:
             raise InputError(f"{path}: not written by this version of `rnnsmt phrases extract`; run it again")
@@ -153,10 +150,26 @@ class ExtractFile:
         self.packings = _packing(metadata, "source"), _packing(metadata, "target")
         self.smoothing = Smoothing(*json.loads(metadata["smoothing"]))
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Convert exceptions of duckdb to ``InputError``, except if memory is insufficient."""
+        try:
+            yield
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error as error:
+            raise InputError(
+                f"{self.path}: not a complete Parquet file ({str(error).splitlines()[0]}); run `rnnsmt phrases "
+                "extract` again"
+            ) from None
+
     def batches(self, names: list[str]) -> Iterator[ExtractBatch]:
         """Yield all rows with the key columns and the named columns, in order.
 
         A batch contains all rows of its source phrases.
+
+        Raises:
+            InputError: the file is damaged.
         """
         n_source = self.packings[0].keys
         keys = key_names(self.packings)
@@ -164,10 +177,11 @@ class ExtractFile:
         rest: list[NDArray[Any]] | None = None
         with connect("", self.threads, self.memory_mb) as connection:
             for begin in range(0, self.rows, BATCH_ROWS):
-                table = connection.execute(
-                    f"SELECT {columns} FROM read_parquet({self._literal}, file_row_number = true) "
-                    f"WHERE file_row_number >= {begin} AND file_row_number < {begin + BATCH_ROWS}"
-                ).fetchnumpy()
+                with self._reading():
+                    table = connection.execute(
+                        f"SELECT {columns} FROM read_parquet({self._literal}, file_row_number = true) "
+                        f"WHERE file_row_number >= {begin} AND file_row_number < {begin + BATCH_ROWS}"
+                    ).fetchnumpy()
                 arrays = [np.asarray(table[name]) for name in keys + names]
                 if rest is not None:
                     arrays = [np.concatenate(both) for both in zip(rest, arrays, strict=True)]

@@ -452,6 +452,9 @@ def test_bad_extract_and_lexicon(tmp_path, capsys):
     damaged = tmp_path / "damaged.parquet"
     damaged.write_bytes(Path(x).read_bytes()[:-50])
     score("not a complete Parquet file", extract=str(damaged))
+    content = Path(x).read_bytes()
+    damaged.write_bytes(content[:4] + b"\xff" * 200 + content[204:])  # the first pages; the metadata are at the end
+    score("damaged.parquet: not a complete Parquet file", extract=str(damaged))
     import duckdb
 
     other = tmp_path / "other.parquet"
