@@ -14,7 +14,7 @@ from typing import Any
 
 from rnnsmt.base.io import KENLM_MAGIC, InputError, open_binary, read_json, write_json
 from rnnsmt.base.progress import say
-from rnnsmt.moses.ini import LANGUAGE_MODELS, PHRASE_TABLES, MosesIni, default_ini
+from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni, default_ini
 
 COLUMN_WEIGHT = 0.2
 """Weight of the column before tuning, the same as that of every phrase score in Moses' untuned models."""
@@ -198,7 +198,7 @@ def check_language_models(ini: MosesIni) -> None:
     Raises:
         InputError: a file is missing, or is a binary model of KenLM.
     """
-    for path in (ini.file_of(feature) for feature in ini.features if feature.kind in LANGUAGE_MODELS):
+    for path in (ini.file_of(feature) for feature in ini.features if feature.is_lm):
         binary = path.suffix in (".binlm", ".blm", ".bin", ".mmap")
         if not binary and not path.is_file():
             raise InputError(f"{path}: no such file; correct the path of the language model in {ini.path}")

@@ -6,16 +6,25 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import DEVICES, positive
-from rnnsmt.moses.ini import BILINGUAL, CSLM_UNKNOWN, RESCORING, Feature, MosesIni
+from rnnsmt.moses.ini import (
+    BILINGUAL,
+    CSLM_UNKNOWN,
+    DEFAULT_DISTORTION_LIMIT,
+    DEFAULT_TABLE_LIMIT,
+    RESCORING,
+    Feature,
+    MosesIni,
+)
 from rnnsmt.plan.config import PARTS
+from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model-dir", type=Path, required=True, metavar="DIR", help="directory with the tables and language models")
     add("--output", type=Path, required=True, metavar="FILE", help="output file: moses.ini")
-    add("--phrase-table", default="phrase-table.gz", metavar="FILE", help="phrase table, relative to --model-dir")
-    add("--reordering-table", default="reordering-table.wbe-msd-bidirectional-fe.gz", metavar="FILE",
+    add("--phrase-table", default=FULL_TABLE, metavar="FILE", help="phrase table, relative to --model-dir")
+    add("--reordering-table", default=REORDERING_TABLE, metavar="FILE",
         help="lexicalised reordering table, relative to --model-dir; none: only distance-based reordering")  # fmt: skip
     add("--lm", nargs="+", default=["lm.arpa.gz"], metavar="FILE",
         help="n-gram language models (ARPA), relative to --model-dir, one feature each")  # fmt: skip
@@ -33,8 +42,18 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     add("--num-features", type=int, default=4, help="number of scores per phrase pair in the phrase table")
     add("--further-weights", type=float, nargs="+", metavar="W",
         help="weights of the additional phrase table scores, from the fifth on (default: 0.2 each)")  # fmt: skip
-    add("--distortion-limit", type=int, default=6, help="maximum distortion in words; -1: no limit")
-    add("--table-limit", type=int, default=20, help="maximum number of translation options per source phrase; 0: all")
+    add(
+        "--distortion-limit",
+        type=int,
+        default=DEFAULT_DISTORTION_LIMIT,
+        help="maximum distortion in words; -1: no limit",
+    )
+    add(
+        "--table-limit",
+        type=int,
+        default=DEFAULT_TABLE_LIMIT,
+        help="maximum number of translation options per source phrase; 0: all",
+    )
 
 
 def ini(args: argparse.Namespace) -> dict[str, object]:

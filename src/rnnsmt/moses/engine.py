@@ -31,12 +31,13 @@ from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import BILINGUAL, FILES, NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import FILLED_MEMORY, MERT, MOSES, TRAIN, Installation, run
 from rnnsmt.moses.nbest import fields_of
+from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
 from rnnsmt.stages import STAGES
 
 SIDES = ("f", "e")
 """Moses' names of source side and target side in file names, as in ``lex.f2e``."""
 
-TABLES = ("lex.e2f", "lex.f2e", "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz")
+TABLES = ("lex.e2f", "lex.f2e", FULL_TABLE, REORDERING_TABLE)
 """Files written by training."""
 
 ATOOLS = {"intersection": "intersect"}
@@ -148,7 +149,7 @@ def train(
     Raises:
         InputError: as ``run``; the numbers of lines differ, or the tables are incomplete.
     """
-    with scratch_directory(output_dir.resolve() / TABLES[2]) as work:
+    with scratch_directory(output_dir.resolve() / FULL_TABLE) as work:
         files = [work / f"corpus.{side}" for side in SIDES]
         numbers = [write_plain(paths, file) for paths, file in zip((sources, targets), files, strict=True)]
         (work / "model").mkdir()
@@ -176,13 +177,13 @@ def train(
             if any(problem in line for problem in PROBLEMS):
                 raise InputError(f"{TRAIN}: {line.strip()[:300]}; full output in {log}")
         lines = {name: count_lines(work / "model" / name) for name in TABLES if (work / "model" / name).is_file()}
-        if len(lines) < len(TABLES) or not all(lines.values()) or lines[TABLES[2]] != lines[TABLES[3]]:
+        if len(lines) < len(TABLES) or not all(lines.values()) or lines[FULL_TABLE] != lines[REORDERING_TABLE]:
             line_counts = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
             raise InputError(f"{TRAIN}: its tables are incomplete ({line_counts}); full output in {log}")
         for name in TABLES:
             with atomic_path(output_dir / name) as temporary:
                 shutil.copyfile(work / "model" / name, temporary)
-    return {"sentences": numbers[0], "phrase pairs": lines[TABLES[2]], "CPU seconds": round(seconds, 1)}
+    return {"sentences": numbers[0], "phrase pairs": lines[FULL_TABLE], "CPU seconds": round(seconds, 1)}
 
 
 BEGUN, ENDED = "begun.json", "ended"
@@ -345,25 +346,16 @@ def tune(
     """
     work = work.resolve()
     located = for_moses(ini, directory)
-    checkpoint = CheckpointDirectory(
-        work,
-        {
-            "version of this stage": STAGES["moses"]["tune"].version,
-            **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", OPTIMISERS[optimiser])},
-            "ini": hashlib.sha256(replace(located, path=None).text_for(work).encode()).hexdigest(),
-            **{
-                f"file of {feature.name}": " ".join(
-                    sha256(feature.options[key]) for key in FILES if key in feature.options
-                )
-                for feature in located.features
-                if FILES[0] in feature.options
-            },
-            "source": sha256(source),
-            "reference": " ".join(map(sha256, references)),
-            "seed": seed, "optimiser": optimiser, "nbest": nbest, "max-iterations": max_iterations,
-            "pop-limit": limits.pop_limit, "stack": limits.stack,
-        },
-    )  # fmt: skip
+    fingerprint = {
+        "version of this stage": STAGES["moses"]["tune"].version,
+        **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", OPTIMISERS[optimiser])},
+        **_ini_fingerprint(located, work),
+        "source": sha256(source),
+        "reference": " ".join(map(sha256, references)),
+        "seed": seed, "optimiser": optimiser, "nbest": nbest, "max-iterations": max_iterations,
+        "pop-limit": limits.pop_limit, "stack": limits.stack,
+    }  # fmt: skip
+    checkpoint = CheckpointDirectory(work, fingerprint)
     checkpoint.lock()
     checkpoint.clear_finished("mert/*", BEGUN, ENDED)
     if (work / BEGUN).is_file():
@@ -386,27 +378,17 @@ def tune(
         goes_on = _rewind(tuning, nbest)
         seconds, _ = run(
             [
-            moses.program(MERT), work / "source", work / "reference", moses.program(MOSES), work / "untuned.ini",
-            f"--nbest={nbest}", f"--working-dir={tuning}", f"--mertdir={moses.program('extractor').parent}",
-            f"--rootdir={moses.scripts()}", "--no-filter-phrase-table", f"--maximum-iterations={max_iterations}",
-            f"--threads={limits.threads}", f"--decoder-flags={' '.join(limits.options())}", *options,
-            *(["--continue"] if goes_on else []),
-        ],
-        log, work, held=checkpoint.descriptors, more_logs=[tuning / "mert.log", tuning / "extract.err"],
-        environment=environment_of(ini),
-    )  # fmt: skip
+                moses.program(MERT), work / "source", work / "reference", moses.program(MOSES), work / "untuned.ini",
+                f"--nbest={nbest}", f"--working-dir={tuning}", f"--mertdir={moses.program('extractor').parent}",
+                f"--rootdir={moses.scripts()}", "--no-filter-phrase-table", f"--maximum-iterations={max_iterations}",
+                f"--threads={limits.threads}", f"--decoder-flags={' '.join(limits.options())}", *options,
+                *(["--continue"] if goes_on else []),
+            ],
+            log, work, held=checkpoint.descriptors, more_logs=[tuning / "mert.log", tuning / "extract.err"],
+            environment=environment_of(ini),
+        )  # fmt: skip
         (work / ENDED).touch()
-    iterations: list[dict[str, Any]] = []
-    numbers = sorted(int(match[1]) for path in tuning.iterdir() if (match := re.fullmatch(r"run(\d+)\.out", path.name)))
-    for number in numbers:
-        tuned = MosesIni.read(_run_ini(tuning, number))
-        iterations.append(
-            {
-                "iteration": number,
-                "dev_bleu": _bleu(moses, work, tuning / f"run{number}.out", len(references), log),
-                "weights": {name: tuned.weights[name] for name in ini.weights if name in tuned.weights},
-            }
-        )
+    iterations = _iterations(moses, ini, work, len(references), log)
     if not iterations:
         raise InputError(f"{MERT}: wrote no translations to {tuning}; full output in {log}")
     best = max(iterations, key=lambda iteration: iteration["dev_bleu"])
@@ -428,6 +410,40 @@ def tune(
     chosen.write(output_ini)
     checkpoint.finish()
     return {"iterations": len(iterations), "dev BLEU": best["dev_bleu"], "CPU seconds": round(seconds, 1)}
+
+
+def _ini_fingerprint(ini: MosesIni, work: Path) -> dict[str, str]:
+    """Return SHA-256 digests of an ini from ``for_moses`` and of the files of its features."""
+    digests = {"ini": hashlib.sha256(replace(ini, path=None).text_for(work).encode()).hexdigest()}
+    for feature in ini.features:
+        if FILES[0] in feature.options:
+            files = [feature.options[key] for key in FILES if key in feature.options]
+            digests[f"file of {feature.name}"] = " ".join(map(sha256, files))
+    return digests
+
+
+def _iterations(moses: Installation, ini: MosesIni, work: Path, references: int, log: Path) -> list[dict[str, Any]]:
+    """Return number, BLEU and weights of every iteration for which the script has written translations.
+
+    Args:
+        moses, log: as in ``tune``.
+        ini: the ini with the initial weights; its features are those of the result.
+        work: directory of the run.
+        references: number of reference translations.
+    """
+    tuning = work / "mert"
+    numbers = sorted(int(match[1]) for path in tuning.iterdir() if (match := re.fullmatch(r"run(\d+)\.out", path.name)))
+    iterations = []
+    for number in numbers:
+        tuned = MosesIni.read(_run_ini(tuning, number))
+        iterations.append(
+            {
+                "iteration": number,
+                "dev_bleu": _bleu(moses, work, tuning / f"run{number}.out", references, log),
+                "weights": {name: tuned.weights[name] for name in ini.weights if name in tuned.weights},
+            }
+        )
+    return iterations
 
 
 def _flat(weights: dict[str, list[float]]) -> list[float]:

@@ -210,7 +210,7 @@ class MosesIni:
                 raise InputError(f"{self.path}: feature {feature.name} has no line in [weight]; add one")
             if feature.kind not in KNOWN_FEATURES and "num-features" not in feature.options:
                 continue  # the decoder rejects features of unknown kinds
-            expected = feature_count(feature, f"{self.path}")
+            expected = feature_count(feature, str(self.path))
             count = len(self.weights[feature.name])
             if expected != count:
                 raise InputError(
@@ -561,8 +561,8 @@ def default_ini(
     lm: str,
     lm_order: int = 5,
     num_features: int = 4,
-    distortion_limit: int = 6,
-    table_limit: int = 20,
+    distortion_limit: int = DEFAULT_DISTORTION_LIMIT,
+    table_limit: int = DEFAULT_TABLE_LIMIT,
     neural: Mapping[str, Mapping[str, str]] | None = None,
     further_weights: Sequence[float] | None = None,
     further_lms: Sequence[str] = (),

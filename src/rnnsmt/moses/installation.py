@@ -208,7 +208,7 @@ def try_decoder(decoder: Path, lm_order: int) -> None:
     if not nbest.endswith("0=0"):
         raise InputError(
             f"{decoder}: cannot translate a word with an LM of order {lm_order}, lexicalised reordering and n-best "
-            f"lists with segmentations: {last_words(message) or 'no output'}; build a newer Moses"
+            f"lists with segmentations: {failure_reason(message) or 'no output'}; build a newer Moses"
             + (f", with --max-kenlm-order={lm_order}" if lm_order > 6 else "")
         )
 
@@ -248,7 +248,7 @@ def try_joint_model(decoder: Path) -> None:
     match = re.search(rf"\b{JOINT_MODEL}= (\S+)", nbest)
     if match is None:
         raise InputError(
-            f"{decoder}: cannot translate with a joint model ({BILINGUAL}): {last_words(message) or 'no output'}; "
+            f"{decoder}: cannot translate with a joint model ({BILINGUAL}): {failure_reason(message) or 'no output'}; "
             "build Moses with --with-nplm and NPLM 0.3, or remove the systems with nnjm from compare"
         )
     if abs(float(match[1]) - JOINT_SCORE) > 1e-3:
@@ -295,13 +295,13 @@ def _translate_a_word(
     )
     try:
         done = subprocess.run(
-            [str(decoder), *options.split()], cwd=directory, input="a\n", capture_output=True, text=True,
-            timeout=SECONDS, check=False, env=os.environ | (FILLED_MEMORY if neural else {}),
+            [str(decoder), *options.split()], cwd=directory, input="a\n", capture_output=True, encoding="utf-8",
+            errors="replace", timeout=SECONDS, check=False, env=os.environ | (FILLED_MEMORY if neural else {}),
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{decoder}: cannot be run: {error}") from None
     works = done.returncode == 0 and done.stdout.split() == ["b"] and (directory / "nbest").is_file()
-    return done.stderr, (directory / "nbest").read_text().rstrip() if works else ""
+    return done.stderr, (directory / "nbest").read_text("utf-8", "replace").rstrip() if works else ""
 
 
 # Running of the programs
@@ -313,7 +313,7 @@ TAIL = 1_000_000
 STOPS = (signal.SIGTERM, signal.SIGINT)
 """Signals that stop a stage; they are blocked while a program is being started."""
 
-COMPLAINTS = (
+FAILURES = (
     "error",
     "exception",
     "cannot",
@@ -351,19 +351,19 @@ def check_path(path: Path) -> None:
         )
 
 
-def last_words(text: str) -> str:
+def failure_reason(text: str) -> str:
     """Return the likely reason of a failure from a program's output, without Perl's location, up to 300 characters.
 
     This is the first line that states a cause (``CAUSES``), for example a missing file, else the last line that reports
-    a failure (``COMPLAINTS``), else the last line.
+    a failure (``FAILURES``), else the last line.
 
-    >>> last_words("step 1\\nERROR: no file x at /opt/train-model.perl line 17.\\nExit code: 2\\n")
+    >>> failure_reason("step 1\\nERROR: no file x at /opt/train-model.perl line 17.\\nExit code: 2\\n")
     'ERROR: no file x'
-    >>> last_words("sh: 1: /x/bin/symal: not found\\nExit code: 127\\nERROR: Can't generate the file\\n")
+    >>> failure_reason("sh: 1: /x/bin/symal: not found\\nExit code: 127\\nERROR: Can't generate the file\\n")
     'sh: 1: /x/bin/symal: not found'
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    reasons = [line for line in lines if any(word in line.lower() for word in COMPLAINTS)]
+    reasons = [line for line in lines if any(word in line.lower() for word in FAILURES)]
     causes = [line for line in lines if any(word in line for word in CAUSES)]
     cause = causes[0] if causes else (reasons or lines or [""])[-1]
     for location in PLACE:
@@ -420,8 +420,8 @@ def run(
     say(f"running {name}; command and output in {log}")  # `rnnsmt status` prints the last line
     log.parent.mkdir(parents=True, exist_ok=True)
     # MGIZA's scripts call a program named python
-    places = os.pathsep.join([*os.get_exec_path(), str(Path(sys.executable).parent)])
-    variables = {"LC_ALL": "C", "PATH": places, "OMP_NUM_THREADS": str(threads)} | dict(environment or {})
+    search_path = os.pathsep.join([*os.get_exec_path(), str(Path(sys.executable).parent)])
+    variables = {"LC_ALL": "C", "PATH": search_path, "OMP_NUM_THREADS": str(threads)} | dict(environment or {})
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("ab") as printed:
         printed.write(f"$ {' '.join(words)}\n".encode())
@@ -456,7 +456,7 @@ def run(
         how = f"status {status}" if status > 0 else signal.Signals(-status).name
         with log.open("a", encoding="utf-8") as out:
             out.writelines(path.read_text("utf-8", "replace") for path in more_logs if path.is_file())
-        cause = last_words(_printed(log, begin)) or "no output"
+        cause = failure_reason(_printed(log, begin)) or "no output"
         raise InputError(f"{name}: ended with {how}: {cause}; full output in {log}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Done(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, _printed(log, begin))

@@ -16,7 +16,7 @@ from rnnsmt.analysis.curves import read_history
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.installation import Installation, Needs, last_words, run, try_decoder, try_joint_model
+from rnnsmt.moses.installation import Installation, Needs, failure_reason, run, try_decoder, try_joint_model
 from rnnsmt.moses.nbest import read_details
 from tests.fake_moses import install
 
@@ -93,6 +93,9 @@ def test_the_decoder_is_tried(home, tmp_path):
         try_decoder(tmp_path / "none", 5)
     with pytest.raises(InputError, match="cannot translate a word"):
         try_decoder(script(tmp_path / "mute", "cat > /dev/null; echo b"), 5)
+    latin1 = script(tmp_path / "latin1", r"cat > /dev/null; printf 'Exception: mod\350le\n' >&2; exit 1")
+    with pytest.raises(InputError, match="Exception: mod\ufffdle"):
+        try_decoder(latin1, 5)
 
 
 def test_the_joint_model_is_tried(home, tmp_path):
@@ -112,13 +115,13 @@ def test_the_joint_model_is_tried(home, tmp_path):
     try_decoder(old, 3)
 
 
-def test_last_words():
+def test_failure_reason():
     trace = (
         "Use of uninitialized value at /x.pl line 3.\nERROR: Cannot find mkcls at /opt/x/train-model.perl line 491.\n"
     )
-    assert last_words(trace + "Exit code: 2\n") == "ERROR: Cannot find mkcls"
-    assert last_words("one\ntwo\n\n") == "two"
-    assert last_words("") == ""
+    assert failure_reason(trace + "Exit code: 2\n") == "ERROR: Cannot find mkcls"
+    assert failure_reason("one\ntwo\n\n") == "two"
+    assert failure_reason("") == ""
 
 
 def test_a_failure_is_reported_with_the_log(tmp_path, capsys):
