@@ -324,13 +324,13 @@ class CorpusCheck:
         """Read a corpus once, and record its counts and problems."""
         langs = self._langs if text.role != "mono" else self._langs[1:]
         sides = range(2 - len(langs), 2)
-        reader = _Reader(len(langs))
+        counts = _PairCounts(len(langs))
         current = _Set(findings) if text.role in ("dev", "test") else None
         for number, row in enumerate(track(text.rows(), f"checking {text.name}")):
             if current is None and self._max_lines and number >= self._max_lines:
                 findings.figures["only_first_lines"] = number
                 break
-            for side, words in zip(sides, reader.words_of(row), strict=True):
+            for side, words in zip(sides, counts.add(row), strict=True):
                 if words is None:
                     continue
                 key = sentence_key(words)
@@ -351,10 +351,10 @@ class CorpusCheck:
                         _search(held_out, side, key, words)
         if current is not None:
             self._sets.append(current)
-        findings.figures.update(reader.figures())
-        findings.warnings += reader.warnings(text.role)
-        findings.warnings += _shift_warnings(reader)
-        findings.warnings += _content_warnings(text.paths, reader, langs)
+        findings.figures.update(counts.figures())
+        findings.warnings += counts.warnings(text.role)
+        findings.warnings += _shift_warnings(counts)
+        findings.warnings += _content_warnings(text.paths, counts, langs)
 
     def _report_overlap(self, held_out: _Set) -> None:
         """Record how many sentences of a dev or test set are in the training text, and how many words are not."""
@@ -395,7 +395,7 @@ def _is_code(text: str | None) -> bool:
     return text is not None and (not any(map(str.isalpha, text)) or (text.isascii() and len(text.split()) == 1))
 
 
-class _Reader:
+class _PairCounts:
     """Counts over the pairs of a corpus."""
 
     def __init__(self, sides: int) -> None:
@@ -410,7 +410,7 @@ class _Reader:
         self._words = [0] * sides
         self._seen: set[int] = set()
 
-    def words_of(self, row: Row) -> list[list[str] | None]:
+    def add(self, row: Row) -> list[list[str] | None]:
         """Count a pair; return the normalised words of each side, None for a side without text."""
         self._lines += 1
         words: list[list[str] | None] = []
@@ -591,24 +591,24 @@ def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[s
         rows: raw segments of each side.
         langs: code of each side.
     """
-    reader = _Reader(len(langs))
+    counts = _PairCounts(len(langs))
     for row in islice(rows, SAMPLE_LINES):
-        reader.words_of(row)
-    yield from _content_warnings(paths, reader, langs)
-    yield from (f"{' and '.join(paths)}: {warning}" for warning in _shift_warnings(reader))
+        counts.add(row)
+    yield from _content_warnings(paths, counts, langs)
+    yield from (f"{' and '.join(paths)}: {warning}" for warning in _shift_warnings(counts))
 
 
-def _shift_warnings(reader: _Reader) -> Iterator[str]:
+def _shift_warnings(counts: _PairCounts) -> Iterator[str]:
     """Yield warnings about ranges of a parallel text in which a side is shifted by a line."""
-    if len(reader.characters) == 2:
-        yield from shift_warnings(shifted_lines(*reader.characters))
+    if len(counts.characters) == 2:
+        yield from shift_warnings(shifted_lines(*counts.characters))
 
 
-def _content_warnings(paths: Sequence[str], reader: _Reader, langs: Sequence[str]) -> Iterator[str]:
+def _content_warnings(paths: Sequence[str], counts: _PairCounts, langs: Sequence[str]) -> Iterator[str]:
     """Yield warnings about the first lines of a text: a side without sentences, or the languages."""
     one_file = len(paths) < len(langs)
     names = [f"{paths[0]} ({lang})" for lang in langs] if one_file else paths
-    shares = [codes / max(1, len(sample)) for codes, sample in zip(reader.codes, reader.samples, strict=True)]
+    shares = [codes / max(1, len(sample)) for codes, sample in zip(counts.codes, counts.samples, strict=True)]
     if len(langs) == 2 and min(shares) <= MAX_CODES_OTHER and max(shares) >= MIN_CODES:
         side = shares.index(max(shares))
         remedy = "check the file"
@@ -618,17 +618,17 @@ def _content_warnings(paths: Sequence[str], reader: _Reader, langs: Sequence[str
                 "--columns)"
             )
         yield (
-            f"{names[side]}: {reader.codes[side]:,} of the first {len(reader.samples[side]):,} lines are a number or "
+            f"{names[side]}: {counts.codes[side]:,} of the first {len(counts.samples[side]):,} lines are a number or "
             f"one word, not a sentence; {remedy}"
         )
         return
-    for name, (characters, parts) in zip(names, reader.unspaced, strict=True):
+    for name, (characters, parts) in zip(names, counts.unspaced, strict=True):
         if characters >= MIN_WORDS and characters > MAX_UNSPACED * parts:
             yield (
                 f"{name}: has no spaces between words ({characters / parts:.0f} characters between two spaces); "
                 "segment the text into words first, because the tokeniser separates words only at spaces"
             )
-    yield from language_warnings(names, langs, reader.samples)
+    yield from language_warnings(names, langs, counts.samples)
 
 
 def lines_of(reports: Sequence[Findings]) -> Iterator[str]:

@@ -188,7 +188,7 @@ def prepare_corpus(
     for side in sides:
         if options.tokenize and not has_rules(side.lang):
             say(f"warning: the tokeniser has no rules for the language {side.lang}; generic rules are used")
-    inputs = [InputFile.look_at(path) for path in ([bitext.path] if bitext else [side.input for side in sides])]
+    inputs = [InputFile.of(path) for path in ([bitext.path] if bitext else [side.input for side in sides])]
     limit = None if options.keep_all else LINE_BYTES
     rows: Iterable[Segments]
     if bitext:
@@ -324,7 +324,7 @@ class InputFile:
     changed_ns: int
 
     @classmethod
-    def look_at(cls, path: str) -> "InputFile":
+    def of(cls, path: str) -> "InputFile":
         """Read the properties of a file.
 
         Raises:
@@ -335,7 +335,7 @@ class InputFile:
         return cls(path, status.st_size, sha256(path), status.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Check that the file has not been modified since ``look_at``.
+        """Check that the file has not been modified since this object was created.
 
         Raises:
             InputError: the size or the modification time has changed.

@@ -138,8 +138,8 @@ def _unused_networks(config: Mapping[str, Any]) -> set[str]:
             used.add(system["network"] if system["network"] in ("cslm", "nnjm") else "seq2seq")
         if "rescores" in system:
             names.append(system["rescores"])
-    # the other features (wp, scorers, proposals) share words, preset and settings with rnn
-    if used - {"cslm", "nnjm", "seq2seq"} or used & {"cslm", "nnjm"}:
+    # cslm and nnjm share the vocabulary of rnn; the other features (wp, scorers, proposals) also its settings
+    if used - {"seq2seq"}:
         used.add("rnn")
     return {"rnn", "cslm", "nnjm", "seq2seq"} - used
 
@@ -231,7 +231,7 @@ def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]
     elif isinstance(value, list):
         value[:] = [_plain_values(item, schema.get("items", {}), root) for item in value]
     elif isinstance(value, str | float):
-        plain = _meant(value) if isinstance(value, str) else value
+        plain = _yaml_value(value) if isinstance(value, str) else value
         options = schema.get("anyOf", [schema])
         types = {name for option in options for name in as_list(option.get("type"))}
         if isinstance(plain, float) and plain.is_integer() and "integer" in types:
@@ -242,7 +242,7 @@ def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]
     return value
 
 
-def _meant(text: str) -> Any:
+def _yaml_value(text: str) -> Any:
     """Return the YAML value of a text, or the text itself if it is not valid YAML, e.g. ``*.en``."""
     import yaml
 

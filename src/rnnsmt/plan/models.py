@@ -44,6 +44,11 @@ def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
     return " ".join(f"--column {' '.join(shlex.quote(next(paths)) for _ in range(count))}" for count in counts)
 
 
+def _model_options(models: Iterable[Iterable[str]]) -> str:
+    """Return the option ``--model`` for each list of files."""
+    return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
+
+
 def network_file(name: str, network: int | str, file: str = "model.pt") -> str:
     """Return a file of the training run of a network with this number."""
     return f"results/{name}/network{network}/{file}"
@@ -314,7 +319,7 @@ class Systems:
     def ensemble_options(self, lstm: str, size: int | str, times: int = 1) -> str:
         """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each."""
         models = (self.ensemble_models(lstm, size, run) for run in self.runs for _ in range(times))
-        return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
+        return _model_options(models)
 
     def rescored_by(self, system: str) -> str:
         """Return the phrase-based system whose n-best lists a system rescores."""
@@ -329,24 +334,26 @@ class Systems:
     def list_networks(self, system: str) -> list[str]:
         """Return the networks of ``LIST_NETWORKS`` that rescore the lists of a system, without those of its search."""
         settings = self.config["systems"].get(system, {})
-        if "rescores" not in settings:
-            return []
-        return [name for name in LIST_NETWORKS.get(settings["network"], ()) if name not in self.features(system)]
+        return self._networks_on_lists(settings["network"], system) if "rescores" in settings else []
+
+    def _networks_on_lists(self, name: str, system: str) -> list[str]:
+        """Return the networks of the entry ``name`` of ``LIST_NETWORKS`` that the search of a system does not query."""
+        return [network for network in LIST_NETWORKS.get(name, ()) if network not in self.features(system)]
 
     def list_models(self, name: str, system: str) -> list[str]:
         """Return the networks of the entry ``name`` of ``LIST_NETWORKS`` for the lists of all runs of a system."""
-        networks = [network for network in LIST_NETWORKS[name] if network not in self.features(system)]
+        networks = self._networks_on_lists(name, system)
         return list(dict.fromkeys(network_file(n, self.network_of(run)) for run in self.runs for n in networks))
 
     def list_model_options(self, name: str, system: str, times: int) -> str:
         """Return ``--model`` with these networks for every run, ``times`` for each."""
-        networks = [network for network in LIST_NETWORKS[name] if network not in self.features(system)]
+        networks = self._networks_on_lists(name, system)
         models = (
             [network_file(network, self.network_of(run)) for network in networks]
             for run in self.runs
             for _ in range(times)
         )
-        return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
+        return _model_options(models)
 
     def list_features(self, system: str) -> list[str]:
         """Return the names of the features that rescoring adds to the lists of a system."""
