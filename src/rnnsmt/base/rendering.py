@@ -4,18 +4,16 @@ import argparse
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.base.io import InputError, atomic_path, atomic_text
+from rnnsmt.base.progress import say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from html import unescape
-
-from rnnsmt.base.io import atomic_text
-from rnnsmt.base.progress import say
 
 FORMATS = (".png", ".svg")
 
