@@ -298,8 +298,12 @@ def _translate_a_word(
             [str(decoder), *options.split()], cwd=directory, input="a\n", capture_output=True, encoding="utf-8",
             errors="replace", timeout=SECONDS, check=False, env=os.environ | (FILLED_MEMORY if neural else {}),
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         raise InputError(f"{decoder}: cannot be run: {error}") from None
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"{decoder}: did not translate a word within {SECONDS} s; run it again when the machine is less busy"
+        ) from None
     works = done.returncode == 0 and done.stdout.split() == ["b"] and (directory / "nbest").is_file()
     return done.stderr, (directory / "nbest").read_text("utf-8", "replace").rstrip() if works else ""
 

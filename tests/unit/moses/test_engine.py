@@ -81,7 +81,7 @@ def test_everything_that_is_missing_is_named_at_once(tmp_path, monkeypatch):
     assert Installation(install(tmp_path / "m", without=("megam_i686.opt",))).missing(Needs(("tuning",), (), "pro"))
 
 
-def test_the_decoder_is_tried(home, tmp_path):
+def test_the_decoder_is_tried(home, tmp_path, monkeypatch):
     try_decoder(home / "bin/moses", 5)
     try_decoder(home / "bin/moses", 1)
     old = script(tmp_path / "old", "echo 'Exception: this model has order 7 but KenLM was compiled for 6' >&2; exit 1")
@@ -93,6 +93,10 @@ def test_the_decoder_is_tried(home, tmp_path):
         try_decoder(tmp_path / "none", 5)
     with pytest.raises(InputError, match="cannot translate a word"):
         try_decoder(script(tmp_path / "mute", "cat > /dev/null; echo b"), 5)
+    monkeypatch.setattr("rnnsmt.moses.installation.SECONDS", 0.5)
+    with pytest.raises(InputError, match=r"did not translate a word within 0\.5 s"):
+        try_decoder(script(tmp_path / "slow", "exec sleep 9"), 5)
+    monkeypatch.undo()
     latin1 = script(tmp_path / "latin1", r"cat > /dev/null; printf 'Exception: mod\350le\n' >&2; exit 1")
     with pytest.raises(InputError, match="Exception: mod\ufffdle"):
         try_decoder(latin1, 5)
