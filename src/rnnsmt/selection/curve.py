@@ -33,7 +33,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Shell:
+class Increment:
     """Lines that one fraction adds to the next smaller one: text file, numbers of lines and words, held-out words."""
 
     path: Path
@@ -42,39 +42,39 @@ class Shell:
     covers: frozenset[bytes]
 
 
-def write_shells(
+def write_increments(
     texts: Iterable[tuple[Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], directory: Path
-) -> list[Shell]:
-    """Split texts into ``number`` files by the shell of every line; lines of the shell ``number`` are omitted.
+) -> list[Increment]:
+    """Split texts into ``number`` files by the increment of every line; lines of the increment ``number`` are omitted.
 
     Args:
-        texts: (file, shell of every line), see ``rnnsmt.selection.pool.best``.
-        number: number of shells.
-        held_out: held-out text, whose words are recorded in ``Shell.covers`` where they occur.
+        texts: (file, increment of every line), see ``rnnsmt.selection.pool.best``.
+        number: number of increments.
+        held_out: held-out text, whose words are recorded in ``Increment.covers`` where they occur.
         directory: directory of the files.
     """
     vocabulary = {word for line in held_out for word in line.encode().split()}
-    paths = [directory / f"shell{i}" for i in range(number)]
+    paths = [directory / f"increment{i}" for i in range(number)]
     lines, words = [0] * number, [0] * number
     covers: list[set[bytes]] = [set() for _ in range(number)]
     with ExitStack() as stack:
         outs = [stack.enter_context(path.open("wb", 1 << 18)) for path in paths]
-        for text, shells in texts:
-            for at, (line, shell) in enumerate(zip(read_lines(text), shells.tolist(), strict=True), 1):
-                if shell == number:
+        for text, increments in texts:
+            for at, (line, increment) in enumerate(zip(read_lines(text), increments.tolist(), strict=True), 1):
+                if increment == number:
                     continue
                 data = line.encode()
                 tokens = data.split()
                 refuse_reserved(tokens, text, at)
-                outs[shell].write(data + b"\n")
-                lines[shell] += 1
-                words[shell] += len(tokens)
-                covers[shell].update(vocabulary.intersection(tokens))
-    return [Shell(*row) for row in zip(paths, lines, words, map(frozenset, covers), strict=True)]
+                outs[increment].write(data + b"\n")
+                lines[increment] += 1
+                words[increment] += len(tokens)
+                covers[increment].update(vocabulary.intersection(tokens))
+    return [Increment(*row) for row in zip(paths, lines, words, map(frozenset, covers), strict=True)]
 
 
-def measure_shells(
-    shells: Sequence[Shell],
+def measure_increments(
+    increments: Sequence[Increment],
     fractions: Sequence[float],
     held_out: Sequence[str],
     *,
@@ -84,18 +84,18 @@ def measure_shells(
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> list[Point]:
-    """Return the curve: one point per fraction, for the text of all shells up to and including that of the fraction."""
+    """Return the curve: one point per fraction, for the text of all increments up to that of the fraction."""
     points = []
     only = {word for line in held_out for word in line.split(" ")}
     tokens = [word for line in held_out for word in line.encode().split()]
     for i, fraction in enumerate(fractions):
-        inputs = [shell.path for shell in shells[: i + 1]]
+        inputs = [increment.path for increment in increments[: i + 1]]
         arpa = work / "curve.arpa"
         estimate(inputs, order, arpa, vocabulary=vocabulary, only=only, memory_mb=memory_mb, threads=threads)
         perplexity = measure(load_queries(arpa), held_out, "held-out text").perplexity
         arpa.unlink()
-        known = frozenset().union(*(shell.covers for shell in shells[: i + 1]))
-        lines, words = sum(s.lines for s in shells[: i + 1]), sum(s.words for s in shells[: i + 1])
+        known = frozenset().union(*(increment.covers for increment in increments[: i + 1]))
+        lines, words = sum(s.lines for s in increments[: i + 1]), sum(s.words for s in increments[: i + 1])
         unknown = sum(token not in known for token in tokens)
         points.append(Point(fraction, lines, words, perplexity, unknown / max(len(tokens), 1)))
         say(f"fraction {fraction:g}: {lines:,} lines, {words:,} words, perplexity {perplexity:.2f}")
@@ -116,7 +116,7 @@ def curve(
     """Return the perplexities of the fractions of ranked texts.
 
     Args:
-        texts: (file, shell of every line), see ``rnnsmt.selection.pool.best``.
+        texts: (file, increment of every line), see ``rnnsmt.selection.pool.best``.
         pool: files that determine the common vocabulary.
         fractions: in ascending order.
         held_out: lines of held-out text.
@@ -127,15 +127,15 @@ def curve(
     Raises:
         InputError: the smallest fraction has no words.
     """
-    shells = write_shells(texts, len(fractions), held_out, work)
-    if not shells[0].words:
+    increments = write_increments(texts, len(fractions), held_out, work)
+    if not increments[0].words:
         raise InputError(
-            f"{', '.join(map(str, pool))}: no words in the best {shells[0].lines} lines, the smallest fraction; "
+            f"{', '.join(map(str, pool))}: no words in the best {increments[0].lines} lines, the smallest fraction; "
             "use larger --fractions, or a pool with more words"
         )
     vocabulary = frequent_words(pool, 2)
-    return measure_shells(
-        shells,
+    return measure_increments(
+        increments,
         fractions,
         held_out,
         vocabulary=vocabulary,

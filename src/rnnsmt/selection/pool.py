@@ -135,13 +135,13 @@ def best(scores: npt.NDArray[np.floating], fractions: list[float]) -> npt.NDArra
     """
     order = np.argsort(scores, kind="stable")
     finite = int(np.isfinite(scores).sum())
-    shell = np.full(len(scores), len(fractions), np.uint8)
+    increment = np.full(len(scores), len(fractions), np.uint8)
     start = 0
     for i, fraction in enumerate(fractions):
         stop = min(max(int(fraction * finite + 0.5), 1), finite)
-        shell[order[start:stop]] = i
+        increment[order[start:stop]] = i
         start = max(start, stop)
-    return shell
+    return increment
 
 
 class Pool:
@@ -160,7 +160,7 @@ class Pool:
         self.corpora = corpora
         self.fractions = list(fractions)
         self.together = [item for item in corpora if item.corpus.keep is None]
-        self._shells: dict[str, npt.NDArray[np.uint8]] = {}
+        self._increments: dict[str, npt.NDArray[np.uint8]] = {}
         """By corpus: index of the smallest fraction that includes a line, see ``best``."""
         if self.together:
             scores = np.concatenate([item.scores for item in self.together])
@@ -168,7 +168,9 @@ class Pool:
                 names = ", ".join(str(item.corpus.texts[0]) for item in self.together)
                 raise InputError(f"{names}: contains no lines")
             parts = np.split(best(scores, self.fractions), np.cumsum([item.lines for item in self.together])[:-1])
-            self._shells = {item.corpus.name: shells for item, shells in zip(self.together, parts, strict=True)}
+            self._increments = {
+                item.corpus.name: increments for item, increments in zip(self.together, parts, strict=True)
+            }
 
     def shuffled(self, seed: int) -> "Pool":
         """Return the same corpora with independent random scores for all lines, as a control experiment."""
@@ -192,7 +194,7 @@ class Pool:
         texts = [item.corpus.texts[-1] for item in self.together]
         with scratch_directory(directory / "curve") as work:
             return curve(
-                [(text, self._shells[item.corpus.name]) for text, item in zip(texts, self.together, strict=True)],
+                [(text, self._increments[item.corpus.name]) for text, item in zip(texts, self.together, strict=True)],
                 texts,
                 self.fractions,
                 held_out,
@@ -213,7 +215,7 @@ class Pool:
         for item in self.corpora:
             keep = item.corpus.keep
             if keep is None:
-                masks.append(self._shells[item.corpus.name] <= last)
+                masks.append(self._increments[item.corpus.name] <= last)
             elif item.corpus.scores is None or keep == 1.0:
                 masks.append(np.isfinite(item.scores))
             else:

@@ -147,9 +147,9 @@ def test_ranking_by_hand() -> None:
 def test_ranking_keeps_the_lowest(values: list[float], fractions: list[float]) -> None:
     fractions = sorted(fractions)
     scores = np.array(values, np.float32)
-    shells = best(scores, fractions)
+    increments = best(scores, fractions)
     for i, fraction in enumerate(fractions):
-        kept = shells <= i
+        kept = increments <= i
         assert kept.sum() == max(int(fraction * len(values) + 0.5), 1)
         if not kept.all():
             assert scores[kept].max() <= scores[~kept].min()
@@ -168,8 +168,8 @@ def test_scores_file(tmp_path: Path) -> None:
 def test_perplexities_of_different_fractions_are_over_the_same_events(tmp_path: Path) -> None:
     pool = tmp_path / "pool"
     pool.write_text("a b a b c\n" * 3 + "d e d e\n" * 3, "utf-8")
-    shells = np.array([0, 1, 1, 1, 1, 1], np.uint8)
-    points = curve([(pool, shells)], [pool], [1 / 6, 1.0], ["a d x"], order=2, work=tmp_path)
+    increments = np.array([0, 1, 1, 1, 1, 1], np.uint8)
+    points = curve([(pool, increments)], [pool], [1 / 6, 1.0], ["a d x"], order=2, work=tmp_path)
     assert [(p.lines, p.words) for p in points] == [(1, 5), (6, 27)]
     assert [p.oov_rate for p in points] == pytest.approx([2 / 3, 1 / 3])
     # `d` is in the vocabulary of the first model, though not in its text: it has a share of the uniform mass
