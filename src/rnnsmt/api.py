@@ -165,7 +165,7 @@ def align(
     Args:
         source, target: parallel texts of S sentences.
         aligner: ``model4`` (Brown et al. 1993), ``hmm`` (Vogel et al. 1996) or ``fast_align`` (Dyer et al. 2013).
-        heuristic: one of ``rnnsmt.align.symmetrization.HEURISTICS`` (Och and Ney 2003).
+        heuristic: one of ``rnnsmt.align.HEURISTICS`` (Och and Ney 2003).
         threads: number of threads; does not affect the links.
 
     Returns:
@@ -175,10 +175,11 @@ def align(
     Raises:
         InputError: as ``read_bitext``; an argument is invalid.
     """
+    from rnnsmt.align import DIRECTIONS, HEURISTICS
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.pharaoh import to_lists
-    from rnnsmt.align.symmetrization import HEURISTICS, symmetrize_links
-    from rnnsmt.align.training import ALIGNERS, DIRECTIONS
+    from rnnsmt.align.symmetrization import symmetrize_links
+    from rnnsmt.align.training import ALIGNERS
     from rnnsmt.align.training import align as align_words
 
     check_choice("aligner", aligner, ALIGNERS)
@@ -254,7 +255,7 @@ def estimate_lm(text: Text, output: str | Path, order: int = 5) -> Path:
     Raises:
         InputError: the text is empty, or contains ``<s>``, ``</s>`` or ``<unk>``; the order is out of range.
     """
-    from rnnsmt.lm.arpa import MAX_ORDER
+    from rnnsmt.lm import MAX_ORDER
     from rnnsmt.lm.estimation import estimate
 
     check_integer("order", order, 1, MAX_ORDER)

@@ -17,3 +17,15 @@ PASSES_OF = {
     "model4": MODEL1_ITERATIONS + HMM_ITERATIONS + MODEL4_ITERATIONS,
 }
 """Number of iterations over the corpus of each aligner; defined here, so that the workflow does not import numba."""
+
+DIRECTIONS = ("forward", "reverse")
+"""Alignment directions; in ``forward``, target words are generated from source words."""
+
+HEURISTICS = ("grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
+"""Names of the symmetrisation heuristics, the default first."""
+
+ORDERS = ("atools", "symal")
+"""Orders in which grow-diag tries links, the default first."""
+
+MAX_PAIRS = 500_000_000
+"""Maximum number of word pairs in a lexicon; each takes 16 bytes in a pass over the corpus."""

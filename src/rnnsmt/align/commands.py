@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from rnnsmt.align import PASSES_OF
+from rnnsmt.align import DIRECTIONS, HEURISTICS, MAX_PAIRS, ORDERS, PASSES_OF
 from rnnsmt.base.io import InputError, count_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.resuming import Stop
@@ -21,10 +21,10 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     _add_texts(parser)
     add = parser.add_argument
     add("--aligner", choices=tuple(PASSES_OF), default="model4", help="alignment model")
-    add("--direction", choices=("forward", "reverse"), required=True,
+    add("--direction", choices=DIRECTIONS, required=True,
         help="forward: at most one source word per target word; reverse: at most one target word per source "
         "word")  # fmt: skip
-    add("--max-pairs", type=positive, default=500_000_000, metavar="N",
+    add("--max-pairs", type=positive, default=MAX_PAIRS, metavar="N",
         help="maximum number of co-occurring word pairs (16 bytes each); if there are more, the pairs with the "
         "weakest association are discarded")  # fmt: skip
 
@@ -256,10 +256,8 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--forward", required=True, metavar="FILE", help="alignment with at most one source word per target word")
     add("--reverse", required=True, metavar="FILE", help="alignment with at most one target word per source word")
-    add("--heuristic", choices=["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
-        default="grow-diag-final-and",
-        help="symmetrisation heuristic")  # fmt: skip
-    add("--order", choices=["atools", "symal"], default="atools",
+    add("--heuristic", choices=HEURISTICS, default=HEURISTICS[0], help="symmetrisation heuristic")
+    add("--order", choices=ORDERS, default=ORDERS[0],
         help="order in which grow-diag tries links: as in atools (fast_align) or in symal (Moses)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: combined alignment, sorted by source position")
 

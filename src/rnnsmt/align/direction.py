@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rnnsmt.align import MAX_PAIRS
 from rnnsmt.align.bitext import BitextSide, Ids, Offsets
-from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon, build_lexicon, corpus_cells
+from rnnsmt.align.lexicon import Lexicon, build_lexicon, corpus_cells
 from rnnsmt.align.pharaoh import MAX_POSITION
 from rnnsmt.base.parallel import in_threads
 
@@ -90,7 +91,9 @@ class Sentences:
         bounds: the first sentence of every block, and the end of the last block.
     """
 
-    def __init__(self, lexicon: Lexicon, text: Text, bounds: npt.NDArray[np.int64], threads: int, room: int) -> None:
+    def __init__(
+        self, lexicon: Lexicon, text: Text, bounds: npt.NDArray[np.int64], threads: int, max_cells: int
+    ) -> None:
         """Initialise with a lexicon, a text and the bounds of its blocks.
 
         Args:
@@ -98,7 +101,7 @@ class Sentences:
             text: ids and offsets of both sides.
             bounds: as the attribute.
             threads: number of threads.
-            room: maximum number of cached lexicon indices, as ``CELLS``; 0 if there is only one pass.
+            max_cells: maximum number of cached lexicon indices, as ``CELLS``; 0 if there is only one pass.
         """
         self.lexicon, self.text, self.bounds, self.threads = lexicon, text, bounds, threads
         self.pairs = len(lexicon.words)
@@ -106,13 +109,13 @@ class Sentences:
         # [sentences + 1], number of word pairs before each sentence
         self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_sentences)])
         # cells are int32, and ``pairs`` itself must fit
-        self._room = min(int(self._before[-1]), room if self.pairs < 2**31 - 1 else 0)
+        self._cells = min(int(self._before[-1]), max_cells if self.pairs < 2**31 - 1 else 0)
 
     @cached_property
     def corpus(self) -> NumberedCorpus:
         """Return the lexicon, the cached lexicon indices, and both sides of the text."""
-        cells = np.empty(self._room, np.int32)
-        if self._room:
+        cells = np.empty(self._cells, np.int32)
+        if self._cells:
             self.over_blocks(lambda *block: corpus_cells(*block, *self.lexicon, *self.text, cells))
         return NumberedCorpus(*self.lexicon, cells, *self.text)
 

@@ -153,9 +153,9 @@ def _series(j, m, n, tension):
             a = -abs(first / n - j / m)
             g = np.exp(tension * a)
             z += g * (1.0 - ratio**terms) / (1.0 - ratio)
-            g_behind, a_last = g * ratio**terms, step * (terms - 1) + a
-            derivative += (a_last * g_behind - a * g) / (ratio - 1.0)
-            derivative -= step * (g_behind - g * ratio) / ((ratio - 1.0) * (ratio - 1.0))
+            g_after, a_last = g * ratio**terms, step * (terms - 1) + a
+            derivative += (a_last * g_after - a * g) / (ratio - 1.0)
+            derivative -= step * (g_after - g * ratio) / ((ratio - 1.0) * (ratio - 1.0))
     return z, derivative
 
 

@@ -97,8 +97,8 @@ def _pass(sentences: Sentences, parameters: Parameters, counts: HmmTables | None
     tables = HmmTables(*[parameters[name] for name in HmmTables._fields])
     # 0 in the first iteration: NULL is as probable as each given word, as in Model 1
     p_null = P_NULL if len(parameters["log_likelihoods"]) else 0.0
-    last, room = counts is None, counts or HmmTables(*[np.zeros(0, np.int64)] * 4)
-    learnt = (parameters["given_classes"], tables, p_null, last, room, parameters["best"])
+    last, totals = counts is None, counts or HmmTables(*[np.zeros(0, np.int64)] * 4)
+    learnt = (parameters["given_classes"], tables, p_null, last, totals, parameters["best"])
     return sentences.over_blocks(lambda *block: hmm_block(block, sentences.corpus, *learnt))
 
 

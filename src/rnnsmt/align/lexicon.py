@@ -10,14 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rnnsmt.align import MAX_PAIRS
 from rnnsmt.align.bitext import BitextSide
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import ONE, lower_bound
 from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.progress import say
-
-MAX_PAIRS = 500_000_000
-"""Maximum number of pairs; each takes 16 bytes in a pass over the corpus."""
 
 FLOOR = 1e-7
 """Minimum of probabilities that are estimated by relative frequencies."""
@@ -143,14 +141,14 @@ def weakness(together, count_e, count_f):
 
 
 @kernel()
-def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengths):
-    """Find the distinct partners of the given words ``first`` .. ``behind`` - 1.
+def partners_of_words(first, end, occurrences, weakest, sizes, words, strengths):
+    """Find the distinct partners of the given words ``first`` .. ``end`` - 1.
 
     Pairs of ``weakness`` above ``weakest`` are discarded. The kernel is called twice: with empty ``words`` it counts
     the partners, with allocated ``words`` it writes them.
 
     Args:
-        first, behind: range of given words.
+        first, end: range of given words.
         occurrences: ``Occurrences``.
         weakest: maximum ``weakness``.
         sizes: int64 [given vocabulary + 1]. When counting, sizes[e + 1] is set to the number of partners of e. When
@@ -165,7 +163,7 @@ def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengt
     row = np.full(len(generated_frequencies), -1, np.int32)
     together, last = np.empty(len(row), np.int32), np.empty(len(row), np.int32)
     listed = np.empty(len(row), np.int32)
-    for e in range(first, behind):
+    for e in range(first, end):
         partners = 0
         for k in range(sentence_starts[e], sentence_starts[e + 1]):
             s = sentences[k]
@@ -227,18 +225,18 @@ def look_up(starts, words, cells, at, given, f, entries):
 
 @kernel()
 def corpus_cells(
-    first, behind, at, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, cells
+    first, end, at, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, cells
 ):  # fmt: skip
     """Fill ``cells`` for ``look_up`` with the pairs of a block: by sentence, generated word, given word.
 
     Args:
-        first, behind: first sentence of the block and end of the block.
+        first, end: first sentence of the block and end of the block.
         at: number of word pairs of the corpus before the block.
         starts, words: the lexicon.
         given_ids, given_offsets, generated_ids, generated_offsets: both sides of the text.
         cells: int32; pairs beyond its end are ignored.
     """
-    for s in range(first, behind):
+    for s in range(first, end):
         for p in range(generated_offsets[s], generated_offsets[s + 1]):
             for k in range(given_offsets[s], given_offsets[s + 1]):
                 if at >= len(cells):
@@ -249,13 +247,13 @@ def corpus_cells(
 
 @kernel()
 def mark_pairs(
-    first, behind, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, marks
+    first, end, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, marks
 ):  # fmt: skip
     """Set ``marks`` bool [pairs + 1] at the lexicon indices of the word pairs of a block of sentences.
 
     The last element is set for pairs that are not in the lexicon. Other arguments as in ``corpus_cells``.
     """
-    for s in range(first, behind):
+    for s in range(first, end):
         for p in range(generated_offsets[s], generated_offsets[s + 1]):
             for k in range(given_offsets[s], given_offsets[s + 1]):
                 marks[find(starts, words, given_ids[k], generated_ids[p])] = True

@@ -115,10 +115,10 @@ def count(sentences: Sentences, parameters: Parameters) -> Counts:
     counted = models[1]
     tables = Tables(*[parameters[name] for name in Tables._fields])
     counts = no_counts(parameters, *Tables._fields) if counted else {}
-    room = Tables(**counts) if counted else Tables(*[np.zeros([0] * table.ndim, np.int64) for table in tables])
+    totals = Tables(**counts) if counted else Tables(*[np.zeros([0] * table.ndim, np.int64) for table in tables])
     classes = (parameters["given_classes"], parameters["generated_classes"])
     jumps = (parameters["jumps"], parameters["beginnings"])
-    settings = (models, *classes, *jumps, tables, room, parameters["best"])
+    settings = (models, *classes, *jumps, tables, totals, parameters["best"])
     counts["sums"] = sentences.over_blocks(lambda *block: fertility_block(block, sentences.corpus, *settings))
     return counts if counted else {**counts, "best": parameters["best"]}
 

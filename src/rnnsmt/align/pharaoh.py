@@ -51,14 +51,14 @@ def read_link_blocks(path: str | Path) -> Iterator[Links]:
     """
     for first, block in _blocks(_clean_lines(path)):
         if not all(map(_LINE.fullmatch, block)):
-            _complain(path, first, block)
+            _reject(path, first, block)
         offsets = np.zeros(len(block) + 1, np.int64)
         np.cumsum(np.fromiter((line.count(b"-") for line in block), np.int64, len(block)), out=offsets[1:])
         # parse all numbers of the block at once: even indices are source positions, odd ones target positions
         words = b" ".join(block).translate(_TO_SPACES).split()
         values = np.array(list(map(int, words)), np.int64)
         if len(values) and values.max() > MAX_POSITION:
-            _complain(path, first, block)
+            _reject(path, first, block)
         yield Links(offsets, values[0::2].astype(np.int32), values[1::2].astype(np.int32))
 
 
@@ -181,7 +181,7 @@ def _blocks(lines: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
         first += len(block)
 
 
-def _complain(path: str | Path, first: int, block: list[bytes]) -> None:
+def _reject(path: str | Path, first: int, block: list[bytes]) -> None:
     """Raise the error for the first invalid token of a block.
 
     Raises:
@@ -220,7 +220,7 @@ def format_links(offsets, source, target, text):
     """Write the lines of sentence pairs, with links in the given order; return the number of bytes.
 
     Args:
-        offsets, source, target: as in ``rnnsmt.align.pharaoh.Links``.
+        offsets, source, target: as in ``Links``.
         text: uint8 [10 bytes per link and 1 per line], filled.
     """
     at = 0

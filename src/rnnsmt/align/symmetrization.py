@@ -5,9 +5,6 @@ import numpy as np
 from rnnsmt.align.pharaoh import Links
 from rnnsmt.base.kernels.decorator import kernel
 
-HEURISTICS = ("grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
-"""Names of the heuristics, the default first."""
-
 
 def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str = "atools") -> Links:
     """Combine two alignments of the same sentence pairs.
@@ -23,8 +20,8 @@ def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str 
 
     Args:
         forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text.
-        heuristic: one of ``HEURISTICS``.
-        order: ``atools`` or ``symal``.
+        heuristic: one of ``rnnsmt.align.HEURISTICS``.
+        order: one of ``rnnsmt.align.ORDERS``.
 
     Returns:
         The combined links, sorted by source, then target position within a sentence, without duplicates.
@@ -36,9 +33,9 @@ def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str 
         raise ValueError(f"{forward.sentences} forward sentences but {reverse.sentences} reverse ones")
     grow = heuristic.startswith("grow-diag")
     final = {"grow-diag-final": 1, "grow-diag-final-and": 2}.get(heuristic, 0)
-    room = len(forward.source) + len(reverse.source)
+    capacity = len(forward.source) + len(reverse.source)
     offsets = np.zeros(forward.sentences + 1, np.int64)
-    source, target = np.empty(room, np.int32), np.empty(room, np.int32)
+    source, target = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     growth = 0 if not grow else 2 if order == "symal" else 1
     used = combine_links(forward, reverse, heuristic == "union", growth, final, offsets, source, target)
     return Links(offsets, source[:used].copy(), target[:used].copy())

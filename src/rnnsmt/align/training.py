@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, hmm, model4
+from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MAX_PAIRS, MODEL1_ITERATIONS, fast_align, hmm, model4
 from rnnsmt.align.bitext import Bitext, BitextSide, Offsets
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics
-from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon, mark_pairs
+from rnnsmt.align.lexicon import Lexicon, mark_pairs
 from rnnsmt.align.pharaoh import BLOCK, Links
 from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path
@@ -31,9 +31,6 @@ from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.progress import say, time_left
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
-
-DIRECTIONS = ("forward", "reverse")
-"""Alignment directions; in ``forward``, target words are generated from source words."""
 
 
 @dataclass(frozen=True)
@@ -336,7 +333,7 @@ def count_shard(path: str | Path, parameters: str | Path, output: str | Path, th
     if done == len(passes):
         raise InputError(f"{parameters}: contains the parameters of the last iteration; run `rnnsmt align links` next")
     text = (shard["given_ids"], shard["given_offsets"], shard["generated_ids"], shard["generated_offsets"])
-    sentences = Sentences(Lexicon(shard["starts"], shard["words"]), text, shard["bounds"], threads, room=0)
+    sentences = Sentences(Lexicon(shard["starts"], shard["words"]), text, shard["bounds"], threads, max_cells=0)
     # restrict t and best to the shard; the last element of t is the value of pairs that are not in the lexicon
     learnt["t"] = np.append(learnt["t"][shard["cells"]], learnt["t"][-1])
     before = int(shard["words_before"])

@@ -5,7 +5,7 @@ Outputs are the options whose names begin with ``--output``, and those of ``OTHE
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,18 @@ def _integer(text: str) -> int | None:
         return int(text)
     except ValueError:
         return None
+
+
+def integer_between(least: int, most: int) -> Callable[[str], int]:
+    """Return the type of an option for integers from ``least`` to ``most``."""
+
+    def integer(text: str) -> int:
+        value = _integer(text)
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text}: must be an integer from {least} to {most}")
+        return value
+
+    return integer
 
 
 def k_of_n(text: str) -> tuple[int, int]:
@@ -154,14 +166,14 @@ def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> 
 
 
 def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
-    """Return the options that name output files."""
+    """Yield the name and the path of every output file."""
     for name, value in vars(args).items():
         if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in DIRECTORIES:
             yield from ((name, path) for path in _values(value))
 
 
 def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
-    """Return all values of options that may be paths."""
+    """Yield the name of the option and the value for all values that may be paths."""
     for name, value in vars(args).items():
         if name in NO_PATHS:
             continue

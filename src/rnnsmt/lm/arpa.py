@@ -19,6 +19,7 @@ from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
+from rnnsmt.lm import MAX_ORDER
 from rnnsmt.lm.counts import Counts, SmoothedOrder, slices
 
 BLOCK_BYTES = 1 << 21
@@ -29,9 +30,6 @@ NGRAMS_PER_BLOCK = 1 << 17
 
 LOWEST = 1e-99
 """Minimum probability; a probability of 0 is written as its logarithm, -99, as is customary in ARPA files."""
-
-MAX_ORDER = 10
-"""Maximum order of a model, also of the built-in estimator."""
 
 _ERRORS = {
     1: "is not of the form 'probability TAB words [TAB back-off]'",
@@ -349,7 +347,7 @@ def parse_section(  # noqa: PLR0911, PLR0912
 
     Returns:
         The index of the first line that was not parsed, the number of n-grams, and an error code (0: none, otherwise a
-        key of ``_ERRORS`` in ``rnnsmt.lm.arpa``).
+        key of ``_ERRORS``).
     """
     position = begin
     capacity = probs.shape[0]
@@ -422,7 +420,7 @@ def format_ngrams(words, logs, backoffs, starts, pool, out):
         logs: float64 [n], log10 probabilities.
         backoffs: float64 [n], log10 back-off weights; empty for the highest order.
         starts, pool: int64 [words + 1] and uint8: word ``i`` is ``pool[starts[i]:starts[i + 1]]``.
-        out: uint8, filled; must have room for 2 * 16 bytes, the words and the separators of every line.
+        out: uint8, filled; at least 2 * 16 bytes, the words and the separators for every line.
     """
     at = 0
     for i in range(words.shape[0]):

@@ -4,19 +4,17 @@ import argparse
 from itertools import chain
 
 from rnnsmt.base.io import read_lines, write_json
-from rnnsmt.base.options import positive
+from rnnsmt.base.options import integer_between, positive
 from rnnsmt.base.progress import track
+from rnnsmt.lm import MAX_ORDER
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.lm.arpa import MAX_ORDER
-    from rnnsmt.lm.estimation import order_between
-
     add = parser.add_argument
     add("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line")
     add("--output", required=True, metavar="ARPA",
         help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
-    add("--order", type=order_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
+    add("--order", type=integer_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
     add("--prune", nargs="+", type=int, default=[], metavar="N",
         help="discard n-grams with a count of at most N; one N per order, beginning with unigrams; the last value "
         "applies to all higher orders")  # fmt: skip

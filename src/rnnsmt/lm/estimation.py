@@ -16,10 +16,9 @@ context's counts and the counts of shorter n-grams are those of the unpruned tex
 words that are kept.
 """
 
-import argparse
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,35 +29,13 @@ from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, scratch_d
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.options import pruning_mistake
 from rnnsmt.base.progress import say
+from rnnsmt.lm import KENLM_ORDERS
 from rnnsmt.lm.arpa import write_arpa
 from rnnsmt.lm.counts import Counts, SmoothedOrder, Workspace, count_ngrams, slices
 from rnnsmt.lm.text import LmVocabulary
 
-KENLM_ORDERS = (2, 6)
-"""Minimum and maximum order that KenLM's Python module can load."""
-
 OWN_MB = 150
 """Memory of the process before it reads the text, in MB."""
-
-
-def order_between(least: int, most: int) -> Callable[[str], int]:
-    """Return the argparse type of an option for a model's order."""
-
-    def order(text: str) -> int:
-        """Convert the value of the option.
-
-        Raises:
-            ArgumentTypeError: the order is out of range.
-        """
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text}: must be an integer from {least} to {most}")
-        return value
-
-    return order
 
 
 def estimate(
@@ -178,9 +155,9 @@ def run_lmplz(
                 process.wait()
                 raise
             status = process.wait()
-        words = log.read_text("utf-8", "replace").strip().splitlines()
+        messages = log.read_text("utf-8", "replace").strip().splitlines()
         if status != 0 or not arpa.exists():
-            raise InputError(f"lmplz exited with status {status}: {' '.join(words[-3:])}")
+            raise InputError(f"lmplz exited with status {status}: {' '.join(messages[-3:])}")
         with arpa.open("rb") as source, atomic_binary(output) as target:
             shutil.copyfileobj(source, target, 1 << 20)
     return {"lines": lines, "estimator": lmplz}

@@ -35,11 +35,11 @@ from rnnsmt.phrases.table import (
     rewritten_tables,
 )
 
-LEAST = 1e-40
+MIN_PROBABILITY = 1e-40
 """Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values
 below exp(-100)."""
 
-MOST = 20.0
+MAX_SCORE = 20.0
 """Maximum score: a log probability is not positive, and a larger count is not plausible."""
 
 
@@ -61,7 +61,7 @@ class ScoreColumn:
         return int(self._ends[-1])
 
     def probabilities(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return exp(score) of some lines, at least ``LEAST``.
+        """Return exp(score) of some lines, at least ``MIN_PROBABILITY``.
 
         Args:
             lines: 0-based line numbers, ascending.
@@ -70,21 +70,21 @@ class ScoreColumn:
             float64 [lines], or fewer elements if the column is shorter.
 
         Raises:
-            InputError: a score is NaN, infinite or above ``MOST``.
+            InputError: a score is NaN, infinite or above ``MAX_SCORE``.
         """
         pieces = []
         for (path, scores), after in zip(self._parts, self._ends, strict=True):
             first = int(after) - len(scores)
             places = lines[slice(*np.searchsorted(lines, (first, after)))] - first
             piece = np.asarray(scores[places], np.float64)
-            bad = np.flatnonzero(~np.isfinite(piece) | (piece > MOST))
+            bad = np.flatnonzero(~np.isfinite(piece) | (piece > MAX_SCORE))
             if len(bad):
                 raise InputError(
                     f"{path}: score {places[bad[0]] + 1} is {piece[bad[0]]:g}, not a log probability; "
                     "compute the scores again"
                 )
             pieces.append(piece)
-        return np.maximum(np.exp(np.concatenate(pieces)), LEAST)
+        return np.maximum(np.exp(np.concatenate(pieces)), MIN_PROBABILITY)
 
 
 def augment_table(
@@ -127,7 +127,7 @@ def augment_table(
             if any(len(values) < count for values in parts):
                 lines += count
                 continue  # the table is longer than a column or the kept lines: only count lines, for the message
-            buffer = np.empty(room(len(text), count, len(parts)), np.uint8)
+            buffer = np.empty(max_output_bytes(len(text), count, len(parts)), np.uint8)
             filled = insert_scores(text, bounds, np.stack(parts, 1), buffer)
             out.write(buffer[:filled].data)
             lines += count
@@ -175,7 +175,7 @@ def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
         block: uint8, lines with their newline.
         bounds: int64 [lines, 3, 2], as filled by ``split_phrase_lines``.
         columns: float64 [lines, C], in the range of ``put_number``.
-        out: uint8, at least ``room`` bytes, filled.
+        out: uint8, at least ``max_output_bytes``, filled.
     """
     at, begin = 0, 0
     for line in range(bounds.shape[0]):
@@ -192,7 +192,7 @@ def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
     return at
 
 
-def room(block_bytes: int, lines: int, columns: int) -> int:
+def max_output_bytes(block_bytes: int, lines: int, columns: int) -> int:
     """Return the maximum number of bytes that ``insert_scores`` writes."""
     return block_bytes + lines * columns * (NUMBER_BYTES + 1)
 

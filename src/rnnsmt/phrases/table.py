@@ -152,7 +152,7 @@ def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None
     """
     parse = parse_reordering_line if reordering else parse_phrase_line
     parse(line, path, number, n_scores)
-    _complain(path, number, f"not a line of a {'reordering' if reordering else 'phrase'} table")
+    _reject(path, number, f"not a line of a {'reordering' if reordering else 'phrase'} table")
 
 
 def parse_reordering_line(
@@ -171,7 +171,7 @@ def parse_reordering_line(
     """
     fields = _fields(line, path, number)
     if len(fields) != 3:
-        _complain(path, number, f"{len(fields)} fields, a reordering table has 3")
+        _reject(path, number, f"{len(fields)} fields, a reordering table has 3")
     return ReorderingEntry(fields[0], fields[1], _scores(fields[2], "probability", n_probabilities, path, number))
 
 
@@ -248,13 +248,13 @@ def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        _complain(path, number, f"not UTF-8 at byte {error.start}")
+        _reject(path, number, f"not UTF-8 at byte {error.start}")
     fields = [item.strip(BLANKS) for item in text.split("|||")]
     if len(fields) < 3:
-        _complain(path, number, f"{len(fields)} field(s) between |||, at least 3 are required")
+        _reject(path, number, f"{len(fields)} field(s) between |||, at least 3 are required")
     for name, phrase in zip(("source", "target"), fields, strict=False):
         if not phrase:
-            _complain(path, number, f"the {name} phrase is empty")
+            _reject(path, number, f"the {name} phrase is empty")
     return fields
 
 
@@ -267,7 +267,7 @@ def _scores(text: str, what: str, expected: int | None, path: str | Path, number
     scores = [_number(token, what, path, number) for token in _tokens(text)]
     if not scores or (expected is not None and len(scores) != expected):
         required = "at least 1" if expected is None else str(expected)
-        _complain(path, number, f"the third field has {len(scores)} numbers, expected: {required}")
+        _reject(path, number, f"the third field has {len(scores)} numbers, expected: {required}")
     return scores
 
 
@@ -287,7 +287,7 @@ def _number(token: str, what: str, path: str | Path, number: int) -> float:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0.0):
-        _complain(path, number, f"'{token[:40]}' is not a {what} (finite and not negative)")
+        _reject(path, number, f"'{token[:40]}' is not a {what} (finite and not negative)")
     return value
 
 
@@ -300,12 +300,12 @@ def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -
     parts = token.split("-")
     whole = len(parts) == 2 and all(digits.isascii() and digits.isdigit() and len(digits) < 10 for digits in parts)
     if not whole or int(parts[0]) >= lengths[0] or int(parts[1]) >= lengths[1]:
-        _complain(
+        _reject(
             path, number, f"'{token[:40]}' is not a link i-j between phrases of {lengths[0]} and {lengths[1]} words"
         )
     return int(parts[0]), int(parts[1])
 
 
-def _complain(path: str | Path, number: int, problem: str) -> NoReturn:
+def _reject(path: str | Path, number: int, problem: str) -> NoReturn:
     """Raise the error for a line."""
     raise InputError(f"{path}, line {number}: {problem}; create the table again")

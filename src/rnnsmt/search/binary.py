@@ -212,7 +212,7 @@ def _arrays(tables: ModelTables) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _strings(name: str, strings: Interner) -> Iterator[tuple[str, NDArray[Any]]]:
-    for field, array in strings.without_room()._asdict().items():
+    for field, array in strings.compacted()._asdict().items():
         if field != "size":
             yield f"{name}.{field}", array
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, read_lines, read_parallel, write_json, write_lines
-from rnnsmt.base.options import positive
+from rnnsmt.base.options import integer_between, positive
 from rnnsmt.base.progress import say, track
+from rnnsmt.lm import KENLM_ORDERS
 
 if TYPE_CHECKING:
     from rnnsmt.selection.pool import PoolCorpus
@@ -49,8 +50,6 @@ def _keep(text: str) -> tuple[str, float]:
 
 
 def models_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.lm.estimation import KENLM_ORDERS, order_between
-
     parser.add_argument(
         "--in-domain", nargs="+", required=True, metavar="FILE", help="tokenised in-domain text, such as the dev set"
     )
@@ -59,7 +58,7 @@ def models_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
     parser.add_argument("--seed", type=int, required=True, help="random seed for sampling from the pool")
-    parser.add_argument("--order", type=order_between(*KENLM_ORDERS), default=5, help="n-gram order of all models")
+    parser.add_argument("--order", type=integer_between(*KENLM_ORDERS), default=5, help="n-gram order of all models")
     parser.add_argument(
         "--min-count",
         type=positive,
@@ -161,8 +160,6 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def select_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.lm.estimation import KENLM_ORDERS, order_between
-
     parser.add_argument(
         "--corpus",
         nargs="+",
@@ -214,7 +211,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--curve-order",
-        type=order_between(*KENLM_ORDERS),
+        type=integer_between(*KENLM_ORDERS),
         default=5,
         help="n-gram order of the language models for the perplexity curve",
     )

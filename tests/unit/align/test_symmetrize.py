@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rnnsmt.align import HEURISTICS
 from rnnsmt.align.pharaoh import from_lists, to_lists
-from rnnsmt.align.symmetrization import HEURISTICS, symmetrize_links
+from rnnsmt.align.symmetrization import symmetrize_links
 from rnnsmt.cli import main
 
 Link = tuple[int, int]

@@ -322,7 +322,7 @@ class Interner:
         places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], ends - begins)
         return self.table.arena[places], offsets
 
-    def without_room(self) -> InternTable:
+    def compacted(self) -> InternTable:
         """Return a copy of the arrays without spare capacity, for a file."""
         count, used = len(self), self.arena_used
         old, new = self.table, self._empty(count, used)
@@ -333,7 +333,7 @@ class Interner:
 
     @classmethod
     def of(cls, table: InternTable) -> "Interner":
-        """Create an interner from arrays made by ``without_room``; adding strings copies them first."""
+        """Create an interner from arrays made by ``compacted``; adding strings copies them first."""
         interner = cls(0, 0)
         interner.table = table
         return interner
