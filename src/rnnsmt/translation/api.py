@@ -33,7 +33,9 @@ MOST_NBEST = 100
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 """Content types of requests."""
 
-_TAG = re.compile(r"<!--|<([/!?a-zA-Z][^\s<>/]*)[^<>]*>")
+_TAG = re.compile(
+    r"""<!--|<([/!?a-zA-Z][^\s<>/]*+)(?:(?:[^<>"']|"[^<"]*"|'[^<']*')*+>|[^<>]*>)"""  # possessive: linear time
+)
 _RAW_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
 """Elements whose content is not text, with the beginning of their end tags."""
 

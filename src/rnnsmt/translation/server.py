@@ -82,7 +82,7 @@ SECURITY_HEADERS = [
     ),
 ]
 
-_REPEATED = re.compile(r"[:,]? *(?:bytearray|b['\"])")
+_REPEATED = re.compile(r"bytearray|b['\"]")
 """Beginning of the part of an h11 message that quotes data of the client."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -364,11 +364,13 @@ class Connection:
         except RefusedError as refused:
             await self._error(refused.status, str(refused))
         except h11.RemoteProtocolError as error:
-            reason = _REPEATED.split(str(error))[0]
+            reason = _REPEATED.split(str(error), maxsplit=1)[0].rstrip(" :,")
             self.server.log.say(f"a malformed request was rejected: {reason}")
             await self._error(HTTPStatus(error.error_status_hint), f"malformed request: {reason}")
         except TimeoutError:
-            if not self.is_silent and not self.is_busy:
+            if self.is_busy:  # the client does not receive the response; nothing can follow one that was sent in part
+                raise
+            if not self.is_silent:
                 await self._error(HTTPStatus.REQUEST_TIMEOUT, "the request is incomplete")
         self.server.answered += 1
         return self.h11.our_state is h11.DONE and self.h11.their_state is h11.DONE

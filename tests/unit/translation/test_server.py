@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from http import HTTPStatus
 
 import jsonschema
 import pytest
@@ -200,6 +201,36 @@ def test_half_a_request_holds_nobody_up(server, monkeypatch):
         assert b"408" in slow.recv(1000)
 
 
+def test_a_client_that_does_not_receive_a_response_is_disconnected(server, monkeypatch):
+    """No further response follows one that was sent in part: the client would read it as part of the first one."""
+    monkeypatch.setattr(module, "SECONDS", 0.5)
+    monkeypatch.setitem(server.routes, "/large", lambda: (HTTPStatus.OK, "text/plain", bytes(50_000_000)))
+    with socket.create_connection(server.server_address) as one:
+        one.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(1.5)
+        monkeypatch.setattr(module, "SECONDS", 30.0)
+        one.settimeout(10)
+        with suppress(OSError):
+            one.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        received = 0
+        with suppress(ConnectionResetError):
+            while part := one.recv(1 << 20):
+                received += len(part)
+                assert b'{"status"' not in part
+        assert received < 50_000_000
+
+
+def test_long_tokens_take_linear_time(server):
+    """Requests are parsed in the thread that answers all connections, so a slow one would delay them all."""
+    start = time.process_time()
+    body = {"q": "<" + "a" * 190_000, "source": "en", "target": "fr", "format": "html"}
+    assert ask(server, body=body)[0] == 400
+    with socket.create_connection(server.server_address) as one:
+        one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\na" + b" " * 16_000 + b"\r\n\r\n")
+        assert one.recv(1000).startswith(b"HTTP/1.1 400 ")
+    assert time.process_time() - start < 0.5
+
+
 @pytest.mark.parametrize(
     ("head", "status"),
     [
@@ -379,6 +410,10 @@ def test_requests_of_libretranslate_clients(server, system):
     body = {"q": ["<p class='x'> <b>a b</b></p><!-- c --><script>a</script>", ""], "source": "en", "target": "fr"}
     found = json.loads(ask(server, body={**body, "format": "html"})[1])["translatedText"]
     assert found == [f"<p class='x'> <b>{best}</b></p><!-- c --><script>a</script>", ""]
+    marks = "<a title=\"it's > b\" href='>'>", "<img alt='>'/>", "<p it's>", '<p x=">'  # the last quotes are not closed
+    for mark in marks:
+        found = json.loads(ask(server, body={**body, "q": f"{mark}a b</a>", "format": "html"})[1])["translatedText"]
+        assert found == f"{mark}{best}</a>"
     assert json.loads(ask(server, body={**body, "q": []})[1]) == {"translatedText": []}
 
 
