@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, is_regular_file, read_json, read_lines, sha256, words_of, write_json
-from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
+from rnnsmt.base.options import DEVICES, MAX_INT, MAX_THREADS, check_choice, check_integer
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
 from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
@@ -128,13 +128,14 @@ class Description:
             where: name of the file in the error message.
 
         Raises:
-            InputError: an invalid language code, a limit below 1, an unknown precision, or an incomplete network.
+            InputError: an invalid language code, a limit out of range, an unknown precision, or an incomplete network.
         """
         for lang in (self.source, self.target):
             if mistake := code_mistake(lang):
                 raise InputError(f"{where}: {mistake}")
-        if min(self.pop_limit, self.stack, self.cslm_cells) < 1 or self.cslm_precision not in PRECISIONS:
-            raise InputError(f"{where}: limits must be at least 1, cslm_precision one of {PRECISIONS}")
+        limits = self.pop_limit, self.stack, self.cslm_cells
+        if not 1 <= min(limits) <= max(limits) <= MAX_INT or self.cslm_precision not in PRECISIONS:
+            raise InputError(f"{where}: limits must be from 1 to {MAX_INT}, cslm_precision one of {PRECISIONS}")
         if not all(isinstance(text, str) and len(text) <= MAX_EXAMPLE for text in self.examples):
             raise InputError(f"{where}: examples must be strings of at most {MAX_EXAMPLE} characters")
         if len(self.rnn) not in (0, 3) or not all(isinstance(text, str) for text in (*self.rnn, *self.columns)):
