@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
@@ -166,7 +167,7 @@ def _template(text: str, lines: list[str]) -> Template:
             lines.append(piece)
         else:
             parts.append(piece)
-    return parts
+    return _joined(parts)
 
 
 def _html_template(text: str, lines: list[str]) -> Template:
@@ -181,7 +182,16 @@ def _html_template(text: str, lines: list[str]) -> Template:
         before = piece[: piece.index(stripped)]
         parts += [before, len(lines), piece[len(before) + len(stripped) :]]
         lines.append(" ".join(words))
-    return parts
+    return _joined(parts)
+
+
+def _joined(parts: Template) -> Template:
+    """Return a template in which adjacent unchanged parts are one: it is filled once for every alternative."""
+    joined: Template = []
+    for kind, group in groupby(parts, type):
+        pieces = list(group)
+        joined += ["".join(map(str, pieces))] if kind is str else pieces
+    return joined
 
 
 def _html_parts(text: str) -> Iterator[tuple[bool, str]]:

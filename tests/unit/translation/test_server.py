@@ -19,10 +19,11 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.translation import api
 from rnnsmt.translation import server as module
 from rnnsmt.translation import translator as module_of_queue
 from rnnsmt.translation.server import Server
-from rnnsmt.translation.system import System
+from rnnsmt.translation.system import Description, System
 from rnnsmt.translation.translator import FullError, Job, RateLimit, Translator, plain_address
 from tests.conftest import ROOT
 
@@ -220,7 +221,7 @@ def test_a_client_that_does_not_receive_a_response_is_disconnected(server, monke
         assert received < 50_000_000
 
 
-def test_long_tokens_take_linear_time(server):
+def test_long_requests_take_linear_time(server):
     """Requests are parsed in the thread that answers all connections, so a slow one would delay them all."""
     start = time.process_time()
     body = {"q": "<" + "a" * 190_000, "source": "en", "target": "fr", "format": "html"}
@@ -229,6 +230,13 @@ def test_long_tokens_take_linear_time(server):
         one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\na" + b" " * 16_000 + b"\r\n\r\n")
         assert one.recv(1000).startswith(b"HTTP/1.1 400 ")
     assert time.process_time() - start < 0.5
+    for kind, marks in (("html", "<b>" * 60_000), ("text", "\n" * 90_000)):
+        body |= {"q": f"{marks}a b", "format": kind, "alternatives": 99}
+        query = api.read_query(api.JSON, json.dumps(body).encode(), Description("tiny", "en", "fr"))
+        start = time.process_time()
+        found = query.response([{"translation": "0", "nbest": [{"translation": f"{rank}"} for rank in range(100)]}])
+        assert time.process_time() - start < 0.5
+        assert found["alternatives"] == [f"{marks}{rank}" for rank in range(1, 100)]
 
 
 @pytest.mark.parametrize(
