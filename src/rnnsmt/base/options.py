@@ -25,7 +25,7 @@ SEEDS = ("seed", "random")
 
 NONE_IS_MINUS_ONE = ("distortion_limit",)
 
-DIRECTORIES = ("output_dir", "checkpoint_dir")
+DIRECTORIES = ("output_dir", "checkpoint_dir", "run_dir")
 
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 

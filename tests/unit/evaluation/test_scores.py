@@ -53,6 +53,14 @@ def test_score_refuses_sets_without_references(tmp_path, capsys, text):
     assert "--set" in capsys.readouterr().err
 
 
+def test_score_refuses_a_run_that_is_given_twice(tmp_path, capsys):
+    """Otherwise, the score file of a run would contain the number of another run."""
+    directories = [str(tmp_path), f"{tmp_path}/."]
+    arguments = ["--run-dir", *directories, "--set", "dev=a=b", "--lang", "fr", "--system", "baseline"]
+    assert main(["evaluation", "score", *arguments]) == 2
+    assert "used twice; every run must have a different directory" in capsys.readouterr().err
+
+
 def test_sacrebleu_has_the_tokeniser_of_the_language(monkeypatch, capsys):
     outputs, references = ["这是一个测试 。我去北京。"], [["这是一个考试。我去北京。"]]
     chinese = sacre_bleu(outputs, references, lang="zh")
