@@ -205,7 +205,8 @@ DELAYED_START = frozenset(["(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#9
 
 _MARKUP = re.compile("[<>|]")
 
-_TAG = re.compile(r"<\S[^>]*>")
+_TAG = re.compile(r"[^<]*<\S[^>]*>")
+"""Beginning of a token that contains a tag."""
 
 _COUNT = re.compile(r"\(\d+(?:\.\d+)?(?:/\d+(?:\.\d+)?)?\)\Z")
 """Count of a form: ``(n)``, or ``(n/total)`` for the most frequent one."""
@@ -222,7 +223,7 @@ def learn_casing(lines: Iterable[str]) -> Casing:
     for line in lines:
         first = True
         for token in line.split():
-            if token in DELAYED_START or ("<" in token and _TAG.search(token)):
+            if token in DELAYED_START or ("<" in token and _TAG.match(token)):
                 continue
             if not first and token in SENTENCE_END:
                 first = True

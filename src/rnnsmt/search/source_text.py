@@ -95,7 +95,7 @@ LOG_FLOOR = -100.0
 """Lower bound of logarithmic scores, as in Moses."""
 
 _TAG = re.compile(r"<([^<>]*)>")
-_ATTRIBUTE = re.compile(r'([\w-]+)="((?:[^"\\]|\\.)*)"')
+_ATTRIBUTE = re.compile(r'(?<![\w-])([\w-]++)="((?:[^"\\]|\\.)*)"')  # lookbehind and possessive: linear time
 _PUNCTUATION = frozenset(',.!?:;"')
 _ELSEWHERE = ("zone", "ne", "update", "weight-overwrite", "coord")
 """Tags that Moses interprets and this decoder does not support."""
