@@ -103,13 +103,15 @@ def measure(run: Path, repeat: int) -> dict[str, float]:
 
 
 def processor() -> str:
-    """Return the model name of the processor."""
+    """Return the name of the processor with family and model, since virtual machines may give only a general name."""
     info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return os.uname().machine
+    if not info.is_file():
+        return os.uname().machine
+    first = info.read_text().split("\n\n", 1)[0]
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
+    if "model name" not in fields:
+        return os.uname().machine
+    return f"{fields['model name']}, family {fields.get('cpu family')}, model {fields.get('model')}"
 
 
 def main() -> int:
@@ -133,8 +135,11 @@ def main() -> int:
         print(f"no record of {processor()}: nothing to compare with; --record writes one")
         return 0
     print("| case | ratio | record | change |\n|---|---|---|---|")
-    slower = [name for name, ratio in ratios.items() if ratio > record[name] * (1 + TOLERANCE)]
+    slower = [name for name, ratio in ratios.items() if ratio > record.get(name, ratio) * (1 + TOLERANCE)]
     for name, ratio in ratios.items():
+        if name not in record:
+            print(f"| {name} | {ratio:.2f} | | not in the record |")
+            continue
         failed = " **slower**" if name in slower else ""
         print(f"| {name} | {ratio:.2f} | {record[name]:.2f} | {ratio / record[name] - 1:+.0%}{failed} |")
     return 1 if slower else 0
