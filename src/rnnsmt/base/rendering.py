@@ -65,10 +65,12 @@ def canvas(rows: int, columns: int, width: float, height: float, share: bool = F
         width, height: size of the figure in inches.
         share: use the same axis limits for all plots.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     with styled():
         figure = Figure((width, height), layout="constrained")
+        FigureCanvasAgg(figure)  # keeps its renderer; without one, measuring a text creates a renderer of several MB
         axes = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
     return figure, list(axes.flat)
 

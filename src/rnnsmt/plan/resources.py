@@ -245,7 +245,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "score_scatter": JobNeeds(Line(350), Line(10, 0.02)),
         "compare_systems": JobNeeds(search, Line(60), neural=decoded_once),
         "phrase_examples": JobNeeds(Line(600, 2), Line(30, 0.05)),
-        "embeddings": JobNeeds(Line(1000, 2), Line(60)),
+        "embeddings": JobNeeds(Line(750, 2), Line(60)),
         "report_page": JobNeeds(Line(300, 5), Line(10)),
         "describe_system": JobNeeds(Line(250), Line(10)),
     }
