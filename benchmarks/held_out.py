@@ -354,8 +354,13 @@ def overlap_with(source: Sequence[str], train: Sequence[str]) -> NDArray[np.floa
     return np.array([overlap.of(words) for words in sentences])
 
 
-def read_split(directory: Path, smoothing: str, systems: Sequence[str]) -> Split | None:
-    """Read the results of a split for the runs that all systems have; return None if there are none."""
+def read_split(
+    directory: Path, smoothing: str, systems: Sequence[str], runs_used: Sequence[int] | None = None
+) -> Split | None:
+    """Read the results of a split for the runs that all systems have; return None if there are none.
+
+    runs_used: numbers of the runs to read; None: all.
+    """
     runs = [
         {
             int(path.parent.name[3:]): path
@@ -363,7 +368,7 @@ def read_split(directory: Path, smoothing: str, systems: Sequence[str]) -> Split
         }
         for name in systems
     ]
-    numbers = sorted(set.intersection(*map(set, runs)))
+    numbers = sorted(set.intersection(*map(set, runs), *([set(runs_used)] if runs_used else [])))
     if not numbers:
         return None
     statistics = {
@@ -574,7 +579,7 @@ def shown(template: str, *values: float) -> str:
 
 
 def contrasts_table(splits: Sequence[Split], wanted: dict[str, dict[str, int]]) -> dict[str, float]:
-    """Print the contrasts of one kind of splits; return the p-values over splits of the primary ones, by name and kind.
+    """Print the contrasts of one kind of splits; return the p-values of the primary contrasts over the splits.
 
     The columns of the variation over splits are empty for a single split.
     """
@@ -608,7 +613,7 @@ def report(args: argparse.Namespace) -> None:
             raise SystemExit(f"{path}: is no directory of `held_out.py split`")
     printed = False
     for smoothing in args.smoothing:
-        found = {path: read_split(Path(path), smoothing, systems) for path in args.split}
+        found = {path: read_split(Path(path), smoothing, systems, args.runs) for path in args.split}
         complete = [split for split in found.values() if split]
         printed = printed or bool(complete)
         if missing := [Path(path).name for path, split in found.items() if not split]:
@@ -712,6 +717,7 @@ def main() -> None:
     new.add_argument("--smoothing", nargs="+", default=["none", "kneser-ney"])
     new.add_argument("--contrast", nargs="*", default=[], metavar="NAME=rnn_blind-rnn", help="further contrasts")
     new.add_argument("--only", action="store_true", help="print only the contrasts of --contrast")
+    new.add_argument("--runs", type=int, nargs="+", metavar="N", help="training runs to use (default: all)")
     new.add_argument("--bins", type=int, default=5, help="bins of overlap; 0: none")
     new.set_defaults(function=report)
     args = parser.parse_args()

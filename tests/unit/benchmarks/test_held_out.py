@@ -137,6 +137,8 @@ def test_archive_gives_the_same_figures_without_texts(held_out, tmp_path):
     )
     assert (before.overlap == after.overlap).all()
     assert all((before.statistics[name] == after.statistics[name]).all() for name in before.statistics)
+    assert held_out.read_split(tmp_path / "work/random1", "none", ["baseline", "rnn"], [1, 2]) is not None
+    assert held_out.read_split(tmp_path / "work/random1", "none", ["baseline", "rnn"], [2]) is None
 
 
 def test_columns_of_scores(held_out, tmp_path):
