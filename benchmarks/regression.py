@@ -105,9 +105,7 @@ def measure(run: Path, repeat: int) -> dict[str, float]:
 def processor() -> str:
     """Return the name of the processor with family and model, since virtual machines may give only a general name."""
     info = Path("/proc/cpuinfo")
-    if not info.is_file():
-        return os.uname().machine
-    first = info.read_text().split("\n\n", 1)[0]
+    first = info.read_text().split("\n\n", 1)[0] if info.is_file() else ""
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
     if "model name" not in fields:
         return os.uname().machine

@@ -75,7 +75,7 @@ def benchmark_options(script: str) -> dict[str, set[str]]:
     """Return the options of a benchmark: by subcommand, or of the script itself under ""."""
 
     class Parsed(Exception):  # noqa: N818
-        """Ends the script when its parser is complete."""
+        """Raised instead of parsing, when the parser of a script is complete."""
 
     def stop(parser: argparse.ArgumentParser, *_: object) -> None:
         raise Parsed(parser)
@@ -163,7 +163,7 @@ def test_help_describes_every_option(package, stage):
 
 @pytest.mark.parametrize("page", [*PAGES, *BENCHMARKS], ids=name_of)
 def test_settings_in_commands_are_those_of_the_configuration(page):
-    """Settings after --config in the docs are in the schema and have valid values, except those for systems of OWN."""
+    """Check settings after --config by the schema, except those for systems of OWN."""
     for words in [*commands(page), *recipes(page)]:
         if words[0] != "snakemake" or "OWN" in words:
             continue

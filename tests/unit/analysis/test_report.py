@@ -330,7 +330,7 @@ def test_refusals(directory, capsys):
 
 
 def test_the_configuration_may_be_missing(directory):
-    """The output of `evaluation provenance` without --config is accepted."""
+    """Accept the output of `evaluation provenance` without --config."""
     (directory / "p.json").write_text(json.dumps(PROVENANCE | {"config": None}))
     assert write(directory) == 0
     assert "Report" in read(directory).text

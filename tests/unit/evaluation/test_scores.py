@@ -54,7 +54,7 @@ def test_score_refuses_sets_without_references(tmp_path, capsys, text):
 
 
 def test_score_refuses_a_run_that_is_given_twice(tmp_path, capsys):
-    """Otherwise, the score file of a run would contain the number of another run."""
+    """Reject it, since the score file of a run would contain the number of another run."""
     directories = [str(tmp_path), f"{tmp_path}/."]
     arguments = ["--run-dir", *directories, "--set", "dev=a=b", "--lang", "fr", "--system", "baseline"]
     assert main(["evaluation", "score", *arguments]) == 2

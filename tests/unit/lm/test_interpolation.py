@@ -135,7 +135,7 @@ def test_a_model_with_itself(tmp_path: Path) -> None:
 
 
 def test_back_off_weights_above_one_are_kept(tmp_path: Path) -> None:
-    """SRILM writes such weights: a context whose n-grams are less probable than their last words alone."""
+    """Keep such weights, which SRILM writes for a context whose n-grams are less probable than their last words."""
     path = tmp_path / "a.arpa.gz"
     path.write_bytes(
         gzip.compress(

@@ -203,7 +203,7 @@ def test_half_a_request_holds_nobody_up(server, monkeypatch):
 
 
 def test_a_client_that_does_not_receive_a_response_is_disconnected(server, monkeypatch):
-    """No further response follows one that was sent in part: the client would read it as part of the first one."""
+    """Send nothing after a response that was sent in part: the client would read it as part of that response."""
     monkeypatch.setattr(module, "SECONDS", 0.5)
     monkeypatch.setitem(server.routes, "/large", lambda: (HTTPStatus.OK, "text/plain", bytes(50_000_000)))
     with socket.create_connection(server.server_address) as one:
@@ -222,7 +222,7 @@ def test_a_client_that_does_not_receive_a_response_is_disconnected(server, monke
 
 
 def test_long_requests_take_linear_time(server):
-    """Requests are parsed in the thread that answers all connections, so a slow one would delay them all."""
+    """Parse requests in linear time: one thread answers all connections, so a slow request would delay them all."""
     start = time.process_time()
     body = {"q": "<" + "a" * 190_000, "source": "en", "target": "fr", "format": "html"}
     assert ask(server, body=body)[0] == 400
