@@ -103,6 +103,22 @@ class Dropout:
         return (bytes_ >= self.limit).float().mul_(256 / (256 - self.limit)).view(rows, units)
 
 
+def prepare_thread() -> None:
+    """Set up this thread for a part of the gradient, or for optimiser steps."""
+    torch.set_num_threads(1)
+    flush_denormals()
+
+
+def flush_denormals() -> None:
+    """Make this thread round denormal results to 0.
+
+    Rows of embeddings and of the output layer have no gradient in most minibatches. Adam multiplies their moments by a
+    constant below 1 in every update; after some hundred updates they are denormal, stay so because of rounding, and
+    most processors compute with denormal numbers many times slower.
+    """
+    torch.set_flush_denormal(True)
+
+
 class GradientThreads:
     """The gradient of a minibatch from several threads, each with a part of the examples and its own gradient buffer.
 
@@ -131,7 +147,7 @@ class GradientThreads:
             self.gradients.append(torch.zeros_like(flat.grad))
             lay_out(other, flat.data, self.gradients[-1])
             self.models.append(other)
-        self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads, "gradient", prepare_thread) if threads > 1 else None
 
     def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
         """Fill the gradient of ``flat``; return the sums. ``gradient_of`` is ``Trainer.loss_and_gradient``."""
