@@ -25,7 +25,7 @@ if "alignment" in MOSES_PARTS:
             heuristic=HEURISTICS,
         conda:
             BASE_ENV
-        threads: cores()
+        threads: machine.half
         resources:
             mem_mb=memory("moses_align"),
             runtime=minutes("moses_align"),

@@ -29,7 +29,7 @@ if "training" in MOSES_PARTS:
             program="results/logs/phrases/moses.programs.log",
         conda:
             BASE_ENV
-        threads: cores()
+        threads: machine.half
         resources:
             mem_mb=memory("moses_train"),
             runtime=minutes("moses_train"),

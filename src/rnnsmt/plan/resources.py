@@ -112,13 +112,8 @@ class SizedInput(Protocol):
         ...
 
 
-def stage_threads(config: Mapping[str, Any]) -> int:
-    """Return the threads of the stages from text to tables: two, since they read two sides or use two processes.
-
-    On the demo corpus, a stage takes only one or two seconds, and two concurrent stages with one thread each are
-    faster.
-    """
-    return 1 if is_demo_corpus(config) else 2
+MOST_STAGE_THREADS = 2
+"""Maximum number of threads of a stage from text to tables, which reads two sides or uses two processes."""
 
 
 def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobNeeds]:
@@ -128,7 +123,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         config: a checked configuration.
         long: maximum number of minutes of a job.
     """
-    text = Line(100 + 100 * stage_threads(config))
+    text = Line(100 + 100 * MOST_STAGE_THREADS)
     runs, networks = config["tuning"]["runs"], max(1, config["rnn"]["leave_out"])
     sets = 1 + sum(entry["role"] == "test" for entry in config["corpora"])
     decoding = Line(min(240 * sets * runs, long))
@@ -268,7 +263,8 @@ class Machine:
             detect the GPUs of the cluster, so they must be requested by ``device: cuda``.
         device: device of networks, cpu or cuda. It is a resource of the jobs, so a change does not cause a rerun.
         long: ``runtime`` of a job that saves a checkpoint before its time limit and is resumed by the next attempt.
-        stage_threads: threads of the stages from text to tables.
+        stage_threads: threads of the stages from text to tables, at most half of the cores: otherwise they would wait
+            for the end of a network's training, which may take hours on the other half.
         search_threads: share of the cores for each system, so all systems are tuned at the same time.
         half: half of the cores.
     """
@@ -301,9 +297,13 @@ class Machine:
         self.device = device if self.gpu else "cpu"
         self.long = DAY if self.is_cluster else TEN_YEARS
         self.needs = needs_of_rules(config, self.long)
-        self.stage_threads = stage_threads(config)
-        self.search_threads = max(1, cores // len(config["compare"]))
         self.half = max(1, cores // 2)
+        # on the demo corpus, a stage takes a second or two, and two stages with one thread each are faster
+        small = is_demo_corpus(config)
+        self.stage_threads = (
+            1 if small else MOST_STAGE_THREADS if self.is_cluster else min(self.half, MOST_STAGE_THREADS)
+        )
+        self.search_threads = max(1, cores // len(config["compare"]))
 
     def _capped(self, megabytes: float, attempt: int) -> int:
         """Return ``mem_mb`` of an attempt: Slurm kills jobs that use more, so every attempt requests more."""

@@ -104,6 +104,10 @@ def test_threads(settled, machine, cluster):
     assert Machine(settled, 8, 1, False, 1, {}).search_threads == 4
     assert (cluster.half, cluster.search_threads, cluster.share(3)) == (1, 1, 1)
     assert machine.stage_threads == 1, "the demo corpus"
+    settled["corpora"] = [{"name": "train", "role": "bitext", "source": "train.en", "target": "train.fr"}]
+    settled["cluster"] = False
+    threads = {cores: Machine(settled, cores, 1, False, 1, {}).stage_threads for cores in (1, 2, 4, 16)}
+    assert threads == {1: 1, 2: 1, 4: 2, 16: 2}, "a stage runs beside the training of a network"
 
 
 @pytest.mark.parametrize(
