@@ -8,8 +8,9 @@ the kernels of a small batch take less time than launching them: a graph (``torc
 kernels with the addresses of all their tensors and replays them in one launch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -103,20 +104,20 @@ class Dropout:
         return (bytes_ >= self.limit).float().mul_(256 / (256 - self.limit)).view(rows, units)
 
 
-def prepare_thread() -> None:
-    """Set up this thread for a part of the gradient, or for optimiser steps."""
-    torch.set_num_threads(1)
-    flush_denormals()
-
-
-def flush_denormals() -> None:
-    """Make this thread round denormal results to 0.
+@contextmanager
+def flushed_denormals() -> Iterator[None]:
+    """Round denormal results to 0 within the ``with`` block, in this thread and in threads that it starts.
 
     Rows of embeddings and of the output layer have no gradient in most minibatches. Adam multiplies their moments by a
-    constant below 1 in every update; after some hundred updates they are denormal, stay so because of rounding, and
-    most processors compute with denormal numbers many times slower.
+    constant below 1 in every update. After some hundred updates the moments are denormal, and rounding keeps them so.
+    Most processors are many times slower with denormal numbers.
     """
+    was_flushed = bool(torch.tensor(torch.finfo(torch.float32).tiny) / 2 == 0)
     torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(was_flushed)
 
 
 class GradientThreads:
@@ -147,7 +148,7 @@ class GradientThreads:
             self.gradients.append(torch.zeros_like(flat.grad))
             lay_out(other, flat.data, self.gradients[-1])
             self.models.append(other)
-        self._pool = ThreadPoolExecutor(threads, "gradient", prepare_thread) if threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
         """Fill the gradient of ``flat``; return the sums. ``gradient_of`` is ``Trainer.loss_and_gradient``."""

@@ -26,7 +26,7 @@ from rnnsmt.networks.gradients import (
     Products,
     Randomness,
     flatten,
-    flush_denormals,
+    flushed_denormals,
     seed_of,
 )
 from rnnsmt.networks.model_file import Checkpoint, corrupt_as_input_error
@@ -121,7 +121,6 @@ class Trainer(ABC):
         """float32 [parameters + n_sums]: gradient and sums of a minibatch; one all-reduce adds both."""
         self.flat = flatten(model, self.shared)
         self.optimiser = make_optimiser(self.flat, settings)
-        flush_denormals()
         threads = threads if setup.device.type == "cpu" else 1
         self.threads = GradientThreads(model, self.flat, threads, parts.dimension, parts.grain)
         self.generator: torch.Generator | None = None
@@ -142,6 +141,7 @@ class Trainer(ABC):
 
     # the loop
 
+    @flushed_denormals()
     def fit(self, checkpoint_dir: str | Path, save_every: float, stop: Stop) -> None:
         """Train to the end, resuming from the last checkpoint in ``checkpoint_dir`` if there is one.
 

@@ -14,6 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from rnnsmt.base.resuming import Stop  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import CslmTrainer, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import NGramScorer  # noqa: E402
@@ -328,6 +329,20 @@ def test_output_biases_of_the_unigrams(text):
     trainer = CslmTrainer(text, replace(TINY, output_bias="unigram"), 1, CPU)
     counts = class_counts(text.words, len(text.vocabulary), trainer.held_out)
     assert torch.allclose(trainer.model.b_o.exp(), torch.from_numpy(counts / counts.sum()).float())
+
+
+def test_moments_without_gradient_become_0(text, tmp_path):
+    """The moments of a word without gradient decay; as denormal numbers, they would make every update slower."""
+    trainer = CslmTrainer(text, replace(TINY, epochs=1), 1, CPU)
+    trainer.step()
+    first, _ = (trainer.optimiser.state[trainer.flat][name] for name in ("exp_avg", "exp_avg_sq"))
+    tiny = torch.finfo(torch.float32).tiny
+    first[first == 0] = tiny
+    assert (first == tiny).any(), "some words do not occur in the first minibatch"
+    trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
+    sizes = first.abs()
+    assert not ((sizes > 0) & (sizes < tiny)).any()
+    assert torch.tensor(tiny) / 2 > 0, "after training, denormal results are not rounded to 0"
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
