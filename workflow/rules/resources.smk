@@ -2,7 +2,7 @@
 # enforces memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
 from rnnsmt.monitoring.estimate import lines as estimate
 from rnnsmt.monitoring.estimate import first_layers_mb
-from rnnsmt.plan.resources import Machine
+from rnnsmt.plan.resources import Machine, available_memory_mb
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
 if workflow.is_main_process:
@@ -21,7 +21,7 @@ def cores():
 machine = Machine(
     config,
     cores=cores(),
-    memory_mb=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6,
+    memory_mb=available_memory_mb(),
     has_gpu=shutil.which("nvidia-smi") is not None,
     neural_mb=MOST_NEURAL_MEGABYTES,
     layer_mb=first_layers_mb(config),

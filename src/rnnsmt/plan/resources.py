@@ -11,7 +11,9 @@ workflow on text of up to 3 million words (benchmarks/growth.py, docs/scale.md).
 """
 
 import math
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -254,6 +256,41 @@ def needed_memory(needs: JobNeeds, config: Mapping[str, Any], mb: Callable[[], f
     return min(needs.memory.at(mb() if needs.memory.slope else 0.0), needs.most)
 
 
+CGROUP_OF_PROCESS, CGROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+"""File with the control groups of this process (Linux), and the directory of all control groups."""
+
+
+def available_memory_mb() -> float:
+    """Return the memory of this machine in MB, or the limit of a control group of this process if it is lower.
+
+    Containers and batch systems limit the memory of processes by control groups, and the system kills processes that
+    exceed the limit.
+    """
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([physical, *_cgroup_limits()]) / 1e6
+
+
+def _cgroup_limits() -> Iterator[int]:
+    """Yield the memory limits in bytes of the control groups of this process and of their parents, versions 1 and 2."""
+    try:
+        lines = CGROUP_OF_PROCESS.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            root, name = CGROUPS, "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = CGROUPS / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # in a container, the path may be that of the host, and only the limit of the root is visible
+        group = Path(path.lstrip("/"))
+        for directory in (group, *group.parents):
+            with suppress(OSError, ValueError):  # version 2: "max" if there is no limit
+                yield int((root / directory / name).read_text())
+
+
 class Machine:
     """Machine on which the jobs of a run are executed: this machine, which they share, or the nodes of a cluster.
 
@@ -283,7 +320,7 @@ class Machine:
         Args:
             config: a checked configuration.
             cores: number of cores of this machine; 1 on a cluster, where the profile sets the threads.
-            memory_mb: memory of this machine in MB.
+            memory_mb: memory of this machine in MB, see ``available_memory_mb``.
             has_gpu: whether this machine has a GPU.
             neural_mb: maximum memory in MB that a network in a search uses.
             layer_mb: additional memory of networks by name, see ``rnnsmt.monitoring.estimate``.

@@ -1,12 +1,22 @@
 """Resources of jobs by input size, attempt and machine; consistency of the rules with the table."""
 
+import os
 import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from rnnsmt.plan.resources import Growth, JobNeeds, Line, Machine, Power, needed_memory, needs_of_rules
+from rnnsmt.plan.resources import (
+    Growth,
+    JobNeeds,
+    Line,
+    Machine,
+    Power,
+    available_memory_mb,
+    needed_memory,
+    needs_of_rules,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -94,6 +104,30 @@ def test_memory_of_a_search(machine):
     assert machine.search_memory("mert", both, 1) == 430 + 18 * 10 + 2 * (200 + 370) + 50
     large = Files(size_mb=50, source=["table"], network=cslm, **sizes)
     assert machine.search_memory("mert", large, 1) == 430 + 18 * 50 + 2000
+
+
+@pytest.mark.parametrize(
+    ("groups", "limits", "expected"),
+    [
+        ("0::/job/step", {"job/memory.max": "8000000000", "job/step/memory.max": "max"}, 8000),
+        ("0::/job", {"job/memory.max": "8000000000", "memory.max": "3000000"}, 3),
+        ("4:cpu,memory:/job\n0::/", {"memory/job/memory.limit_in_bytes": "5000000"}, 5),
+        ("4:memory:/of/the/host", {"memory/memory.limit_in_bytes": "6000000"}, 6),
+        ("4:cpu:/job", {"memory/job/memory.limit_in_bytes": "5000000"}, None),
+        (None, {"memory.max": "1"}, None),
+    ],
+    ids=["parent", "lowest", "version 1", "container", "another controller", "no control groups"],
+)
+def test_memory_of_a_control_group(tmp_path, monkeypatch, groups, limits, expected):
+    monkeypatch.setattr("rnnsmt.plan.resources.CGROUPS", tmp_path)
+    monkeypatch.setattr("rnnsmt.plan.resources.CGROUP_OF_PROCESS", tmp_path / "groups")
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    if groups is not None:
+        (tmp_path / "groups").write_text(f"{groups}\n")
+    for name, limit in limits.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{limit}\n")
+    assert available_memory_mb() == (physical if expected is None else min(expected, physical))
 
 
 def test_threads(settled, machine, cluster):
