@@ -132,7 +132,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     aligners = 1 if config["alignment"]["external"] else len(config["alignment"]["aligners"])
     # A job reads the text once for every aligner; the disk space of `symmetrize` is that of two aligners.
     aligned = {"select_bitext": aligners, "symmetrize": aligners / 2}
-    search, neural = Line(430, 18), Line(200, 37000)
+    search, neural = Line(430, 10), Line(200, 37000)
     # the scores of the networks are cached for one decoding, not for all iterations of a tuning run
     decoded_once = Line(100, 18500)
     # Moses computes the first layer of a joint model for every word of both sides at every position, and caches scores
@@ -165,7 +165,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "join_training": JobNeeds(Line(100), Line(15, 0.02)),
         # align
         "moses_align": JobNeeds(Line(2000, 300), Line(60, 10)),
-        "align_words": JobNeeds(Line(400, 40), None, growth=Growth(
+        "align_words": JobNeeds(Line(430, 25), None, growth=Growth(
             "bitext", Line(0, 182), Power(4.3, 0.994), {"select_bitext": 1})),
         "align_cut": JobNeeds(Line(400, 40), Line(60, 1)),
         "align_count": JobNeeds(Line(400, 3), Line(30, 0.1)),
@@ -327,8 +327,7 @@ class Machine:
         """
         self.config, self.cores, self.neural_mb, self.layer_mb = config, cores, neural_mb, layer_mb
         self.is_cluster = config["cluster"]
-        # Some stages treat mem_mb as a hard limit; with this maximum, two jobs fit into the memory.
-        self.most_mb = int(0.4 * memory_mb)
+        self.memory_mb = memory_mb
         device = config["rnn"]["device"]
         self.gpu = int(device == "cuda" or (device == "auto" and not self.is_cluster and has_gpu))
         self.device = device if self.gpu else "cpu"
@@ -342,14 +341,21 @@ class Machine:
         )
         self.search_threads = max(1, cores // len(config["compare"]))
 
-    def _capped(self, megabytes: float, attempt: int) -> int:
-        """Return ``mem_mb`` of an attempt: Slurm kills jobs that use more, so every attempt requests more."""
-        needed = int(megabytes * attempt) + (SNAKEMAKE_MB if self.is_cluster else 0)
-        return needed if self.is_cluster else min(needed, self.most_mb)
+    def _request(self, needs: JobNeeds, megabytes: float, attempt: int) -> int:
+        """Return ``mem_mb`` of an attempt: Slurm kills jobs that use more, so every attempt requests more.
+
+        On one machine, Snakemake reduces requests to the memory that all jobs share. Two jobs of stages that limit
+        their memory to the request fit into it; another job that may need all of it runs alone.
+        """
+        needed = int(megabytes * attempt)
+        if self.is_cluster:
+            return needed + SNAKEMAKE_MB
+        return min(needed, int((0.4 if needs.most < math.inf else 1.0) * self.memory_mb))
 
     def memory(self, rule: str, input: SizedInput, attempt: int) -> int:
         """Return ``mem_mb`` of a rule."""
-        return self._capped(needed_memory(self.needs[rule], self.config, lambda: input.size_mb), attempt)
+        needs = self.needs[rule]
+        return self._request(needs, needed_memory(needs, self.config, lambda: input.size_mb), attempt)
 
     def search_memory(self, rule: str, input: Any, attempt: int) -> int:
         """Return ``mem_mb`` of a search: tables and language models, and for every network by the size of the text.
@@ -363,7 +369,7 @@ class Machine:
         for name in {Path(model).parent.parent.name for model in input.network}:
             assert needs.neural is not None
             neural += min(needs.neural.at(size), self.neural_mb) + self.layer_mb.get(name, 0.0)
-        return self._capped(neural + needed_memory(needs, self.config, lambda: input.size_mb), attempt)
+        return self._request(needs, neural + needed_memory(needs, self.config, lambda: input.size_mb), attempt)
 
     def minutes(self, rule: str, input: SizedInput, attempt: int, parts: int = 1) -> int:
         """Return ``runtime`` of a rule in minutes; ``parts`` jobs share the work."""
