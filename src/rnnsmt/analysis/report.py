@@ -244,9 +244,18 @@ def _other_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     }
 
 
-def _plain_labels(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a map with Moses' entities in its labels replaced by characters."""
-    return content | {"labels": [unescape(label) for label in content["labels"]]}
+def _embedding_map(path: str) -> dict[str, Any]:
+    """Return a map with its name and title; Moses' entities in its labels are replaced by characters.
+
+    Raises:
+        InputError: the file is not that of a map.
+    """
+    content, name = read_json(path), Path(path).stem
+    try:
+        labels = [unescape(label) for label in content["labels"]]
+    except (AttributeError, KeyError, TypeError):
+        raise InputError(f"{path}: is not the output of `analysis embeddings --output-json`") from None
+    return {"name": name, "title": MAPS.get(name, name), **content, "labels": labels}
 
 
 def write_report(
@@ -295,10 +304,7 @@ def write_report(
         ) from None
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
-    drawn = [
-        {"name": Path(path).stem, "title": MAPS.get(Path(path).stem, Path(path).stem), **_plain_labels(read_json(path))}
-        for path in maps
-    ]
+    drawn = [_embedding_map(path) for path in maps]
     stages, jobs = costs(Path(logs))
     size = write_page(
         output,

@@ -178,6 +178,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     if wrong := code_mistake(args.lang):
         raise InputError(f"--lang {wrong}")
     sets = [_set_with_references(text) for text in args.set]
+    if repeated := {name for name, _, _ in sets if sum(name == other for other, _, _ in sets) > 1}:
+        raise InputError(f"--set {min(repeated)}: specify each set once")
     bleu: dict[str, list[float]] = {name: [] for name, _, _ in sets}
     for name, reference, plain_reference in sets:  # all runs of a set, then the next: equal segments are cached
         for run, directory in enumerate(args.run_dir, 1):
@@ -430,6 +432,9 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
     from rnnsmt.search.model import load_model
 
+    for name in args.names:
+        if not name.strip() or not name.isprintable():
+            raise InputError(f"--names {name!r}: a name must contain printable characters only")
     if len(args.baseline) != len(args.system):
         raise InputError(
             f"{len(args.baseline)} --baseline and {len(args.system)} --system files; both systems must have the same "

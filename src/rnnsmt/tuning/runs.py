@@ -146,7 +146,7 @@ def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:
         )
     directories = _one_a_run("--model-dir", args.model_dir or [None], count)
     inis = _one_a_run("--ini", args.ini, count)
-    nested = _nested_of_runs(MosesIni.read(args.ini[0]), args.nested_ini, args.nested_columns, count)
+    nested = _nested_of_runs(inis, args.nested_ini, args.nested_columns)
     of_each = zip(
         args.seed, inis, directories, args.output_ini, args.output_history, args.checkpoint_dir, nested, strict=True
     )
@@ -193,31 +193,30 @@ def _one_a_run(option: str, values: list[Any], runs: int) -> list[Any]:
 
 
 def _nested_of_runs(
-    ini: MosesIni, files: Sequence[Sequence[str]], columns: Sequence[Sequence[int]], runs: int
+    inis: Sequence[str], files: Sequence[Sequence[str]], columns: Sequence[Sequence[int]]
 ) -> list[list[dict[str, float]]]:
     """Return ``nested_weights`` of every nested model for every run, from ``--nested-ini`` and ``--nested-columns``.
 
     Args:
-        ini: the full model.
+        inis: the ini of the full model of every run.
         files: for every nested model, the ini of every run.
         columns: for every nested model, the columns as in ``nested_weights``; or empty.
-        runs: number of runs.
 
     Raises:
         InputError: the number of files differs from the number of runs, or the number of column lists from the number
             of nested models; see also ``nested_weights``.
     """
     for paths in files:
-        if len(paths) != runs:
-            raise InputError(f"--nested-ini {' '.join(paths)}: specify one file per run (runs: {runs})")
+        if len(paths) != len(inis):
+            raise InputError(f"--nested-ini {' '.join(paths)}: specify one file per run (runs: {len(inis)})")
     if columns and len(columns) != len(files):
         raise InputError("--nested-columns: specify it once for every --nested-ini, or omit it")
     return [
         [
-            nested_weights(ini, MosesIni.read(paths[run]), columns[number] if columns else None)
+            nested_weights(MosesIni.read(ini), MosesIni.read(paths[run]), columns[number] if columns else None)
             for number, paths in enumerate(files)
         ]
-        for run in range(runs)
+        for run, ini in enumerate(inis)
     ]
 
 

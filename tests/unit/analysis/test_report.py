@@ -215,6 +215,13 @@ def test_the_keyboard_and_a_screen_reader_reach_everything(directory):
     assert all('role="img"' in canvas for canvas in re.findall(r"<canvas[^>]*>", page))
 
 
+@pytest.mark.parametrize("content", ["[]", '{"labels": 1}', '{"labels": [1]}', "{}"])
+def test_maps_of_another_command_are_refused(directory, capsys, content):
+    (directory / "other.json").write_text(content)
+    assert write(directory, "--maps", f"{directory}/other.json") == 2
+    assert "other.json: is not the output of `analysis embeddings --output-json`" in capsys.readouterr().err
+
+
 def test_costs_are_those_of_the_logs(directory):
     stages, jobs = costs(directory / "logs")
     assert stages == [Cost("rnn score", 2, 2.0, 22.0, 1234.0), Cost("translate", 1, 4.0, 3.0, 10.0)]

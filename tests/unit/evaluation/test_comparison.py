@@ -148,6 +148,13 @@ def test_the_whole_comparison(directory):
     assert f"{pair[0]} → {pair[1]} (1)" in text
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[1m", " "])
+def test_names_are_printable(directory, capsys, name):
+    """Names are in headings of the Markdown file."""
+    assert main(command(directory, "--names", "first", name)) == 2
+    assert f"--names {name!r}: a name must contain printable" in capsys.readouterr().err
+
+
 def test_contributions_add_up_to_the_difference_of_scores(directory):
     ini = MosesIni.read(directory / "model/other.ini")
     model = load_model(ini, SENTENCES)

@@ -61,6 +61,12 @@ def test_score_refuses_a_run_that_is_given_twice(tmp_path, capsys):
     assert "used twice; every run must have a different directory" in capsys.readouterr().err
 
 
+def test_score_refuses_a_set_that_is_given_twice(tmp_path, capsys):
+    arguments = ["--run-dir", str(tmp_path), "--set", "dev=a=b", "dev=c=d", "--lang", "fr", "--system", "baseline"]
+    assert main(["evaluation", "score", *arguments]) == 2
+    assert "--set dev: specify each set once" in capsys.readouterr().err
+
+
 def test_sacrebleu_has_the_tokeniser_of_the_language(monkeypatch, capsys):
     outputs, references = ["这是一个测试 。我去北京。"], [["这是一个考试。我去北京。"]]
     chinese = sacre_bleu(outputs, references, lang="zh")

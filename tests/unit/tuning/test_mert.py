@@ -272,6 +272,21 @@ def test_a_model_with_another_feature_is_not_nested(model, tmp_path, capsys):
     refused([*command(model, tmp_path), *more], tmp_path, capsys, "has the feature CSLM0, which", "is missing from")
 
 
+def test_a_nested_model_is_compared_with_the_ini_of_its_run(model, tmp_path, capsys):
+    """A model with a feature that only the model of another run has is not nested."""
+    added = INI.replace("Distortion\n", "Distortion\nWordPenalty name=WordPenalty1\n") + "WordPenalty1= 0.1\n"
+    (model / "more.ini").write_text(added)
+    inis = ["--ini", str(model / "more.ini"), str(model / "moses.ini")]
+    more = ["--nested-ini", str(model / "more.ini"), str(model / "more.ini")]
+    refused(
+        [*of_both(model, tmp_path, ini=None), *inis, *more],
+        tmp_path,
+        capsys,
+        "has the feature WordPenalty1, which is missing from",
+        "moses.ini",
+    )
+
+
 def test_a_nested_ini_is_not_overwritten(model, tmp_path, capsys):
     write_nested(model, tmp_path / "nested.ini", "0.1 0.3 0.2")
     arguments = command(model, tmp_path, output_ini=tmp_path / "nested.ini")
