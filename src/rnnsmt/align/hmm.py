@@ -22,7 +22,7 @@ import numpy.typing as npt
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
 from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import ONE, add_count, add_counts
 
 P_NULL = 0.4 / 1.4
@@ -209,7 +209,7 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
     return log_likelihood
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def viterbi(emission, null, step, begin, best, back, links):
     """Fill ``links`` [J] with the most probable path of one sentence pair: given positions, I for NULL.
 
@@ -249,7 +249,7 @@ def viterbi(emission, null, step, begin, best, back, links):
             links[j], state = state, back[j, state]
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def path_score(links, lexical, log_step, log_begin, log_null):
     """Return the log-probability of a path.
 

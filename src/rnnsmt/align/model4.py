@@ -39,7 +39,7 @@ from rnnsmt.align.hmm import P_NULL as HMM_NULL
 from rnnsmt.align.hmm import UNIFORM, path_score, transitions, viterbi
 from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import ONE, add_count, add_counts
 
 HMM, MODEL3, MODEL4 = 0, 3, 4
@@ -86,6 +86,16 @@ class PlacedPair(NamedTuple):
     inner: Any
     first: Any  # work space, int64 [I + 1]: first word of each cept, or -1; the last element is for NULL
     following: Any  # work space, int64 [J]: next word in the same cept, or -1
+
+
+class Cepts(NamedTuple):
+    """The cepts of an alignment, filled by ``describe_cepts``: arrays [I + 1], the last element is for NULL."""
+
+    centre: Any  # int64: mean position of the words, rounded up; undefined for a cept without words
+    previous: Any  # int64: the last cept before this one that has words, or -1
+    next: Any  # int64: the first cept after this one that has words, or I
+    log_head: Any  # log-probability of the position of the first word, 0 without words and for NULL
+    log_inner: Any  # log-probability of the positions of the other words, 0 without words and for NULL
 
 
 def begin(direction: Direction) -> Parameters:
@@ -175,7 +185,7 @@ def distortion_row(i, words, width):
     return width * (words * (words - 1) // 2) + i * words
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def placement(links, pair, head_counts, inner_counts, add):
     """Return the log-probability of the positions of all cepts in Model 4, and update the counts of the distances.
 
@@ -227,39 +237,145 @@ def placement(links, pair, head_counts, inner_counts, add):
     return score + np.log(product)
 
 
-@kernel()
-def placement_gains(links, pair, nothing, moves, swaps):
+@kernel(**INNER, **UNCOUNTED)
+def changed_cept(i, removed, added, pair):
+    """Compute the terms of cept ``i`` without the word ``removed`` and with the word ``added``; -1: no such word.
+
+    Returns:
+        The first word, -1 if there is none; the mean position, rounded up; and two values p and q: the probability of
+        the positions of the words after the first is p exp(q).
+    """
+    _, generated_classes, _, inner, first, following = pair
+    uniform = SMOOTHING / max(len(generated_classes) - 1, 1)
+    head, positions, number, last = -1, 0, 0, -1
+    product, log_rest = 1.0, 0.0
+    j = first[i]
+    while j >= 0 or added >= 0:
+        if added >= 0 and (j < 0 or added < j):
+            word, added = added, -1
+        else:
+            word = j
+            j = following[j]
+            if word == removed:
+                continue
+        if number == 0:
+            head = word
+        else:
+            product *= uniform + (1.0 - SMOOTHING) * inner[generated_classes[word], word - last]
+            if product < 1e-100:  # two cepts and four first words do not underflow
+                log_rest += np.log(product)
+                product = 1.0
+        positions, number, last = positions + word, number + 1, word
+    centre = (positions + number - 1) // number if number > 0 else 0
+    return head, centre, product, log_rest
+
+
+@kernel(**INNER, **UNCOUNTED)
+def head_factor(word, before, centre, pair):
+    """Return the probability of the position of the first word of a cept after cept ``before`` (-1: the start)."""
+    given_classes, generated_classes, head, _, _, _ = pair
+    given_class = given_classes[before] if before >= 0 else head.shape[0] - 1
+    distance = word - centre if before >= 0 else word + 1
+    uniform = SMOOTHING / (2 * len(generated_classes) - 1)
+    return uniform + (1.0 - SMOOTHING) * head[given_class, generated_classes[word], distance + head.shape[2] // 2]
+
+
+@kernel(**INNER, **UNCOUNTED)
+def describe_cepts(links, pair, cepts):
+    """Fill ``Cepts``, and the lists of words of ``pair``, for an alignment."""
+    length = len(pair.given_classes)
+    pair.first[: length + 1] = -1
+    for j in range(len(links) - 1, -1, -1):
+        pair.following[j] = pair.first[links[j]]
+        pair.first[links[j]] = j
+    before = -1
+    for i in range(length):
+        cepts.previous[i], cepts.log_head[i], cepts.log_inner[i] = before, 0.0, 0.0
+        if pair.first[i] >= 0:
+            word, cepts.centre[i], product, log_rest = changed_cept(i, -1, -1, pair)
+            cepts.log_inner[i] = np.log(product) + log_rest
+            cepts.log_head[i] = np.log(head_factor(word, before, cepts.centre[max(before, 0)], pair))
+            before = i
+    cepts.previous[length], cepts.next[length] = before, length
+    cepts.log_head[length] = cepts.log_inner[length] = 0.0
+    after = length
+    for i in range(length - 1, -1, -1):
+        cepts.next[i] = after
+        if pair.first[i] >= 0:
+            after = i
+
+
+@kernel(**INNER, **UNCOUNTED)
+def exchange_gain(one, other, word, back, pair, cepts):
+    """Return the change of the log-probability of the positions if a word changes its cept.
+
+    Only the terms of both cepts, and of the first words of the cepts that follow them, change.
+
+    Args:
+        one, other: the cept of ``word`` and its new cept, I for NULL.
+        word: a generated word.
+        back: a word of ``other`` that is linked to ``one`` in exchange, or -1.
+        pair: as in ``placement``, with the lists of words of the alignment.
+        cepts: ``Cepts`` of the alignment.
+    """
+    length = len(pair.given_classes)
+    if one < other:
+        low, high, from_low, from_high = one, other, word, back
+    else:
+        low, high, from_low, from_high = other, one, back, word
+    behind = cepts.next[low]
+    old = cepts.log_inner[low] + cepts.log_inner[high] + cepts.log_head[low] + cepts.log_head[high]
+    old += cepts.log_head[cepts.next[high]]
+    if behind < high:
+        old += cepts.log_head[behind]
+    # from left to right; ``before`` and ``centre``: the last cept that has words
+    before = cepts.previous[low]
+    centre = cepts.centre[max(before, 0)]
+    first, new_centre, product, log_rest = changed_cept(low, from_low, from_high, pair)
+    if first >= 0:
+        product *= head_factor(first, before, centre, pair)
+        before, centre = low, new_centre
+    if behind < high:
+        product *= head_factor(pair.first[behind], before, centre, pair)
+        before = cepts.previous[high]
+        centre = cepts.centre[before]
+    if high < length:
+        first, new_centre, inner, log_inner = changed_cept(high, from_high, from_low, pair)
+        product, log_rest = product * inner, log_rest + log_inner
+        if first >= 0:
+            product *= head_factor(first, before, centre, pair)
+            before, centre = high, new_centre
+        if cepts.next[high] < length:
+            product *= head_factor(pair.first[cepts.next[high]], before, centre, pair)
+    return np.log(product) + log_rest - old
+
+
+@kernel(**UNCOUNTED)
+def placement_gains(links, pair, cepts, moves, swaps):
     """Add the change of the distance terms to the gains of all neighbours, for Model 4.
 
     Neighbours whose gain without it is below ``_CLOSE`` are set to -inf.
 
     Args:
         links, pair: as in ``placement``.
-        nothing: int64 [1, 1, 1], placeholder for the counts.
+        cepts: work space, ``Cepts``.
         moves, swaps: gains as filled by ``neighbour_gains``, updated.
     """
-    now = placement(links, pair, nothing, nothing[0], 0.0)
+    describe_cepts(links, pair, cepts)
     for j in range(len(links)):
-        old = links[j]
         for i in range(moves.shape[1]):
             if moves[j, i] < _CLOSE:
                 moves[j, i] = -np.inf
-                continue
-            links[j] = i
-            moves[j, i] -= now
-            moves[j, i] += placement(links, pair, nothing, nothing[0], 0.0)
-        links[j] = old
+            else:
+                moves[j, i] += exchange_gain(links[j], i, j, -1, pair, cepts)
         for k in range(j + 1, len(links)):
             if swaps[j, k] < _CLOSE:
                 swaps[j, k] = -np.inf
-                continue
-            links[j], links[k] = links[k], old
-            swaps[j, k] -= now
-            swaps[j, k] += placement(links, pair, nothing, nothing[0], 0.0)
-            links[k], links[j] = links[j], old
+            else:
+                swaps[j, k] += exchange_gain(links[j], links[k], j, k, pair, cepts)
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def placement_counts(links, pair, head_counts, inner_counts, moves, swaps, itself):
     """Collect the expected counts of distances over an alignment and its neighbours.
 
@@ -284,7 +400,7 @@ def placement_counts(links, pair, head_counts, inner_counts, moves, swaps, itsel
                 links[k], links[j] = links[j], old
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def _hmm_gains(links, lexical, log_step, log_begin, log_null, moves, swaps):
     """Compute the gain of every neighbour with the probabilities of the HMM; ``moves`` and ``swaps`` are filled."""
     now = path_score(links, lexical, log_step, log_begin, log_null)
@@ -346,6 +462,13 @@ def fertility_block(  # noqa: PLR0912, PLR0915
         np.empty(size, np.int64),
         np.empty(size, np.int64),
     )
+    cepts = Cepts(
+        np.empty(size + 1, np.int64),
+        np.empty(size + 1, np.int64),
+        np.empty(size + 1, np.int64),
+        np.empty(size + 1),
+        np.empty(size + 1),
+    )
     # placeholder for the counts of ``placement``
     nothing = np.zeros((1, 1, 1), np.int64)
     nulls = np.zeros(len(tables.t_null))
@@ -398,7 +521,7 @@ def fertility_block(  # noqa: PLR0912, PLR0915
             for climb in range(CLIMBS + 1):
                 neighbour_gains(links, lexical, phi, fertilities, P_NULL, log_factorials, moves, swaps)
                 if model == MODEL4:
-                    placement_gains(links, placed, nothing, moves, swaps)
+                    placement_gains(links, placed, cepts, moves, swaps)
                 gain, word, other, position = best_neighbour(moves, swaps)
                 if gain < _BETTER or climb == CLIMBS:
                     break
@@ -438,7 +561,7 @@ NEVER = -1e3
 between alignments are defined."""
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def null_score(nulls, words, p_null, log_factorials):
     """Return the log-probability that NULL generates ``nulls`` of ``words`` words.
 
@@ -452,7 +575,7 @@ def null_score(nulls, words, p_null, log_factorials):
     return choices + nulls * np.log(p_null) + (rest - nulls) * np.log(1.0 - p_null)
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factorials, moves, swaps):
     """Compute the gain in log-probability of every neighbour of an alignment.
 
@@ -496,7 +619,7 @@ def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factoria
                 swaps[j, k] = -np.inf
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def best_neighbour(moves, swaps):
     """Return the most probable neighbour.
 
@@ -514,7 +637,7 @@ def best_neighbour(moves, swaps):
     return best, word, other, position
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def change(links, fertilities, word, other, position):
     """Replace an alignment by a neighbour, given as the last three values of ``best_neighbour``."""
     if other >= 0:
@@ -525,7 +648,7 @@ def change(links, fertilities, word, other, position):
         links[word] = position
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def neighbour_counts(  # noqa: PLR0912
     links, moves, swaps, given, fertilities, posterior, fertility_counts
 ):  # fmt: skip

@@ -17,6 +17,7 @@ from rnnsmt.align.lexicon import FLOOR, build_lexicon, digamma, find, relative_f
 from rnnsmt.align.model4 import (
     MAX_FERTILITY,
     SMOOTHING,
+    Cepts,
     PlacedPair,
     Tables,
     best_neighbour,
@@ -334,7 +335,9 @@ class Sentence:
         moves, swaps = np.empty_like(lexical), np.zeros((self.words, self.words))
         neighbour_gains(self.links, lexical, fertility, self.fertilities, self.p_null, factorials, moves, swaps)
         if model == 4:
-            self.placed(placement_gains, np.zeros((1, 1, 1), np.int64), moves, swaps)
+            size = self.length + 1
+            cepts = Cepts(*(np.empty(size, np.int64) for _ in range(3)), np.empty(size), np.empty(size))
+            self.placed(placement_gains, cepts, moves, swaps)
         return moves, swaps
 
     def placed(self, kernel, *rest):
