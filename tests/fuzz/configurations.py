@@ -11,7 +11,7 @@ import yaml
 
 from rnnsmt.base.io import InputError
 from rnnsmt.monitoring.estimate import setting_mistakes
-from rnnsmt.plan.config import check, settle
+from rnnsmt.plan.config import check, resolve_auto
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.models import Systems
 from rnnsmt.plan.paths import Texts
@@ -67,14 +67,14 @@ class Configurations(Harness):
         mistakes = check(config, ROOT / "workflow/schemas/config.schema.json", [path])
         if mistakes:
             raise InputError(_joined(mistakes))
-        settled = settle(config)
+        resolved = resolve_auto(config)
         texts, systems = Texts(config), Systems(config)
         mistakes = list(setting_mistakes(systems))
         if mistakes:
             raise InputError(_joined(mistakes))
         corpora = list(texts.corpora.values())
         warnings = [*language_warnings(corpora, config["languages"]), *missing_files(corpora, config["data_dir"])]
-        return str([settled, list(texts.sets), list(systems.runs), len(warnings)])
+        return str([resolved, list(texts.sets), list(systems.runs), len(warnings)])
 
 
 def _joined(mistakes: list[str]) -> str:

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from rnnsmt import __version__
+from rnnsmt.plan.resources import available_memory_mb
 from rnnsmt.stages import STAGES
 from snakemake_logger_plugin_rnnsmt.command_line import mistakes
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
@@ -207,14 +208,18 @@ rule grows:
 
 
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
-    """A job requests at most half the memory of the machine, so that two fit; a cluster has no such limit."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
-    table = 'from rnnsmt.plan.resources import Line, JobNeeds\nmachine.needs["large"] = JobNeeds(Line(10**9), None)\n'
-    rule = 'rule large:\n    output: "large"\n    resources: mem_mb=memory("large")\n    shell: "touch {output}"\n'
-    plan = call_with(workflow, table + rule, "large", "-n").stdout
-    assert 0.6 * there < 2 * int(re.search(r"mem_mb=(\d+)", plan).group(1)) < there
-    plan = call_with(workflow, table + rule, "large", "-n", "--config", "cluster=true", "--resources", "gpu=1").stdout
-    assert f"mem_mb={10**9 + 300}" in plan  # and Snakemake, which is in the job
+    """Two jobs that limit their memory fit into the machine's, another job gets all of it; a cluster has no limit."""
+    available = available_memory_mb()
+    requests = []
+    for needs in ("JobNeeds(Line(10**9), None, 10**9)", "JobNeeds(Line(10**9), None)"):
+        table = f'from rnnsmt.plan.resources import Line, JobNeeds\nmachine.needs["large"] = {needs}\n'
+        rule = 'rule large:\n    output: "large"\n    resources: mem_mb=memory("large")\n    shell: "touch {output}"\n'
+        plan = call_with(workflow, table + rule, "large", "-n").stdout
+        requests.append(int(re.search(r"mem_mb=(\d+)", plan).group(1)))
+        more = ["-n", "--config", "cluster=true", "--resources", "gpu=1"]
+        plan = call_with(workflow, table + rule, "large", *more).stdout
+        assert f"mem_mb={10**9 + 300}" in plan  # and Snakemake, which is in the job
+    assert requests == [int(0.4 * available), int(0.85 * available)], "jobs share 85 % of the memory"
 
 
 NOTHING = 'rule nothing:\n    output: "nothing"\n    shell: "command -v rnnsmt > {output}"\n'
@@ -247,7 +252,7 @@ def test_the_package_of_another_checkout_is_refused(workflow, tmp_path_factory):
 
 def test_the_jobs_of_a_machine_share_its_memory(workflow):
     """Jobs share 85 % of the memory of the machine, unless mem_mb is given; on a cluster there is no such limit."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    there = available_memory_mb()
     for options, limit in (([], int(0.85 * there)), (["--resources", "mem_mb=777", "gpu=1"], 777)):
         assert call_with(workflow, NOTHING, "nothing", "--force", *options).returncode == 0
         assert re.search(rf"^Provided resources: .*\b{limit}\b", workflow.log(), re.MULTILINE)

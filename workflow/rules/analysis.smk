@@ -89,7 +89,7 @@ rule mert_curves:
 rule bleu_curves:
     input:
         systems=expand(f"{RUN}/{{set}}.tokens", system=config["compare"], run=RUNS, allow_missing=True),
-        source=lambda w: texts.set_text("usual", w.set, SOURCE),
+        source=lambda w: texts.set_text("preprocessed", w.set, SOURCE),
         reference=lambda w: texts.set_text("tokenized", w.set, TARGET),
         text=texts.training_text(SOURCE),
     output:
@@ -185,7 +185,7 @@ rule compare_systems:
         lm=LMS,
         network=lambda w: systems.search_models(systems.features(w.system), 1),
         tables=lambda w: systems.filtered_tables(w.system, "all")[:2],
-        source=lambda w: texts.set_text("usual", w.set, SOURCE),
+        source=lambda w: texts.set_text("preprocessed", w.set, SOURCE),
         reference=lambda w: texts.set_text("tokenized", w.set, TARGET),
     output:
         json="results/analysis/{system}.vs.{other}/{set}.json",

@@ -49,7 +49,7 @@ from rnnsmt.monitoring.unfinished import missing_outputs, needed_for
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
-from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, settle
+from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, resolve_auto
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.features import NNJM_DIRECTIONS
 from rnnsmt.plan.models import Systems, column_options, settings_options
@@ -74,7 +74,7 @@ if MOSES_PARTS:
     except InputError as error:
         raise WorkflowError(str(error))
     MOSES_HOME = str(moses.home)
-settled = settle(config)
+resolved = resolve_auto(config)
 
 # Whether jobs run on machines other than this one. The lock of a killed run is removed, see monitoring/runs.py.
 CLUSTER = config["cluster"]
@@ -125,8 +125,8 @@ if workflow.is_main_process:
     warnings += others_active(Path(".snakemake"))
     if not HAS_FIGURES and not is_module:
         warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
-    if settled:  # after the checks: an error message is printed alone
-        logger.info(settled)
+    if resolved:  # after the checks: an error message is printed alone
+        logger.info(resolved)
     for line in warnings:
         logger.warning(f"warning: {line}")
 

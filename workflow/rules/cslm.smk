@@ -67,7 +67,7 @@ rule cslm_train:
 rule cslm_perplexity:
     input:
         model=CSLM_MODEL,
-        text=texts.set_text("usual", "dev", TARGET),
+        text=texts.set_text("preprocessed", "dev", TARGET),
         lm=LMS[0],
     output:
         "results/cslm/network{network}/perplexity.json",

@@ -16,7 +16,7 @@ if "decoding" in MOSES_PARTS:
             lm=LMS,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "all"),
-            source=[texts.set_text("usual", name, SOURCE) for name in SETS],
+            source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
         output:
             text=of_every_run("output"),
             report=of_every_run("decode.json"),
@@ -53,7 +53,7 @@ else:
             lm=LMS,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "all"),
-            source=[texts.set_text("usual", name, SOURCE) for name in SETS],
+            source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
         output:
             text=of_every_run("output"),
             report=of_every_run("decode.json"),

@@ -54,7 +54,7 @@ if LM_MODELS:
 rule interpolated_language_model:
     input:
         models=[f"results/model/{name}" for name in paths.estimated_lms(config)],
-        tune=texts.set_text("usual", "dev", TARGET),
+        tune=texts.set_text("preprocessed", "dev", TARGET),
     output:
         "results/model/lm-interpolated.arpa.gz",
     log:

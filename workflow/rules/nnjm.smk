@@ -97,7 +97,7 @@ rule nnjm_rescore:
     input:
         models=lambda w: systems.list_models("nnjm", w.system),
         nbest=of_every_run("nbest.gz"),
-        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
+        source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
         tables=lambda w: systems.filtered_tables(w.system, "all"),
     output:
         of_every_run("nnjm.1.nbest.gz"),

@@ -4,7 +4,7 @@
 rule selection_models:
     input:
         in_domain=lambda w: texts.in_domain_texts(w.lang),
-        pool=lambda w: [texts.text("usual", name, w.lang) for name in texts.scored(w.kind)],
+        pool=lambda w: [texts.text("preprocessed", name, w.lang) for name in texts.scored(w.kind)],
     output:
         expand(
             "results/selection/{{kind}}/models.{{lang}}/{file}",
@@ -37,8 +37,8 @@ rule selection_models:
 
 rule selection_score_bitext:
     input:
-        source=lambda w: texts.text("usual", w.corpus, SOURCE),
-        target=lambda w: texts.text("usual", w.corpus, TARGET),
+        source=lambda w: texts.text("preprocessed", w.corpus, SOURCE),
+        target=lambda w: texts.text("preprocessed", w.corpus, TARGET),
         source_models=f"results/selection/bitext/models.{SOURCE}/models.json",
         target_models=f"results/selection/bitext/models.{TARGET}/models.json",
     output:
@@ -63,7 +63,7 @@ rule selection_score_bitext:
 
 rule selection_score_mono:
     input:
-        target=lambda w: texts.text("usual", w.corpus, TARGET),
+        target=lambda w: texts.text("preprocessed", w.corpus, TARGET),
         models=f"results/selection/mono/models.{TARGET}/models.json",
     output:
         "results/selection/mono/scores/{corpus}.tsv.gz",
@@ -85,7 +85,7 @@ rule selection_score_mono:
 
 rule select_bitext:
     input:
-        texts=[texts.text("usual", name, lang) for name in texts.bitext for lang in [SOURCE, TARGET]],
+        texts=[texts.text("preprocessed", name, lang) for name in texts.bitext for lang in [SOURCE, TARGET]],
         scores=expand("results/selection/bitext/scores/{name}.tsv.gz", name=texts.scored("bitext")),
         held_out=f"results/selection/bitext/models.{TARGET}/held-out.gz",
     output:
@@ -115,7 +115,7 @@ rule select_bitext:
 
 rule select_mono:
     input:
-        texts=[texts.text("usual", name, TARGET) for name in texts.pools["mono"]],
+        texts=[texts.text("preprocessed", name, TARGET) for name in texts.pools["mono"]],
         scores=expand("results/selection/mono/scores/{name}.tsv.gz", name=texts.scored("mono")),
         held_out=f"results/selection/mono/models.{TARGET}/held-out.gz",
     output:

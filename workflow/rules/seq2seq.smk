@@ -77,7 +77,7 @@ rule seq2seq_train:
 rule seq2seq_translate:
     input:
         models=lambda w: systems.ensemble_of_every_run(*systems.ensemble(w.system)),
-        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
+        source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
         lexicon=LEXICON,
     output:
         text=of_every_run("output"),
@@ -112,7 +112,7 @@ rule nbest_lists:
         lm=LMS,
         network=lambda w: systems.networks_in_search(w.system),
         tables=lambda w: systems.filtered_tables(w.system, "all"),
-        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
+        source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
     output:
         nbest=of_every_run("nbest.gz"),
         best=temp(of_every_run("nbest.output")),
@@ -145,7 +145,7 @@ rule seq2seq_rescore:
     input:
         models=lambda w: systems.ensemble_of_every_run(w.lstm, w.ensemble),
         nbest=of_every_run("nbest.gz"),
-        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
+        source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
     output:
         of_every_run("{lstm}.{ensemble}.nbest.gz"),
     log:
@@ -208,8 +208,8 @@ rule tune_lists:
     input:
         ini=f"{RUN}/untuned.ini",
         nbest=lambda w: systems.rescored_lists(w.system, w.run, "dev"),
-        source=texts.set_text("usual", "dev", SOURCE),
-        reference=texts.set_text("usual", "dev", TARGET),
+        source=texts.set_text("preprocessed", "dev", SOURCE),
+        reference=texts.set_text("preprocessed", "dev", TARGET),
     output:
         f"{RUN}/moses.ini",
     log:
@@ -236,7 +236,7 @@ rule rerank:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
         nbest=lambda w: [systems.rescored_lists(w.system, run, name) for run in RUNS for name in SETS],
-        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
+        source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
     output:
         text=of_every_run("output"),
         report=of_every_run("decode.json"),

@@ -15,8 +15,8 @@ if "tuning" in MOSES_PARTS:
             lm=LMS,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "dev"),
-            source=texts.set_text("usual", "dev", SOURCE),
-            reference=texts.set_text("usual", "dev", TARGET),
+            source=texts.set_text("preprocessed", "dev", SOURCE),
+            reference=texts.set_text("preprocessed", "dev", TARGET),
         output:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
             history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
@@ -58,8 +58,8 @@ else:
             lm=LMS,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "dev"),
-            source=texts.set_text("usual", "dev", SOURCE),
-            reference=texts.set_text("usual", "dev", TARGET),
+            source=texts.set_text("preprocessed", "dev", SOURCE),
+            reference=texts.set_text("preprocessed", "dev", TARGET),
         output:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
             history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),

@@ -1,6 +1,6 @@
 """Configuration of the workflow: validation and automatic settings.
 
-``check`` reports all mistakes at once, one line each. ``settle`` replaces ``auto`` by values.
+``check`` reports all mistakes at once, one line each. ``resolve_auto`` replaces ``auto`` by values.
 """
 
 import difflib
@@ -71,9 +71,9 @@ def amount_kept(amount: str | float | Mapping[str, float]) -> str:
     return f"--words {max(round(1e6 * amount['words']), 1)}" if isinstance(amount, Mapping) else f"--fraction {amount}"
 
 
-def kept_whole(keep: str | float | None, usual: str | float | Mapping[str, float]) -> bool:
+def kept_whole(keep: str | float | None, default: str | float | Mapping[str, float]) -> bool:
     """Return whether selection keeps a whole corpus, by its ``keep`` or, without it, by the default for its kind."""
-    return (keep or usual) in ("all", 1)
+    return (keep or default) in ("all", 1)
 
 
 def is_demo_corpus(config: Mapping[str, Any]) -> bool:
@@ -103,7 +103,7 @@ def moses_has_joint_model(config: Mapping[str, Any]) -> bool:
     return moses_searches(config) and any(NNJM.name in features_of(config, name) for name in config["compare"])
 
 
-def settle(config: dict[str, Any]) -> str:
+def resolve_auto(config: dict[str, Any]) -> str:
     """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists those of this run.
 
     For other corpora, the networks of the demo corpus are too small, its search too narrow and its tuning too
@@ -111,16 +111,16 @@ def settle(config: dict[str, Any]) -> str:
     """
     demo = is_demo_corpus(config)
     unused = _unused_networks(config)
-    settled = []
+    resolved = []
     if moses_has_joint_model(config) and config["nnjm"]["unknown"] == "auto":
         config["nnjm"]["unknown"] = "class"  # Moses supports no other value
     for (section, key), values in AUTO.items():
         if config[section][key] == "auto":
             config[section][key] = values[0 if demo else 1]
             if section not in unused and not (key == "cslm_cells" and {"cslm", "nnjm"} <= unused):
-                settled.append(f"{section}.{key}: {config[section][key]}")
+                resolved.append(f"{section}.{key}: {config[section][key]}")
     where = "the demo corpus" if demo else "your own corpora"
-    return f"Settings for {where} (auto): {', '.join(settled)}" if settled else ""
+    return f"Settings for {where} (auto): {', '.join(resolved)}" if resolved else ""
 
 
 def _unused_networks(config: Mapping[str, Any]) -> set[str]:

@@ -50,8 +50,8 @@ def alignments(config: Mapping[str, Any]) -> list[str]:
 class Texts:
     """The file of every text of a run.
 
-    A text is one side of a corpus (a language code) of one kind: raw, tokenized, truecased, or usual. Models are
-    trained on texts of the kind usual, and decoders read them: truecased if ``text.truecase`` is set, otherwise
+    A text is one side of a corpus (a language code) of one kind: raw, tokenized, truecased, or preprocessed. Models are
+    trained on texts of the kind preprocessed, and decoders read them: truecased if ``text.truecase`` is set, otherwise
     tokenized. Data selection has two kinds of pools: bitext, and mono, the target sides of all training text for the
     language models.
 
@@ -77,7 +77,7 @@ class Texts:
         self.sides = {"bitext": [self.source, self.target], "mono": [self.target]}
         self._selection = config["selection"]
         self._is_tokenized = config["text"]["tokenize"]
-        self._usual = "truecased" if config["text"]["truecase"] else "tokenized"
+        self._preprocessed = "truecased" if config["text"]["truecase"] else "tokenized"
         self._downloads = {path: entry for corpus in self.corpora.values() for path, entry in corpus.downloads.items()}
         self._members = {path: member for corpus in self.corpora.values() for path, member in corpus.members.items()}
 
@@ -104,17 +104,20 @@ class Texts:
 
     def text(self, kind: str, name: str, lang: str) -> str:
         """Return the file of one side of a corpus."""
-        return f"results/corpus/{self._usual if kind == 'usual' else kind}/{name}.{lang}.gz"
+        return f"results/corpus/{self._preprocessed if kind == 'preprocessed' else kind}/{name}.{lang}.gz"
 
     def set_text(self, kind: str, name: str, lang: str) -> str:
         """Return the file of one side of a set."""
         if name != "dev":
             return self.text(kind, name, lang)
-        return f"results/corpus/joined/{self._usual if kind == 'usual' else kind}/dev.{lang}.gz"
+        return f"results/corpus/joined/{self._preprocessed if kind == 'preprocessed' else kind}/dev.{lang}.gz"
 
     def part_texts(self, set_name: str) -> list[str]:
         """Return the source sides of the sets for which a part of the tables is filtered: dev, or all."""
-        return [self.set_text("usual", name, self.source) for name in (self.sets if set_name == "all" else [set_name])]
+        return [
+            self.set_text("preprocessed", name, self.source)
+            for name in (self.sets if set_name == "all" else [set_name])
+        ]
 
     def plain_reference(self, name: str) -> str:
         """Return sacreBLEU's reference of a set.
@@ -130,7 +133,7 @@ class Texts:
     def in_domain_texts(self, lang: str) -> list[str]:
         """Return the in-domain text of one language; monolingual corpora have a target side only."""
         return [
-            self.text("usual", name, lang)
+            self.text("preprocessed", name, lang)
             for name, corpus in self.corpora.items()
             if corpus.in_domain and (corpus.is_bitext or lang == self.target)
         ]
@@ -144,9 +147,9 @@ class Texts:
         return [name for name in self.pools[kind] if not self.keeps_all(kind, name)]
 
     def selected_text(self, kind: str, name: str, lang: str) -> str:
-        """Return one side of a corpus after selection, or the usual text if every corpus of the pool is kept whole."""
+        """Return one side of a corpus after selection; before it, if every corpus of the pool is kept whole."""
         if not self.scored(kind):
-            return self.text("usual", name, lang)
+            return self.text("preprocessed", name, lang)
         return f"results/selection/{kind}/{name}.{self.sides[kind].index(lang) + 1}.gz"
 
     def training_text(self, lang: str) -> str:

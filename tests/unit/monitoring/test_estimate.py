@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from rnnsmt.monitoring.estimate import estimates, lines, sizes_of
-from rnnsmt.plan.config import settle
+from rnnsmt.plan.config import resolve_auto
 from rnnsmt.plan.resources import Growth, JobNeeds, Line, Power, needs_of_rules
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +21,7 @@ def config() -> dict[str, Any]:
     found = yaml.safe_load((ROOT / "config.yaml").read_text())
     for key, value in yaml.safe_load((ROOT / "workflow/configs/wmt14.yaml").read_text()).items():
         found[key] = found[key] | value if isinstance(value, dict) else value
-    settle(found)
+    resolve_auto(found)
     return found
 
 

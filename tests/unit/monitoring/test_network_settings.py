@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from rnnsmt.monitoring.estimate import first_layers_mb, setting_mistakes
-from rnnsmt.plan.config import settle
+from rnnsmt.plan.config import resolve_auto
 from rnnsmt.plan.models import Systems
 
 
@@ -15,7 +15,7 @@ from rnnsmt.plan.models import Systems
 def config() -> dict[str, Any]:
     """Return the configuration of the demo corpus."""
     found: dict[str, Any] = yaml.safe_load((Path(__file__).resolve().parents[3] / "config.yaml").read_text())
-    settle(found)
+    resolve_auto(found)
     return found
 
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.plan.config import settle
+from rnnsmt.plan.config import resolve_auto
 
 
 @pytest.fixture
-def settled() -> dict[str, Any]:
+def resolved() -> dict[str, Any]:
     """Return config.yaml with values for ``auto`` and two tuning runs."""
     config: dict[str, Any] = yaml.safe_load((Path(__file__).resolve().parents[3] / "config.yaml").read_text())
     config["tuning"]["runs"] = 2
-    settle(config)
+    resolve_auto(config)
     return config

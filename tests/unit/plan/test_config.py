@@ -11,7 +11,7 @@ import yaml
 
 from rnnsmt.cslm import settings as cslm
 from rnnsmt.nnjm import settings as nnjm
-from rnnsmt.plan.config import AUTO, amount_kept, check, settle
+from rnnsmt.plan.config import AUTO, amount_kept, check, resolve_auto
 from rnnsmt.plan.corpora import TWO_LETTERS, code_mistake, code_warning, corpora
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
 from rnnsmt.seq2seq import settings as seq2seq
@@ -603,13 +603,13 @@ def test_test_sets_may_share_a_side(config, directory):
 
 
 def test_settings_for_the_demo_corpus(config):
-    said = settle(config)
+    said = resolve_auto(config)
     assert said.startswith("Settings for the demo corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
     for (section, key), (of_demo, _) in AUTO.items():
         assert config[section][key] == of_demo
         assert (f"{section}.{key}: {of_demo}" in said) == (section != "seq2seq"), "no LSTM is compared"
     assert check(config, SCHEMA) == []
-    assert settle(config) == ""
+    assert resolve_auto(config) == ""
 
 
 def test_settings_for_other_corpora(config):
@@ -617,7 +617,7 @@ def test_settings_for_other_corpora(config):
     config["corpora"][0].update(source="mine.en", target="mine.fr")
     config["cslm"]["preset"] = "paper"
     config["search"]["stack"] = 7
-    said = settle(config)
+    said = resolve_auto(config)
     assert (config["cslm"]["preset"], config["search"]["stack"]) == ("paper", 7)
     for (section, key), (_, other) in AUTO.items():
         if (section, key) not in {("cslm", "preset"), ("search", "stack")}:
@@ -644,10 +644,10 @@ def test_settings_for_other_corpora(config):
 def test_settings_of_networks_that_no_system_has_are_not_listed(config, compare, sections):
     """Only settings of networks in the compared systems are listed, including those that rescore n-best lists."""
     config["compare"] = compare
-    said = settle(config)
+    said = resolve_auto(config)
     assert {name for name in ("rnn", "cslm", "nnjm", "seq2seq") if f" {name}." in said} == sections
     assert ("search.cslm_cells" in said) == bool(sections & {"cslm", "nnjm"})
-    assert "auto" not in (config["seq2seq"]["preset"], config["nnjm"]["preset"]), "all are settled"
+    assert "auto" not in (config["seq2seq"]["preset"], config["nnjm"]["preset"]), "all are resolved"
 
 
 REPEATED = """seed: 1

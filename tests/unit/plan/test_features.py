@@ -59,8 +59,8 @@ def test_the_joint_model_of_moses_begins_with_the_weight_of_ours(tmp_path):
     assert ini.weights["NNJM0"] == [BY_NAME["nnjm"].weight]
 
 
-def test_scorers_are_columns_like_that_of_the_rnn(settled):
-    known = known_features(settled)
+def test_scorers_are_columns_like_that_of_the_rnn(resolved):
+    known = known_features(resolved)
     further = ["inverse", "bag", "feedforward", "counted"]
     names = [feature.name for feature in REGISTRY]
     after = names.index("rnn") + 1
@@ -71,16 +71,16 @@ def test_scorers_are_columns_like_that_of_the_rnn(settled):
     assert bag.is_scorer and bag.is_column and not bag.paper_place
 
 
-def test_features_of_systems(settled):
-    assert features_of(settled, "cslm_rnn_wp") == ["cslm", "rnn", "wp"]
-    assert features_of(settled, "cslm_rnn_nnjm") == ["cslm", "rnn", "nnjm"]
-    assert features_of(settled, "cslm_rnn+lstm_tuned") == ["cslm", "rnn"], "those of the system that it rescores"
-    assert features_of(settled, "lstm") == features_of(settled, "unknown") == []
+def test_features_of_systems(resolved):
+    assert features_of(resolved, "cslm_rnn_wp") == ["cslm", "rnn", "wp"]
+    assert features_of(resolved, "cslm_rnn_nnjm") == ["cslm", "rnn", "nnjm"]
+    assert features_of(resolved, "cslm_rnn+lstm_tuned") == ["cslm", "rnn"], "those of the system that it rescores"
+    assert features_of(resolved, "lstm") == features_of(resolved, "unknown") == []
 
 
-def test_the_joint_model(settled):
+def test_the_joint_model(resolved):
     """The joint model is used by the search, alone or together with the CSLM."""
-    model = Systems(settled)
+    model = Systems(resolved)
     assert model.features("cslm_rnn_nnjm") == ["cslm", "nnjm", "rnn"], "the order of directories"
     assert model.untuned_inis("cslm_rnn_nnjm") == ["results/augmented/cslm_nnjm_rnn/network1/moses.ini"]
     assert model.search_models(["cslm", "nnjm", "rnn"], 2) == [
@@ -95,8 +95,8 @@ def test_the_joint_model(settled):
     assert named_features("cslm_nnjm") == ("cslm", "nnjm")
     assert ordered_features(["cslm", "nnjm", "rnn"]) == ("rnn", "cslm", "nnjm")
     assert share_networks(["nnjm"], ["cslm", "nnjm"]) and not share_networks(["nnjm"], ["cslm"])
-    settled["compare"] = ["baseline", "cslm", "nnjm", "cslm_rnn", "cslm_nnjm", "cslm_rnn_nnjm"]
-    model = Systems(settled)
+    resolved["compare"] = ["baseline", "cslm", "nnjm", "cslm_rnn", "cslm_nnjm", "cslm_rnn_nnjm"]
+    model = Systems(resolved)
     assert model.networks == ["rnn", "cslm", "nnjm"]
     assert model.nested("cslm_rnn_nnjm") == ["cslm_rnn", "cslm_nnjm"]
     assert model.nested("cslm_nnjm") == ["cslm", "nnjm"]
@@ -127,15 +127,15 @@ def two_more(monkeypatch) -> None:
         monkeypatch.setitem(features._LABELS, feature.name, feature.label)
 
 
-def test_a_further_feature_needs_one_line(settled, two_more):
-    settled["systems"] |= {
+def test_a_further_feature_needs_one_line(resolved, two_more):
+    resolved["systems"] |= {
         "topic_surplus": {"features": ["surplus", "topic"]},
         "cslm_topic_rnn_surplus": {"features": ["cslm", "topic", "rnn", "surplus"]},
     }
-    settled["compare"] = ["baseline", "rnn", "topic_surplus", "cslm_topic_rnn_surplus"]
-    assert check(settled, SCHEMA) == []
-    settled["topic"], settled["search"]["topic_cells"] = {"unknown": "word"}, 40
-    model = Systems(settled)
+    resolved["compare"] = ["baseline", "rnn", "topic_surplus", "cslm_topic_rnn_surplus"]
+    assert check(resolved, SCHEMA) == []
+    resolved["topic"], resolved["search"]["topic_cells"] = {"unknown": "word"}, 40
+    model = Systems(resolved)
     assert model.networks == ["rnn", "cslm", "topic"]
     assert model.features("topic_surplus") == ["topic", "surplus"]
     assert model.untuned_inis("topic_surplus") == ["results/augmented/topic_surplus/network1/moses.ini"]

@@ -9,16 +9,16 @@ REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
 
 @pytest.fixture
-def trained_twice(settled):
+def trained_twice(resolved):
     """Set four tuning runs with two training runs."""
-    settled["networks"]["seeds"] = 2
-    settled["tuning"]["runs"] = 4
-    return settled
+    resolved["networks"]["seeds"] = 2
+    resolved["tuning"]["runs"] = 4
+    return resolved
 
 
-def test_kinds_of_systems(settled):
-    settled["compare"] = ["baseline", "cslm", "lstm", "cslm_rnn+lstm_tuned"]
-    systems = Systems(settled)
+def test_kinds_of_systems(resolved):
+    resolved["compare"] = ["baseline", "cslm", "lstm", "cslm_rnn+lstm_tuned"]
+    systems = Systems(resolved)
     assert (systems.phrase_based[:3], systems.phrase_based[-1]) == (["baseline", "rnn", "cslm"], "cslm_rnn_nnjm")
     ensembles = ["lstm_pair", "lstm_ensemble", "lstm_ensemble_beam1", "lstm_ensemble_beam2"]
     assert systems.lstms_alone == ["lstm", "lstm_forward", *ensembles]
@@ -29,9 +29,9 @@ def test_kinds_of_systems(settled):
     assert systems.networks == ["rnn", "cslm"], "also those of a system that is rescored; columns first"
 
 
-def test_features_are_in_the_order_of_directories(settled):
-    settled["systems"]["mine"] = {"features": ["wp", "bag", "rnn", "cslm"]}
-    systems = Systems(settled)
+def test_features_are_in_the_order_of_directories(resolved):
+    resolved["systems"]["mine"] = {"features": ["wp", "bag", "rnn", "cslm"]}
+    systems = Systems(resolved)
     assert systems.features("mine") == ["cslm", "rnn", "bag", "wp"]
     assert systems.columns(systems.features("mine")) == ["rnn", "bag", "wp"]
     assert systems.untuned_inis("mine") == ["results/augmented/cslm_rnn_bag_wp/network1/moses.ini"]
@@ -41,8 +41,8 @@ def test_features_are_in_the_order_of_directories(settled):
     assert systems.table_directory(["cslm"], 3) == "model"
 
 
-def test_scores_of_columns(settled):
-    systems = Systems(settled)
+def test_scores_of_columns(resolved):
+    systems = Systems(resolved)
     assert systems.score_pattern("inverse", 2) == "results/inverse/network2/scores/{scatteritem}.npy"
     assert systems.score_pattern("wp", 2) == "results/rnn/shortlist.npy"
     assert column_options([2, 1], ["a", "b c", "d"]) == "--column a 'b c' --column d"
@@ -88,8 +88,8 @@ def test_files_of_every_training(trained_twice):
     assert systems.rnn_models("rnn") == [], "translation needs one network that scores all pairs"
 
 
-def test_options_of_an_ini(settled):
-    systems = Systems(settled)
+def test_options_of_an_ini(resolved):
+    systems = Systems(resolved)
     assert systems.ini_options(["cslm", "wp"], 2) == (
         f"--phrase-table ../augmented/wp/network1/phrase-table.gz --reordering-table {REORDERING} --num-features 5 "
         "--further-weights 0 --cslm ../cslm/network2/model.pt --cslm-unknown class"
@@ -104,17 +104,17 @@ def test_options_of_an_ini(settled):
     ), "the tables of all sets: proposals are made for given texts"
 
 
-def test_options_of_the_search(settled):
-    systems = Systems(settled)
+def test_options_of_the_search(resolved):
+    systems = Systems(resolved)
     assert systems.search_options("rnn") == "--pop-limit 150 --stack 100"
     assert systems.search_options("cslm") == ("--pop-limit 150 --stack 100 --cslm-cells 50 --cslm-precision reduced")
     assert settings_options({"batch_size": 3, "keep": "best"}) == "--batch-size 3 --keep best"
 
 
-def test_nested_systems(settled):
+def test_nested_systems(resolved):
     """Nested systems are the largest subsets of a system, with the indices of their columns in its table."""
-    settled["compare"] = ["cslm_rnn_wp", "baseline", "rnn", "cslm_wp"]
-    systems = Systems(settled)
+    resolved["compare"] = ["cslm_rnn_wp", "baseline", "rnn", "cslm_wp"]
+    systems = Systems(resolved)
     assert systems.nested("baseline") == []
     assert systems.nested("rnn") == ["baseline"]
     assert systems.nested("cslm_rnn_wp") == ["rnn", "cslm_wp"]
@@ -123,17 +123,17 @@ def test_nested_systems(settled):
         "--nested-ini 'rnn 1.ini' rnn2.ini --nested-columns 0 1 2 3 4 "
         "--nested-ini wp1.ini wp2.ini --nested-columns 0 1 2 3 5"
     )
-    settled["tuning"]["nested"] = False
-    assert Systems(settled).start_systems("cslm_rnn_wp") == []
-    assert Systems(settled).nested_options("cslm_rnn_wp", []) == ""
+    resolved["tuning"]["nested"] = False
+    assert Systems(resolved).start_systems("cslm_rnn_wp") == []
+    assert Systems(resolved).nested_options("cslm_rnn_wp", []) == ""
 
 
-def test_settings_go_over_those_of_all_scorers(settled):
-    settled["rnn"]["settings"] = {"hidden": 7, "direction": "direct"}
-    systems = Systems(settled)
+def test_settings_go_over_those_of_all_scorers(resolved):
+    resolved["rnn"]["settings"] = {"hidden": 7, "direction": "direct"}
+    systems = Systems(resolved)
     assert systems.scorer_settings("rnn") == {"hidden": 7, "direction": "direct"}
     assert systems.scorer_settings("inverse") == {"hidden": 7, "direction": "inverse"}
-    settled["seq2seq"]["settings"] = {"epochs": 3}
+    resolved["seq2seq"]["settings"] = {"epochs": 3}
     assert systems.lstm_settings("lstm_forward") == {"epochs": 3, "source_order": "forward"}
 
 
@@ -181,7 +181,7 @@ def test_networks_that_rescore_lists(trained_twice):
     assert share_networks(["cslm"], ["cslm_lists"]) and label("cslm_lists") == "CSLM on n-best lists"
 
 
-def test_features_for_the_table(settled):
+def test_features_for_the_table(resolved):
     """An LSTM is a feature of the system that it rescores, and not one of the baseline if used alone."""
     names = ["baseline", "lstm", "cslm_rnn+lstm_tuned", "rnn_wp"]
-    assert Systems(settled).table_features(names) == "baseline= cslm_rnn+lstm_tuned=cslm+rnn+lstm_tuned rnn_wp=rnn+wp"
+    assert Systems(resolved).table_features(names) == "baseline= cslm_rnn+lstm_tuned=cslm+rnn+lstm_tuned rnn_wp=rnn+wp"

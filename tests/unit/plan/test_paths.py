@@ -7,16 +7,16 @@ from rnnsmt.plan.paths import Texts
 
 
 @pytest.fixture
-def several(settled):
+def several(resolved):
     """Return a configuration with two bitexts, of which selection scores one, and an in-domain monolingual corpus."""
-    settled["corpora"] = [
+    resolved["corpora"] = [
         {"name": "near", "role": "bitext", "source": "near.en", "target": "near.fr", "keep": "all"},
         {"name": "far", "role": "bitext", "source": "far.en", "target": "far.fr", "keep": 0.25},
         {"name": "press", "role": "mono", "target": "press.fr", "in_domain": True},
         {"name": "old", "role": "dev", "source": "old.en", "target": "old.fr"},
         {"name": "new", "role": "test", "source": "new.en", "target": "new.fr"},
     ]
-    return settled
+    return resolved
 
 
 def test_corpora_by_role(several):
@@ -30,13 +30,13 @@ def test_corpora_by_role(several):
 def test_texts_of_a_kind(several):
     texts = Texts(several)
     assert texts.text("raw", "near", "en") == "results/corpus/raw/near.en.gz"
-    assert texts.text("usual", "near", "en") == "results/corpus/truecased/near.en.gz"
-    assert texts.set_text("usual", "dev", "fr") == "results/corpus/joined/truecased/dev.fr.gz"
+    assert texts.text("preprocessed", "near", "en") == "results/corpus/truecased/near.en.gz"
+    assert texts.set_text("preprocessed", "dev", "fr") == "results/corpus/joined/truecased/dev.fr.gz"
     assert texts.set_text("tokenized", "new", "fr") == "results/corpus/tokenized/new.fr.gz"
     assert texts.part_texts("dev") == ["results/corpus/joined/truecased/dev.en.gz"]
     assert texts.part_texts("all") == [*texts.part_texts("dev"), "results/corpus/truecased/new.en.gz"]
     several["text"] |= {"truecase": False}
-    assert Texts(several).text("usual", "near", "en") == "results/corpus/tokenized/near.en.gz"
+    assert Texts(several).text("preprocessed", "near", "en") == "results/corpus/tokenized/near.en.gz"
 
 
 def test_references(several):
@@ -97,20 +97,20 @@ def test_downloads(several):
     assert texts.download(key, file) == address
 
 
-def test_files_of_the_model(settled):
-    assert paths.phrase_table(settled) == "phrase-table.gz"
-    settled["phrases"]["prune"] = "a+e"
-    assert paths.phrase_table(settled) == "phrase-table.pruned.gz"
-    settled["lm"]["models"] = {"near": ["harbour"], "far": ["gazette"]}
+def test_files_of_the_model(resolved):
+    assert paths.phrase_table(resolved) == "phrase-table.gz"
+    resolved["phrases"]["prune"] = "a+e"
+    assert paths.phrase_table(resolved) == "phrase-table.pruned.gz"
+    resolved["lm"]["models"] = {"near": ["harbour"], "far": ["gazette"]}
     names = ["lm.arpa.gz", "lm.near.arpa.gz", "lm.far.arpa.gz"]
-    assert paths.lm_names(settled) == paths.estimated_lms(settled) == names
-    settled["lm"]["interpolate"] = True
-    assert (paths.lm_names(settled), paths.estimated_lms(settled)) == (["lm-interpolated.arpa.gz"], names)
-    assert paths.alignments(settled) == [
+    assert paths.lm_names(resolved) == paths.estimated_lms(resolved) == names
+    resolved["lm"]["interpolate"] = True
+    assert (paths.lm_names(resolved), paths.estimated_lms(resolved)) == (["lm-interpolated.arpa.gz"], names)
+    assert paths.alignments(resolved) == [
         f"results/align/{aligner}/aligned.grow-diag-final-and.gz" for aligner in ("model4", "fast_align")
     ]
-    settled["alignment"]["external"] = "mine.align"
-    assert paths.alignments(settled) == ["results/align/external/aligned.gz"]
+    resolved["alignment"]["external"] = "mine.align"
+    assert paths.alignments(resolved) == ["results/align/external/aligned.gz"]
 
 
 def test_the_sets_of_the_paper(several):

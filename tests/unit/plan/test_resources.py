@@ -30,16 +30,16 @@ def sized(megabytes: float, **files: object) -> SimpleNamespace:
 
 
 @pytest.fixture
-def machine(settled):
+def machine(resolved):
     """Return a machine with eight cores, 10 GB of memory and a GPU."""
-    return Machine(settled, cores=8, memory_mb=10_000, has_gpu=True, neural_mb=2000, layer_mb={"nnjm": 50})
+    return Machine(resolved, cores=8, memory_mb=10_000, has_gpu=True, neural_mb=2000, layer_mb={"nnjm": 50})
 
 
 @pytest.fixture
-def cluster(settled):
-    settled["cluster"] = True
-    settled["rnn"]["device"] = "cuda"
-    return Machine(settled, cores=1, memory_mb=10_000, has_gpu=False, neural_mb=2000, layer_mb={})
+def cluster(resolved):
+    resolved["cluster"] = True
+    resolved["rnn"]["device"] = "cuda"
+    return Machine(resolved, cores=1, memory_mb=10_000, has_gpu=False, neural_mb=2000, layer_mb={})
 
 
 def test_lines():
@@ -74,13 +74,13 @@ def test_limits(machine, cluster):
     assert cluster.memory("extract", sized(10_000), 2) == 32_000 + 300
 
 
-def test_memory_by_preset(settled, machine):
+def test_memory_by_preset(resolved, machine):
     assert machine.memory("rnn_train", NONE, 1) == 700
     assert machine.memory("nnjm_train", NONE, 1) == 700
-    settled["rnn"]["preset"], settled["nnjm"]["preset"] = "paper", "small"
+    resolved["rnn"]["preset"], resolved["nnjm"]["preset"] = "paper", "small"
     assert machine.memory("rnn_train", NONE, 1) == 8000
     assert machine.memory("nnjm_train", NONE, 1) == 1500
-    assert needed_memory(machine.needs["rnn_score"], settled, lambda: 0) == 4000
+    assert needed_memory(machine.needs["rnn_score"], resolved, lambda: 0) == 4000
 
 
 def test_memory_of_a_search(machine):
@@ -131,17 +131,17 @@ def test_memory_of_a_control_group(tmp_path, monkeypatch, groups, limits, expect
     assert available_memory_mb() == (physical if expected is None else min(expected, physical))
 
 
-def test_threads(settled, machine, cluster):
+def test_threads(resolved, machine, cluster):
     assert (machine.half, machine.beside_tuning(16), machine.beside_tuning(2)) == (4, 4, 2)
     assert (machine.share(3), machine.share(100)) == (2, 1)
     assert machine.search_threads == 1, "nine systems share eight cores"
-    settled["compare"] = ["baseline", "rnn"]
-    assert Machine(settled, 8, 1, False, 1, {}).search_threads == 4
+    resolved["compare"] = ["baseline", "rnn"]
+    assert Machine(resolved, 8, 1, False, 1, {}).search_threads == 4
     assert (cluster.half, cluster.search_threads, cluster.share(3)) == (1, 1, 1)
     assert machine.stage_threads == 1, "the demo corpus"
-    settled["corpora"] = [{"name": "train", "role": "bitext", "source": "train.en", "target": "train.fr"}]
-    settled["cluster"] = False
-    threads = {cores: Machine(settled, cores, 1, False, 1, {}).stage_threads for cores in (1, 2, 4, 16)}
+    resolved["corpora"] = [{"name": "train", "role": "bitext", "source": "train.en", "target": "train.fr"}]
+    resolved["cluster"] = False
+    threads = {cores: Machine(resolved, cores, 1, False, 1, {}).stage_threads for cores in (1, 2, 4, 16)}
     assert threads == {1: 1, 2: 1, 4: 2, 16: 2}, "a stage runs beside the training of a network"
 
 
@@ -155,10 +155,10 @@ def test_threads(settled, machine, cluster):
         ("cpu", False, True, (0, "cpu")),
     ],
 )
-def test_devices(settled, device, is_cluster, has_gpu, expected):
+def test_devices(resolved, device, is_cluster, has_gpu, expected):
     """On a cluster, the GPUs of the submitting machine are ignored."""
-    settled["rnn"]["device"], settled["cluster"] = device, is_cluster
-    machine = Machine(settled, 8, 10_000, has_gpu, 1, {})
+    resolved["rnn"]["device"], resolved["cluster"] = device, is_cluster
+    machine = Machine(resolved, 8, 10_000, has_gpu, 1, {})
     assert (machine.gpu, machine.device) == expected
 
 
@@ -167,14 +167,14 @@ def test_time_of_jobs_that_are_resumed(machine, cluster):
     assert (machine.long, cluster.long) == (3650 * 1440, 1440)
     assert machine.minutes("mert", NONE, 2) == machine.long
     assert machine.needs["decode"].minutes == (240 * 2 * 2, 0), "two sets, two runs"
-    settled = cluster.config
-    settled["tuning"]["runs"] = 9
-    assert needs_of_rules(settled, 1440)["decode"].minutes == (1440, 0)
+    resolved = cluster.config
+    resolved["tuning"]["runs"] = 9
+    assert needs_of_rules(resolved, 1440)["decode"].minutes == (1440, 0)
 
 
-def test_every_rule_asks_for_what_the_table_says_of_it(settled):
+def test_every_rule_asks_for_what_the_table_says_of_it(resolved):
     """Every rule requests memory and time by its own name; resumable jobs request the time limit."""
-    table = needs_of_rules(settled)
+    table = needs_of_rules(resolved)
     asked = {}
     for path in (ROOT / "workflow/rules").glob("*.smk"):
         for block in re.split(r"\n *rule ", path.read_text())[1:]:
@@ -198,25 +198,25 @@ MEASURED = {
 """MB of the largest job of each rule on text of 3 million words (docs/scale.md)."""
 
 
-def test_requests_cover_what_was_measured(settled):
+def test_requests_cover_what_was_measured(resolved):
     """Requests cover the measured memory and are at most ten times as large."""
-    table = needs_of_rules(settled)
+    table = needs_of_rules(resolved)
     assert {rule for rule, needs in table.items() if needs.growth} == set(MEASURED)
     for rule, used in MEASURED.items():
         growth = table[rule].growth
         read = sum(share * table[name].growth.disk.at(3) for name, share in growth.reads.items())
-        request = needed_memory(table[rule], settled, lambda read=read: read)
+        request = needed_memory(table[rule], resolved, lambda read=read: read)
         assert used <= request <= 10 * used, (rule, request)
 
 
-def test_input_of_a_job_is_the_output_of_others(settled):
-    table = needs_of_rules(settled)
+def test_input_of_a_job_is_the_output_of_others(resolved):
+    table = needs_of_rules(resolved)
     for needs in table.values():
         if needs.growth:
             assert all(table[rule].growth for rule in needs.growth.reads)
     assert table["extract"].growth.reads == {"select_bitext": 2, "symmetrize": 1}, "once for each of two aligners"
-    settled["alignment"]["external"] = "mine.align"
-    assert needs_of_rules(settled)["extract"].growth.reads == {"select_bitext": 1, "symmetrize": 0.5}
+    resolved["alignment"]["external"] = "mine.align"
+    assert needs_of_rules(resolved)["extract"].growth.reads == {"select_bitext": 1, "symmetrize": 0.5}
 
 
 def test_defaults_of_the_table():
