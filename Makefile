@@ -19,7 +19,7 @@
 
 PYTHON ?= python3
 N ?= 50
-CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
+CORES ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := build/tools
