@@ -66,7 +66,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
         "lm": f"lm estimate --estimator builtin --order 5 --input {' '.join(texts.lm_texts())} "
         "--output {out}/lm.arpa.gz",
         "search": f"search decode --ini {BASELINE} --model-dir results/model/filtered/all "
-        f"--input {texts.set_text('usual', 'dev', texts.source)} --output {{out}}/dev.output",
+        f"--input {texts.set_text('preprocessed', 'dev', texts.source)} --output {{out}}/dev.output",
         "rnn": "rnn train --pairs results/rnn/pairs --preset small --updates 40 --batch 128 --evaluations 1 --seed 1 "
         "--output-model {out}/model.pt --output-history {out}/history.tsv --checkpoint-dir {out}/rnn",
     }

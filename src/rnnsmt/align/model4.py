@@ -262,7 +262,7 @@ def changed_cept(i, removed, added, pair):
             head = word
         else:
             product *= uniform + (1.0 - SMOOTHING) * inner[generated_classes[word], word - last]
-            if product < 1e-100:  # two cepts and four first words do not underflow
+            if product < 1e-100:  # so the product for two cepts and four first words does not underflow
                 log_rest += np.log(product)
                 product = 1.0
         positions, number, last = positions + word, number + 1, word
@@ -307,7 +307,7 @@ def describe_cepts(links, pair, cepts):
 
 @kernel(**INNER, **UNCOUNTED)
 def exchange_gain(one, other, word, back, pair, cepts):
-    """Return the change of the log-probability of the positions if a word changes its cept.
+    """Return the change of the log-probability of the positions if a word changes its cept, or two exchange theirs.
 
     Only the terms of both cepts, and of the first words of the cepts that follow them, change.
 

@@ -252,9 +252,9 @@ def _embedding_map(path: str) -> dict[str, Any]:
     """
     content, name = read_json(path), Path(path).stem
     try:
-        labels = [unescape(label) for label in content["labels"]]
-    except (AttributeError, KeyError, TypeError):
-        raise InputError(f"{path}: is not the output of `analysis embeddings --output-json`") from None
+        labels = [unescape(label) for label, _ in zip(content["labels"], content["points"], strict=True)]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: not the output of `analysis embeddings --output-json`") from None
     return {"name": name, "title": MAPS.get(name, name), **content, "labels": labels}
 
 

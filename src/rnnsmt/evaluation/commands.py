@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -433,8 +434,8 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search.model import load_model
 
     for name in args.names:
-        if not name.strip() or not name.isprintable():
-            raise InputError(f"--names {name!r}: a name must contain printable characters only")
+        if not name.strip() or any(unicodedata.category(character) == "Cc" for character in name):
+            raise InputError(f"--names {name!r}: a name must not be empty or contain control characters")
     if len(args.baseline) != len(args.system):
         raise InputError(
             f"{len(args.baseline)} --baseline and {len(args.system)} --system files; both systems must have the same "

@@ -157,12 +157,12 @@ def sizes_of(config: Mapping[str, Any]) -> TextSizes | None:
         return sum(entry["words"] for entry in config["corpora"] if entry["role"] in roles)
 
     def kept(kind: str, *roles: str) -> float:
-        usual = config["selection"][kind]
+        default = config["selection"][kind]
         pool = [entry for entry in config["corpora"] if entry["role"] in roles]
-        if isinstance(usual, Mapping):  # share of the words of the corpora that are ranked together
+        if isinstance(default, Mapping):  # share of the words of the corpora that are ranked together
             ranked = sum(entry["words"] for entry in pool if not entry.get("keep"))
-            usual = min(usual["words"] / ranked, 1.0) if ranked else 1.0
-        return sum(_kept(entry, usual) for entry in pool)
+            default = min(default["words"] / ranked, 1.0) if ranked else 1.0
+        return sum(_kept(entry, default) for entry in pool)
 
     return TextSizes(
         text=total("bitext") + total("mono") / 2,
@@ -175,10 +175,10 @@ def sizes_of(config: Mapping[str, Any]) -> TextSizes | None:
     )
 
 
-def _kept(entry: Mapping[str, Any], usual: str | float) -> float:
+def _kept(entry: Mapping[str, Any], default: str | float) -> float:
     """Return the millions of words of a corpus that selection keeps."""
-    share = entry.get("keep") or usual
-    return float(entry["words"]) * (1.0 if share == "auto" or kept_whole(share, usual) else float(share))
+    share = entry.get("keep") or default
+    return float(entry["words"]) * (1.0 if share == "auto" or kept_whole(share, default) else float(share))
 
 
 def estimates(config: Mapping[str, Any]) -> list[Estimate]:

@@ -106,11 +106,11 @@ class Dropout:
 
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
-    """Round denormal results to 0 within the ``with`` block, in this thread and in threads that it starts.
+    """Treat denormal numbers as 0 within the ``with`` block, in this thread and in threads that it starts there.
 
-    Rows of embeddings and of the output layer have no gradient in most minibatches. Adam multiplies their moments by a
-    constant below 1 in every update. After some hundred updates the moments are denormal, and rounding keeps them so.
-    Most processors are many times slower with denormal numbers.
+    Rows of embeddings and of the output layer have no gradient in most minibatches. In every update, Adam multiplies
+    their first moment by 0.9. After about 800 updates it is a denormal number, and stays one, because the product is
+    rounded to the nearest denormal number. Most processors are many times slower with denormal numbers.
     """
     was_flushed = bool(torch.tensor(torch.finfo(torch.float32).tiny) / 2 == 0)
     torch.set_flush_denormal(True)

@@ -147,7 +147,7 @@ class Texts:
         return [name for name in self.pools[kind] if not self.keeps_all(kind, name)]
 
     def selected_text(self, kind: str, name: str, lang: str) -> str:
-        """Return one side of a corpus after selection; before it, if every corpus of the pool is kept whole."""
+        """Return one side of a corpus after selection, or the preprocessed text if every corpus is kept whole."""
         if not self.scored(kind):
             return self.text("preprocessed", name, lang)
         return f"results/selection/{kind}/{name}.{self.sides[kind].index(lang) + 1}.gz"

@@ -2,7 +2,8 @@
 
 The rules request memory (``mem_mb``) and time (``runtime``) by the table, as linear functions of the size of their
 input files in MB (compressed, if they are); the estimate of a plan (``rnnsmt.monitoring.estimate``) computes the same
-memory from the number of words of the text. The factors were set on Multi30k and mini-wmt by ``rnnsmt usage``. Memory
+memory from the number of words of the text. The factors were set on Multi30k, mini-wmt and ten million words of laws by
+``rnnsmt usage``. Memory
 that grows with the vocabulary grows more slowly than the text, so the requests for large corpora are higher than
 necessary; ``--set-resources`` and profiles override the requests.
 
@@ -92,6 +93,7 @@ class JobNeeds:
         most: maximum of ``memory``, for a stage that writes to disk beyond it.
         neural: additional memory of a search for each network that it queries, MB as a function of MB of source text.
         growth: usage as a function of words; None for rules that take seconds for any text, or were not measured.
+        reads_limit: whether the command has the request as ``--memory-mb``, like those with ``most``.
     """
 
     memory: Line | ByPreset
@@ -99,6 +101,7 @@ class JobNeeds:
     most: float = math.inf
     neural: Line | None = None
     growth: Growth | None = None
+    reads_limit: bool = False
 
 
 class SizedInput(Protocol):
@@ -153,7 +156,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "join_dev": JobNeeds(Line(100), Line(10)),
         # selection
         "selection_models": JobNeeds(Line(400, 20), Line(15, 0.05), growth=Growth(
-            "pool", Line(4.8), Power(17.9, 0.00123), {"truecase": 0.5})),
+            "pool", Line(4.8), Power(17.9, 0.00123), {"truecase": 0.5}), reads_limit=True),
         "selection_score_bitext": JobNeeds(text, Line(15, 0.05), growth=Growth(
             "pool", Line(0.757, 0.952), Power(0.22, 0.993))),
         "selection_score_mono": JobNeeds(text, Line(15, 0.05), growth=Growth(
@@ -175,7 +178,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
             "bitext", Line(3.27, 1.07), Power(2.18, 0.997))),
         "check_alignment": JobNeeds(Line(350), Line(15, 0.05)),
         # phrases
-        "moses_train": JobNeeds(Line(3000, 10), Line(60, 1)),
+        "moses_train": JobNeeds(Line(3000, 10), Line(60, 1), reads_limit=True),
         "lexical": JobNeeds(Line(300, 2), Line(15, 0.05), growth=Growth(
             "bitext", Line(1.91, 1.4), Power(11.6, 0.606), aligned)),
         "extract": JobNeeds(Line(450, 150), Line(30, 0.1), BUDGET_MB, growth=Growth(
@@ -184,7 +187,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
             "bitext", Line(7.08, 6.75), Power(145, 0.884), {"extract": 1, "lexical": 1})),
         "reordering_table": JobNeeds(Line(400, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
             "bitext", Line(2.1, 3.22), Power(34.2, 0.885), {"extract": 1})),
-        "prune_table": JobNeeds(Line(300, 8), Line(30, 0.05)),
+        "prune_table": JobNeeds(Line(300, 8), Line(30, 0.05), reads_limit=True),
         # lm
         "language_model": JobNeeds(Line(400, 60), Line(30, 0.5), BUDGET_MB, growth=Growth(
             "mono", Line(0.935, 1.3), Power(25.5, 0.824), {"select_mono": 1})),
@@ -273,11 +276,14 @@ def available_memory_mb() -> float:
 def _cgroup_limits() -> Iterator[int]:
     """Yield the memory limits in bytes of the control groups of this process and of their parents, versions 1 and 2."""
     try:
-        lines = CGROUP_OF_PROCESS.read_text().splitlines()
+        lines = CGROUP_OF_PROCESS.read_text(errors="surrogateescape").splitlines()
     except OSError:
         return
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        _, _, rest = line.partition(":")
+        controllers, colon, path = rest.partition(":")
+        if not colon:
+            continue
         if not controllers:
             root, name = CGROUPS, "memory.max"
         elif "memory" in controllers.split(","):
@@ -301,8 +307,9 @@ class Machine:
         device: device of networks, cpu or cuda. It is a resource of the jobs, so a change does not cause a rerun.
         long: ``runtime`` of a job that saves a checkpoint before its time limit and is resumed by the next attempt.
         stage_threads: threads of the stages from text to tables, at most half of the cores: otherwise they would wait
-            for the end of a network's training, which may take hours on the other half.
-        search_threads: share of the cores for each system, so all systems are tuned at the same time.
+            for the end of a network's training, which may take hours on the other half. On a cluster, the maximum.
+        search_threads: share of the cores for each system, so all systems are tuned at the same time, as far as their
+            memory requests allow.
         half: half of the cores.
     """
 
@@ -334,23 +341,23 @@ class Machine:
         self.long = DAY if self.is_cluster else TEN_YEARS
         self.needs = needs_of_rules(config, self.long)
         self.half = max(1, cores // 2)
-        # on the demo corpus, a stage takes a second or two, and two stages with one thread each are faster
-        small = is_demo_corpus(config)
-        self.stage_threads = (
-            1 if small else MOST_STAGE_THREADS if self.is_cluster else min(self.half, MOST_STAGE_THREADS)
-        )
+        self.stage_threads = MOST_STAGE_THREADS if self.is_cluster else min(self.half, MOST_STAGE_THREADS)
+        if is_demo_corpus(config):  # a stage takes a second or two, and two stages with one thread each are faster
+            self.stage_threads = 1
         self.search_threads = max(1, cores // len(config["compare"]))
 
     def _request(self, needs: JobNeeds, megabytes: float, attempt: int) -> int:
         """Return ``mem_mb`` of an attempt: Slurm kills jobs that use more, so every attempt requests more.
 
-        On one machine, Snakemake reduces requests to the memory that all jobs share. Two jobs of stages that limit
-        their memory to the request fit into it; another job that may need all of it runs alone.
+        On one machine, Snakemake reduces requests to the memory that all jobs share. Stages that read the request as
+        ``--memory-mb`` request less than half of the memory, so two of them fit into it. Another job that may need all
+        of it runs alone.
         """
         needed = int(megabytes * attempt)
         if self.is_cluster:
             return needed + SNAKEMAKE_MB
-        return min(needed, int((0.4 if needs.most < math.inf else 1.0) * self.memory_mb))
+        has_limit = needs.reads_limit or needs.most < math.inf
+        return min(needed, int((0.4 if has_limit else 1.0) * self.memory_mb))
 
     def memory(self, rule: str, input: SizedInput, attempt: int) -> int:
         """Return ``mem_mb`` of a rule."""

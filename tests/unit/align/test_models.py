@@ -380,6 +380,28 @@ def test_gains_of_all_neighbours_equal_full_scores(seed, model):
         assert placed == pytest.approx(now - sentence.shared(sentence.links))
 
 
+def test_gains_of_a_long_cept_do_not_underflow():
+    """The probability of 199 distances, each with a uniform share of a long sentence, is less than 1e-308."""
+    words = 200
+    rng = np.random.default_rng(1)
+    links = np.zeros(words, np.int64)
+    classes = rng.integers(0, 2, 2), rng.integers(0, 2, words)
+    tables = np.zeros((3, 2, 2 * words + 1)), np.zeros((2, words + 1))
+    pair = PlacedPair(*classes, *tables, np.empty(3, np.int64), np.empty(words, np.int64))
+    cepts = Cepts(*(np.empty(3, np.int64) for _ in range(3)), np.empty(3), np.empty(3))
+    moves, swaps = np.zeros((words, 3)), np.full((words, words), -np.inf)
+    moves[:, 0] = -np.inf
+    placement_gains(links, pair, cepts, moves, swaps)
+    nothing = np.zeros((1, 1, 1), np.int64)
+    now = placement(links, pair, nothing, nothing[0], 0.0)
+    assert now < np.log(1e-308)
+    for j, i in ((0, 1), (100, 1), (199, 2)):
+        moved = links.copy()
+        moved[j] = i
+        expected = placement(moved, pair, nothing, nothing[0], 0.0) - now
+        assert moves[j, i] == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_counts_equal_enumeration_of_the_neighbourhood(seed):
     sentence = Sentence(seed)

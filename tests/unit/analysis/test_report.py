@@ -215,11 +215,13 @@ def test_the_keyboard_and_a_screen_reader_reach_everything(directory):
     assert all('role="img"' in canvas for canvas in re.findall(r"<canvas[^>]*>", page))
 
 
-@pytest.mark.parametrize("content", ["[]", '{"labels": 1}', '{"labels": [1]}', "{}"])
+@pytest.mark.parametrize(
+    "content", ["[]", '{"labels": 1}', '{"labels": ["a"]}', '{"labels": ["a"], "points": []}', "{}"]
+)
 def test_maps_of_another_command_are_refused(directory, capsys, content):
     (directory / "other.json").write_text(content)
     assert write(directory, "--maps", f"{directory}/other.json") == 2
-    assert "other.json: is not the output of `analysis embeddings --output-json`" in capsys.readouterr().err
+    assert "other.json: not the output of `analysis embeddings --output-json`" in capsys.readouterr().err
 
 
 def test_costs_are_those_of_the_logs(directory):

@@ -69,6 +69,7 @@ def test_limits(machine, cluster):
     """A stage that writes to disk requests 16 GB at most, and on one machine less than half of its memory."""
     assert machine.memory("extract", sized(10_000), 1) == 4000
     assert machine.memory("align_words", sized(10_000), 1) == 10_000, "all of it: the job runs alone"
+    assert machine.memory("prune_table", sized(10_000), 1) == 4000
     assert cluster.memory("align_words", sized(10_000), 1) == 430 + 250_000 + 300
     assert cluster.memory("extract", sized(10_000), 1) == 16_000 + 300
     assert cluster.memory("extract", sized(10_000), 2) == 32_000 + 300
@@ -115,16 +116,17 @@ def test_memory_of_a_search(machine):
         ("4:cpu,memory:/job\n0::/", {"memory/job/memory.limit_in_bytes": "5000000"}, 5),
         ("4:memory:/of/the/host", {"memory/memory.limit_in_bytes": "6000000"}, 6),
         ("4:cpu:/job", {"memory/job/memory.limit_in_bytes": "5000000"}, None),
+        ("\ngarbage\n0::/caf\udce9", {"memory.max": "7000000"}, 7),
         (None, {"memory.max": "1"}, None),
     ],
-    ids=["parent", "lowest", "version 1", "container", "another controller", "no control groups"],
+    ids=["parent", "lowest", "version 1", "container", "another controller", "odd lines", "no control groups"],
 )
 def test_memory_of_a_control_group(tmp_path, monkeypatch, groups, limits, expected):
     monkeypatch.setattr("rnnsmt.plan.resources.CGROUPS", tmp_path)
     monkeypatch.setattr("rnnsmt.plan.resources.CGROUP_OF_PROCESS", tmp_path / "groups")
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
     if groups is not None:
-        (tmp_path / "groups").write_text(f"{groups}\n")
+        (tmp_path / "groups").write_text(f"{groups}\n", errors="surrogateescape")
     for name, limit in limits.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{limit}\n")
