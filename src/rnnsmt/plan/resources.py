@@ -2,10 +2,9 @@
 
 The rules request memory (``mem_mb``) and time (``runtime``) by the table, as linear functions of the size of their
 input files in MB (compressed, if they are); the estimate of a plan (``rnnsmt.monitoring.estimate``) computes the same
-memory from the number of words of the text. The factors were set on Multi30k, mini-wmt and ten million words of laws by
-``rnnsmt usage``. Memory
-that grows with the vocabulary grows more slowly than the text, so the requests for large corpora are higher than
-necessary; ``--set-resources`` and profiles override the requests.
+memory from the number of words of the text. The factors were set on Multi30k, mini-wmt and ten million words of laws
+by ``rnnsmt usage``. Memory that grows with the vocabulary grows more slowly than the text, so the requests for large
+corpora are higher than necessary; ``--set-resources`` and profiles override the requests.
 
 CPU seconds and disk space, of all jobs of a rule, are functions of millions of target words, fitted to runs of the
 workflow on text of up to 3 million words (benchmarks/growth.py, docs/scale.md).
