@@ -64,7 +64,7 @@ else:
             system=any_of(systems.phrase_based),
         conda:
             search_env
-        threads: machine.search_threads
+        threads: search_threads("decode")
         resources:
             mem_mb=search_memory("decode"),
             runtime=minutes("decode"),

@@ -39,6 +39,18 @@ def search_memory(rule):
     return lambda wildcards, input, attempt: machine.search_memory(rule, input, attempt)
 
 
+def search_threads(rule):
+    """Return the threads of a rule that decodes: more if fewer jobs than systems fit into the memory."""
+
+    def threads(wildcards, input):
+        try:
+            return machine.threads_of_search(rule, input)
+        except WorkflowError:  # the files do not exist yet; Snakemake calls this function again before the job
+            return machine.search_threads
+
+    return threads
+
+
 def minutes(rule, parts=lambda wildcards: 1):
     """Return runtime of a rule. parts: number of jobs that share the work."""
     return lambda wildcards, input, attempt: machine.minutes(rule, input, attempt, parts(wildcards))

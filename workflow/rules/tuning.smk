@@ -69,7 +69,7 @@ else:
             system=any_of(systems.phrase_based),
         conda:
             search_env
-        threads: machine.search_threads
+        threads: search_threads("mert")
         resources:
             mem_mb=search_memory("mert"),
             runtime=LONG,

@@ -23,6 +23,9 @@ from rnnsmt.plan.config import is_demo_corpus, moses_has_joint_model
 BUDGET_MB = 16000
 """Maximum memory limit in MB of stages with ``--memory-mb``, which write to disk beyond it."""
 
+SHARED_MEMORY = 0.85
+"""Share of the memory of one machine for its jobs, as in profiles/default."""
+
 SNAKEMAKE_MB = 300
 """Memory of Snakemake itself in a job on a cluster, in MB."""
 
@@ -307,8 +310,7 @@ class Machine:
         long: ``runtime`` of a job that saves a checkpoint before its time limit and is resumed by the next attempt.
         stage_threads: threads of the stages from text to tables, at most half of the cores: otherwise they would wait
             for the end of a network's training, which may take hours on the other half. On a cluster, the maximum.
-        search_threads: share of the cores for each system, so all systems are tuned at the same time, as far as their
-            memory requests allow.
+        search_threads: share of the cores for each system, so all systems are tuned at the same time.
         half: half of the cores.
     """
 
@@ -376,6 +378,13 @@ class Machine:
             assert needs.neural is not None
             neural += min(needs.neural.at(size), self.neural_mb) + self.layer_mb.get(name, 0.0)
         return self._request(needs, neural + needed_memory(needs, self.config, lambda: input.size_mb), attempt)
+
+    def threads_of_search(self, rule: str, input: Any) -> int:
+        """Return the threads of a search: more than ``search_threads`` if the memory is for fewer jobs than systems."""
+        if self.is_cluster:
+            return self.search_threads
+        jobs = max(1, int(SHARED_MEMORY * self.memory_mb / self.search_memory(rule, input, 1)))
+        return max(self.search_threads, self.cores // jobs)
 
     def minutes(self, rule: str, input: SizedInput, attempt: int, parts: int = 1) -> int:
         """Return ``runtime`` of a rule in minutes; ``parts`` jobs share the work."""

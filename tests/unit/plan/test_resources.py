@@ -140,6 +140,25 @@ def test_threads(resolved, machine, cluster):
     resolved["compare"] = ["baseline", "rnn"]
     assert Machine(resolved, 8, 1, False, 1, {}).search_threads == 4
     assert (cluster.half, cluster.search_threads, cluster.share(3)) == (1, 1, 1)
+
+
+def test_threads_of_searches(resolved, machine):
+    """If the memory is sufficient for fewer searches than systems, each has more of the eight cores."""
+
+    class Files(SimpleNamespace):
+        def __iter__(self):
+            return iter(["dev.en", "table"])
+
+    files = [
+        Files(size_mb=size, source="dev.en", network=[], size_files_mb=[0.01, size]) for size in (50, 300, 500, 5000)
+    ]
+    assert [machine.threads_of_search("mert", one) for one in files] == [1, 4, 8, 8], "nine, two, one and one"
+    resolved["cluster"] = True
+    cluster = Machine(resolved, 1, 10_000, False, 2000, {})
+    assert cluster.threads_of_search("mert", files[-1]) == 1
+
+
+def test_stage_threads(resolved, machine):
     assert machine.stage_threads == 1, "the demo corpus"
     resolved["corpora"] = [{"name": "train", "role": "bitext", "source": "train.en", "target": "train.fr"}]
     resolved["cluster"] = False
