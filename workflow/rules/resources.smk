@@ -40,7 +40,7 @@ def search_memory(rule):
 
 
 def search_threads(rule):
-    """Return the threads of a rule that decodes: more if fewer jobs than systems fit into the memory."""
+    """Return the threads of a rule that decodes, more if fewer jobs than systems fit into the memory."""
 
     def threads(wildcards, input):
         try:
