@@ -208,7 +208,7 @@ rule grows:
 
 
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
-    """Two jobs that limit their memory fit into the machine's, another job gets all of it; a cluster has no limit."""
+    """Request memory for two jobs that limit it, all of it for another job, and any amount on a cluster."""
     available = available_memory_mb()
     requests = []
     for needs in ("JobNeeds(Line(10**9), None, 10**9)", "JobNeeds(Line(10**9), None)"):

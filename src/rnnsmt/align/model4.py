@@ -89,7 +89,7 @@ class PlacedPair(NamedTuple):
 
 
 class Cepts(NamedTuple):
-    """The cepts of an alignment, filled by ``describe_cepts``: arrays [I + 1], the last element is for NULL."""
+    """Description of the cepts of an alignment by ``describe_cepts``: arrays [I + 1], the last element is for NULL."""
 
     centre: Any  # int64: mean position of the words, rounded up; undefined for a cept without words
     previous: Any  # int64: the last cept before this one that has words, or -1
@@ -185,6 +185,15 @@ def distortion_row(i, words, width):
     return width * (words * (words - 1) // 2) + i * words
 
 
+@kernel(**INNER, **UNCOUNTED)
+def list_words(links, pair):
+    """Fill the linked lists of the words of each cept, ``first`` and ``following`` of a ``PlacedPair``, ascending."""
+    pair.first[: len(pair.given_classes) + 1] = -1
+    for j in range(len(links) - 1, -1, -1):
+        pair.following[j] = pair.first[links[j]]
+        pair.first[links[j]] = j
+
+
 @kernel(**UNCOUNTED)
 def placement(links, pair, head_counts, inner_counts, add):
     """Return the log-probability of the positions of all cepts in Model 4, and update the counts of the distances.
@@ -200,11 +209,7 @@ def placement(links, pair, head_counts, inner_counts, add):
     width = head.shape[2] // 2
     # distances between positions: -(J - 1) .. J - 1 for first words, 1 .. J - 1 inside a cept
     uniform_head, uniform_inner = SMOOTHING / (2 * words - 1), SMOOTHING / max(words - 1, 1)
-    # linked lists of the words of each cept, from right to left, so each list is ascending
-    first[: length + 1] = -1
-    for j in range(words - 1, -1, -1):
-        following[j] = first[links[j]]
-        first[links[j]] = j
+    list_words(links, pair)
     # the first cept is placed relative to position -1, in the class of the sentence start
     centre, before = -1, head.shape[0] - 1
     # The product of the factors is accumulated, and its logarithm taken only before it could underflow, because log is
@@ -284,10 +289,7 @@ def head_factor(word, before, centre, pair):
 def describe_cepts(links, pair, cepts):
     """Fill ``Cepts``, and the lists of words of ``pair``, for an alignment."""
     length = len(pair.given_classes)
-    pair.first[: length + 1] = -1
-    for j in range(len(links) - 1, -1, -1):
-        pair.following[j] = pair.first[links[j]]
-        pair.first[links[j]] = j
+    list_words(links, pair)
     before = -1
     for i in range(length):
         cepts.previous[i], cepts.log_head[i], cepts.log_inner[i] = before, 0.0, 0.0

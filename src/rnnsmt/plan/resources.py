@@ -24,7 +24,7 @@ BUDGET_MB = 16000
 """Maximum memory limit in MB of stages with ``--memory-mb``, which write to disk beyond it."""
 
 SHARED_MEMORY = 0.85
-"""Share of the memory of one machine for its jobs, as in profiles/default."""
+"""Share of the memory of one machine for its jobs; profiles/default limits their requests to it."""
 
 SNAKEMAKE_MB = 300
 """Memory of Snakemake itself in a job on a cluster, in MB."""

@@ -213,10 +213,10 @@ def _nested_of_runs(
         raise InputError("--nested-columns: specify it once for every --nested-ini, or omit it")
     return [
         [
-            nested_weights(MosesIni.read(ini), MosesIni.read(paths[run]), columns[number] if columns else None)
+            nested_weights(ini, MosesIni.read(paths[run]), columns[number] if columns else None)
             for number, paths in enumerate(files)
         ]
-        for run, ini in enumerate(inis)
+        for run, ini in enumerate(map(MosesIni.read, inis))
     ]
 
 

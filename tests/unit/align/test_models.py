@@ -381,7 +381,7 @@ def test_gains_of_all_neighbours_equal_full_scores(seed, model):
 
 
 def test_gains_of_a_long_cept_do_not_underflow():
-    """The probability of 199 distances, each with a uniform share of a long sentence, is less than 1e-308."""
+    """Compute gains by logarithms where the probability of the 199 distances of a cept is less than 1e-308."""
     words = 200
     rng = np.random.default_rng(1)
     links = np.zeros(words, np.int64)

@@ -332,7 +332,7 @@ def test_output_biases_of_the_unigrams(text):
 
 
 def test_moments_without_gradient_become_0(text, tmp_path):
-    """The moments of a word without gradient decay; as denormal numbers, they would make every update slower."""
+    """Treat the decayed moments of words without gradient as 0: denormal numbers would make every update slower."""
     trainer = CslmTrainer(text, replace(TINY, epochs=1), 1, CPU)
     trainer.step()
     first, _ = (trainer.optimiser.state[trainer.flat][name] for name in ("exp_avg", "exp_avg_sq"))

@@ -150,7 +150,7 @@ def test_the_whole_comparison(directory):
 
 @pytest.mark.parametrize("name", ["two\nlines", "\x1b[1m", " "])
 def test_names_have_no_control_characters(directory, capsys, name):
-    """Names are in headings of the Markdown file."""
+    """Reject control characters, since names are in headings of the Markdown file."""
     assert main(command(directory, "--names", "first", name)) == 2
     assert f"--names {name!r}: a name must not be empty or contain control characters" in capsys.readouterr().err
 

@@ -143,7 +143,7 @@ def test_threads(resolved, machine, cluster):
 
 
 def test_threads_of_searches(resolved, machine):
-    """If the memory is sufficient for fewer searches than systems, each has more of the eight cores."""
+    """Give each search more of the eight cores if the memory is sufficient for fewer searches than systems."""
 
     class Files(SimpleNamespace):
         def __iter__(self):

@@ -273,7 +273,7 @@ def test_a_model_with_another_feature_is_not_nested(model, tmp_path, capsys):
 
 
 def test_a_nested_model_is_compared_with_the_ini_of_its_run(model, tmp_path, capsys):
-    """A model with a feature that only the model of another run has is not nested."""
+    """Reject a nested model with a feature that only the model of another run has."""
     added = INI.replace("Distortion\n", "Distortion\nWordPenalty name=WordPenalty1\n") + "WordPenalty1= 0.1\n"
     (model / "more.ini").write_text(added)
     inis = ["--ini", str(model / "more.ini"), str(model / "moses.ini")]
