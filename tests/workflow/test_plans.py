@@ -209,17 +209,20 @@ rule grows:
 
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
     """Request memory for two jobs that limit it, all of it for another job, and any amount on a cluster."""
-    available = available_memory_mb()
-    requests = []
+    requests, limited = [], []
     for needs in ("JobNeeds(Line(10**9), None, 10**9)", "JobNeeds(Line(10**9), None)"):
         table = f'from rnnsmt.plan.resources import Line, JobNeeds\nmachine.needs["large"] = {needs}\n'
         rule = 'rule large:\n    output: "large"\n    resources: mem_mb=memory("large")\n    shell: "touch {output}"\n'
         plan = call_with(workflow, table + rule, "large", "-n").stdout
-        requests.append(int(re.search(r"mem_mb=(\d+)", plan).group(1)))
+        requests.append(int(re.search(r"resources: .*mem_mb=(\d+)", plan).group(1)))
+        plan = call_with(workflow, table + rule, "large", "-n", "--resources", "mem_mb=1000").stdout
+        limited.append(int(re.search(r"resources: .*mem_mb=(\d+)", plan).group(1)))
         more = ["-n", "--config", "cluster=true", "--resources", "gpu=1"]
         plan = call_with(workflow, table + rule, "large", *more).stdout
         assert f"mem_mb={10**9 + 300}" in plan  # and Snakemake, which is in the job
-    assert requests == [int(0.4 * available), int(0.85 * available)], "jobs share 85 % of the memory"
+    shared = 0.85 * available_memory_mb()
+    assert requests == [int(0.47 * shared), int(shared)], "jobs share 85 % of the memory"
+    assert limited == [470, 1000], "jobs share what --resources gives"
 
 
 NOTHING = 'rule nothing:\n    output: "nothing"\n    shell: "command -v rnnsmt > {output}"\n'

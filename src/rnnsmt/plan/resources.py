@@ -328,7 +328,7 @@ class Machine:
         Args:
             config: a checked configuration.
             cores: number of cores of this machine; 1 on a cluster, where the profile sets the threads.
-            memory_mb: memory of this machine in MB, see ``available_memory_mb``.
+            memory_mb: memory that the jobs of this machine share, in MB.
             has_gpu: whether this machine has a GPU.
             neural_mb: maximum memory in MB that a network in a search uses.
             layer_mb: additional memory of networks by name, see ``rnnsmt.monitoring.estimate``.
@@ -350,15 +350,15 @@ class Machine:
     def _request(self, needs: JobNeeds, megabytes: float, attempt: int) -> int:
         """Return ``mem_mb`` of an attempt: Slurm kills jobs that use more, so every attempt requests more.
 
-        On one machine, Snakemake reduces requests to the memory that all jobs share. Stages that read the request as
-        ``--memory-mb`` request less than half of the memory, so two of them fit into it. Another job that may need all
-        of it runs alone.
+        On one machine, a job requests at most the memory that all jobs share. Stages that read the request as
+        ``--memory-mb`` request less than half of it, so two of them fit into it. Another job that may need all of it
+        runs alone.
         """
         needed = int(megabytes * attempt)
         if self.is_cluster:
             return needed + SNAKEMAKE_MB
         has_limit = needs.reads_limit or needs.most < math.inf
-        return min(needed, int((0.4 if has_limit else 1.0) * self.memory_mb))
+        return min(needed, int((0.47 if has_limit else 1.0) * self.memory_mb))
 
     def memory(self, rule: str, input: SizedInput, attempt: int) -> int:
         """Return ``mem_mb`` of a rule."""
@@ -383,7 +383,7 @@ class Machine:
         """Return the threads of a search: more than ``search_threads`` if the memory is for fewer jobs than systems."""
         if self.is_cluster:
             return self.search_threads
-        jobs = max(1, int(SHARED_MEMORY * self.memory_mb / self.search_memory(rule, input, 1)))
+        jobs = max(1, int(self.memory_mb / self.search_memory(rule, input, 1)))
         return max(self.search_threads, self.cores // jobs)
 
     def minutes(self, rule: str, input: SizedInput, attempt: int, parts: int = 1) -> int:
