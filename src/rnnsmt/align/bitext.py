@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from rnnsmt.align.pharaoh import MAX_POSITION
 from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
-from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.strings import Interner, intern
+from rnnsmt.base.kernels.strings import Interner
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -76,17 +75,15 @@ def _read_side(path: str | Path) -> BitextSide:
     lines = 0
     for block in read_line_blocks(path):
         check_utf8(block, path, lines)
-        text = np.frombuffer(block, np.uint8)
-        numbers, sizes = np.empty(len(text) // 2 + 1, np.int32), np.empty(block.count(b"\n"), np.int32)
-        words.reserve(len(numbers), len(text))
-        number_words(text, words.table, numbers, sizes)
+        numbers, offsets = words.number(block)
+        sizes = np.diff(offsets).astype(np.int32)
         if len(sizes) and sizes.max() > MAX_POSITION:
             line = int(np.argmax(sizes > MAX_POSITION))
             raise InputError(
                 f"{path}, line {lines + line + 1}: {sizes[line]:,} words in one sentence; clean the corpus first "
                 "(`rnnsmt corpus prepare`)"
             )
-        ids.append(numbers[: sizes.sum()].copy())
+        ids.append(numbers)
         lengths.append(sizes)
         lines += len(sizes)
     offsets = np.zeros(lines + 1, np.int64)
@@ -97,29 +94,3 @@ def _read_side(path: str | Path) -> BitextSide:
         )
     vocabulary = [word.decode("utf-8") for word in words.strings()]
     return BitextSide(np.concatenate([*ids, np.zeros(0, np.int32)]), offsets, vocabulary)
-
-
-@kernel()
-def number_words(block, table, ids, lengths):
-    """Assign ids to the words of a block of whole lines; words are separated by spaces only.
-
-    Args:
-        block: uint8 [bytes], ends with a newline.
-        table: ``InternTable`` with capacity for the words of the block; new words are added.
-        ids: int32 [at least half of the bytes], filled with the ids of the words, line by line.
-        lengths: int32 [lines], filled with the number of words of every line.
-    """
-    written, before, line, i = 0, 0, 0, 0
-    while i < len(block):
-        if block[i] == 10:
-            lengths[line] = written - before
-            before = written
-            line += 1
-        elif block[i] != 32:
-            first = i
-            while block[i] != 32 and block[i] != 10:
-                i += 1
-            ids[written] = np.int32(intern(table, block, first, i))
-            written += 1
-            continue
-        i += 1

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.arrays import growing_array, read_array
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.cslm.text import contexts_at
 from rnnsmt.networks.data import (
     NULL,
@@ -45,7 +46,7 @@ from rnnsmt.networks.data import (
     write_id_directory,
 )
 from rnnsmt.nnjm.settings import DIRECTIONS
-from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
+from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
 
 NO_LINK = -1
 """Affiliation of the words of a sentence pair without any link."""
@@ -246,9 +247,10 @@ def prepare_examples(
         InputError: see ``read_aligned_blocks``; or no sentence pair has a link.
     """
     directory, stats = Path(output_dir), TextStats()
-    numbers = WordNumbers(), WordNumbers()
+    numbers = Interner(), Interner()
     given, predicted = exchanged(numbers, direction)
     vocabularies = exchanged(vocabularies, direction)
+    ids = [np.empty(0, np.int32) for _ in vocabularies]  # of the words by number
     discarded, several, unlinked = 0, 0, 0
     with (
         write_id_directory(directory, FORMAT) as writer,
@@ -260,7 +262,9 @@ def prepare_examples(
             discarded += int((~linked).sum())
             links = _links_of_words(block)
             several, unlinked = several + int((links > 1).sum()), unlinked + int((links == 0).sum())
-            ids = [v.ids(word.decode() for word in of) for v, of in zip(vocabularies, (given, predicted), strict=True)]
+            for side, words in enumerate((given, predicted)):
+                new = vocabularies[side].ids(word.decode() for word in words.strings(len(ids[side])))
+                ids[side] = np.concatenate((ids[side], new))
             sides, affiliations_of_block = affiliated_sentences(block, linked, ids, vocabularies, direction)
             for side, sentences in enumerate(sides):
                 writer.append(side, sentences.words, np.diff(sentences.offsets))
@@ -280,7 +284,7 @@ def prepare_examples(
         vocabularies[side].write(directory / f"vocab.{name}.txt")
         description |= {f"{name} vocabulary": hashes[side], f"{name} classes": len(vocabularies[side])}
         figures[f"{name} coverage"] = round(1 - writer.unknown[side] / max(writer.ids(side), 1), 6)
-        unknown = sum(word.decode() not in vocabularies[side].index for word in (given, predicted)[side])
+        unknown = sum(word.decode() not in vocabularies[side].index for word in (given, predicted)[side].strings())
         figures[f"distinct unknown {name} words"] = unknown
     fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
     write_about(directory, FORMAT, {**description, **figures, "fingerprint": fingerprint})

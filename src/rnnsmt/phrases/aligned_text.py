@@ -1,6 +1,6 @@
 """Word-aligned parallel text as flat integer arrays: reading, with checks of every line, and folds of its sentences.
 
-Words are byte strings separated by spaces. A ``WordNumbers`` numbers them in order of first occurrence. Several corpora
+Words are byte strings separated by spaces. An ``Interner`` numbers them in order of first occurrence. Several corpora
 are read one after the other, with the same numbers.
 
 Folds record the parts of the text that a phrase pair occurs in. A phrase pair is unseen by a network if no sentence of
@@ -21,64 +21,10 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_byte_lines
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.strings import Interner, intern
+from rnnsmt.base.kernels.strings import Interner
 
 BLOCK_TOKENS = 400_000
 """Number of source and target words of a block: a few megabytes of arrays, enough to use the kernels efficiently."""
-
-
-class WordNumbers:
-    """Words, numbered in order of first occurrence.
-
-    Args:
-        words: the first words.
-    """
-
-    def __init__(self, words: Iterable[bytes] = ()) -> None:
-        self._strings = Interner(1 << 12, 1 << 16)
-        if first := list(words):
-            self._strings.add(first)
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Iterate over the words in the order of their numbers."""
-        return iter(self._strings.strings())
-
-    def number(self, lines: list[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the numbers of all words of lines, int32, and the offset of each line, int64 [lines + 1].
-
-        Words are separated by spaces, and only by them: a no-break space or a tab is part of a word. New words are
-        added.
-        """
-        text = b"\n".join([*lines, b""])
-        most = text.count(b" ") + len(lines)
-        self._strings.reserve(most, len(text))
-        flat, offsets = np.empty(most, np.int32), np.zeros(len(lines) + 1, np.int64)
-        number_words(np.frombuffer(text, np.uint8), self._strings.table, flat, offsets)
-        return flat[: offsets[-1]].copy(), offsets
-
-
-@kernel()
-def number_words(text: Any, table: Any, flat: Any, offsets: Any) -> None:
-    """Write the word numbers of lines, each with its newline, and the offset of each line.
-
-    Args:
-        text: uint8.
-        table: ``InternTable`` with capacity for all words.
-        flat: int32, filled.
-        offsets: int64 [lines + 1], filled from the second element on.
-    """
-    written, line, at = 0, 0, 0
-    while at < text.shape[0]:
-        first = at
-        while text[at] != 32 and text[at] != 10:
-            at += 1
-        if at > first:
-            flat[written] = intern(table, text, first, at)
-            written += 1
-        if text[at] == 10:
-            line += 1
-            offsets[line] = written
-        at += 1
 
 
 @dataclass
@@ -148,8 +94,8 @@ def read_aligned_blocks(
     sources: Sequence[str],
     targets: Sequence[str],
     alignments: Sequence[str],
-    source_words: WordNumbers,
-    target_words: WordNumbers,
+    source_words: Interner,
+    target_words: Interner,
     figures: TextStats,
     tokens: int | None = None,
 ) -> Iterator[AlignedBlock]:
@@ -271,8 +217,8 @@ def _to_block(
     paths: tuple[str, str, str],
     first_line: int,
     rows: Rows,
-    source_words: WordNumbers,
-    target_words: WordNumbers,
+    source_words: Interner,
+    target_words: Interner,
     figures: TextStats,
 ) -> AlignedBlock:
     """Convert rows to a block, and count repeated links.
@@ -280,8 +226,8 @@ def _to_block(
     Raises:
         InputError: an alignment line is invalid.
     """
-    source, source_offsets = source_words.number(rows[0])
-    target, target_offsets = target_words.number(rows[1])
+    source, source_offsets = source_words.number(b"\n".join(rows[0]) + b"\n")
+    target, target_offsets = target_words.number(b"\n".join(rows[1]) + b"\n")
     text = np.frombuffer(b"\n".join(rows[2]) + b"\n", dtype=np.uint8)
     links, link_offsets, repeated, bad_row, problem = parse_links(
         text, np.diff(source_offsets), np.diff(target_offsets)

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, atomic_path, open_binary, scratch_directory
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.phrases.aligned_text import (
     AlignedBlock,
     Hashes,
     TextStats,
-    WordNumbers,
     read_aligned_blocks,
     sentence_folds,
     word_hashes,
@@ -241,7 +241,7 @@ def extract_phrases(
     """
     with scratch_directory(output) as scratch:
         figures = TextStats()
-        source_words, target_words = WordNumbers(), WordNumbers()
+        source_words, target_words = Interner(), Interner()
         with (scratch / "spool").open("w+b") as spool:
             meter = Meter("reading", unit="sentence pairs")
             files = sources, targets, alignments
@@ -249,10 +249,11 @@ def extract_phrases(
                 _save(spool, block)
                 meter.add(block.sentences)
             spool.seek(0)
-            packings = Packing.of(list(source_words), max_length), Packing.of(list(target_words), max_length)
-            codes = packings[0].codes_of(list(source_words)), packings[1].codes_of(list(target_words))
-            hashes = word_hashes(source_words), word_hashes(target_words)
-            del source_words, target_words
+            words = source_words.strings(), target_words.strings()
+            packings = Packing.of(words[0], max_length), Packing.of(words[1], max_length)
+            codes = packings[0].codes_of(words[0]), packings[1].codes_of(words[1])
+            hashes = word_hashes(words[0]), word_hashes(words[1])
+            del source_words, target_words, words
             with connect(str(scratch), threads, memory_mb) as connection:
                 occurrences = _insert_occurrences(
                     connection, spool, packings, codes, hashes, max_length, figures.sentences

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, read_line_blocks
-from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
+from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
 
 NULL = b"NULL"
 """Name of the empty word in the tables, as in Moses."""
@@ -48,7 +49,9 @@ def count_lexical(
     Raises:
         InputError: as ``read_aligned_blocks``.
     """
-    source_words, target_words, figures = WordNumbers([NULL]), WordNumbers([NULL]), TextStats()
+    source_words, target_words, figures = Interner(), Interner(), TextStats()
+    for words in (source_words, target_words):
+        words.add([NULL])
     keys, joint = np.empty(0, np.int64), np.empty(0, np.int64)
     for block in read_aligned_blocks(sources, targets, alignments, source_words, target_words, figures):
         new_keys, new_joint = np.unique(_link_keys(block), return_counts=True)
@@ -56,7 +59,7 @@ def count_lexical(
         total = np.zeros(len(merged), np.int64)
         np.add.at(total, position, np.concatenate((joint, new_joint)))
         keys, joint = merged, total
-    source_list, target_list = list(source_words), list(target_words)
+    source_list, target_list = source_words.strings(), target_words.strings()
     pairs = np.stack((keys >> _SHIFT, keys & ((1 << _SHIFT) - 1)), axis=1)
     order = np.lexsort((_ranks(target_list)[pairs[:, 1]], _ranks(source_list)[pairs[:, 0]]))
     return LexicalCounts(source_list, target_list, pairs[order], joint[order]), figures

@@ -21,13 +21,13 @@ from rnnsmt.base.arrays import read_array, write_array
 from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import lower_bound, mix
-from rnnsmt.base.kernels.strings import Interner, find, hash_bytes, intern
+from rnnsmt.base.kernels.strings import Interner, intern
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.table import read_phrase_lines
 
-_SPACE, _NEWLINE = 32, 10
+_SPACE = 32
 
 NOWHERE = -1
 """Mark of a free slot, an unknown word, or no sentence."""
@@ -110,37 +110,11 @@ def add_phrases(block: Any, bounds: Any, side: Any, words: Any, trie: Any, nodes
 
 
 @kernel()
-def number_lines(text: Any, words: Any, numbers: Any, offsets: Any) -> Any:
-    """Convert whole lines to word numbers; return the number of words.
-
-    Args:
-        text: uint8, lines with their newline.
-        words: vocabulary, ``rnnsmt.base.kernels.strings.InternTable``; unknown words become NOWHERE.
-        numbers: int32, filled; must have the size of all words.
-        offsets: int64 [lines + 1], filled with the offset of each line.
-    """
-    filled, line, position = 0, 0, 0
-    offsets[0] = 0
-    while position < text.size:
-        stop = position
-        while text[stop] != _SPACE and text[stop] != _NEWLINE:
-            stop += 1
-        if stop > position:
-            numbers[filled] = find(words, text, position, stop, hash_bytes(text, position, stop))
-            filled += 1
-        if text[stop] == _NEWLINE:
-            line += 1
-            offsets[line] = filled
-        position = stop + 1
-    return filled
-
-
-@kernel()
 def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any, sentences: Any) -> Any:
     """Find the phrases of every sentence, each once per sentence; return the number of (phrase, sentence) pairs.
 
     Args:
-        numbers, offsets: sentences, as filled by ``number_lines``.
+        numbers, offsets: sentences, as returned by ``Interner.number``.
         trie: the phrases.
         latest: int32 [nodes], work space, initialised to NOWHERE: the last sentence in which a phrase was found.
         nodes, sentences: int32, filled with phrases and their sentences; sentences are ascending.
@@ -277,18 +251,11 @@ class PhraseSide:
         add_phrases(block, bounds, side, self.words.table, self.trie, nodes)
         self.parts.append(nodes)
 
-    def number(self, block: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the word numbers of whole lines of text, and the offset of each line, int64 [lines + 1]."""
-        text = np.frombuffer(block, np.uint8)
-        numbers, offsets = np.empty(len(text) // 2 + 1, np.int32), np.empty(block.count(b"\n") + 1, np.int64)
-        filled = number_lines(text, self.words.table, numbers, offsets)
-        return numbers[:filled].copy(), offsets
-
     def sentence_lists(self, numbers: NDArray[np.int32], offsets: NDArray[np.int64]) -> Lists:
         """Return the sentences of every node, and add their numbers to ``totals``.
 
         Args:
-            numbers, offsets: sentences, as returned by ``number``.
+            numbers, offsets: sentences, as returned by ``Interner.number``.
         """
         size, longest = map(int, self.trie.size)
         # at most ``longest`` phrases begin at each word
@@ -438,7 +405,7 @@ def _slices(
             for path, side, of_side, pieces in zip(paths, sides, lines, parts, strict=True):
                 block = b"\n".join(of_side) + b"\n"
                 check_utf8(block, path, number)
-                pieces.append(side.number(block))
+                pieces.append(side.words.number(block, closed=True))
                 tokens += len(pieces[-1][0])
             number += len(lines[0])
             meter.add(len(lines[0]))

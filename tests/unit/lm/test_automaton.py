@@ -6,13 +6,9 @@ import random
 from pathlib import Path
 
 import kenlm
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.kernels.strings import POW10, Interner, parse_float
 from rnnsmt.lm.arpa import read_arpa
 from rnnsmt.lm.automaton import LN10, build_automaton, load_automaton
 
@@ -166,33 +162,3 @@ def test_a_missing_unk_costs_what_kenlm_charges(tmp_path: Path) -> None:
     path = tmp_path / "lm.arpa"
     path.write_text(GOOD.replace("-1.5\t<unk>\t0\n", "").replace("ngram 1=5", "ngram 1=4"))
     assert build_automaton(read_arpa(path)).score_words("zut", begin=False, end=False) / LN10 == pytest.approx(-100)
-
-
-@given(
-    st.floats(allow_nan=False, allow_infinity=False, width=64), st.sampled_from(["{:.6g}", "{:.4f}", "{:e}", "{!r}"])
-)
-@settings(deadline=None)
-def test_numbers_are_parsed_as_python_does(value: float, layout: str) -> None:
-    text = layout.format(value)
-    if len(text) > 60:
-        return
-    parsed = parse_float(np.frombuffer(text.encode(), np.uint8), 0, len(text), POW10)
-    assert parsed == pytest.approx(float(text), rel=1e-13, abs=1e-300)
-
-
-@pytest.mark.parametrize("text", ["", "-", "nan", "inf", "1e", "1e+", "1.2.3", "0x10", "1,5", "e5", ".", "1e999"])
-def test_what_is_no_finite_number_is_nan(text: str) -> None:
-    assert np.isnan(parse_float(np.frombuffer(text.encode() + b" ", np.uint8), 0, len(text), POW10))
-
-
-@given(st.lists(st.binary(min_size=1, max_size=6).filter(lambda b: b"\n" not in b)))
-@settings(deadline=None, max_examples=50)
-def test_interner_numbers_strings_in_order_of_arrival(strings: list[bytes]) -> None:
-    interner = Interner(2, 2)
-    ids = interner.add(strings)
-    distinct = list(dict.fromkeys(strings))
-    assert interner.strings() == distinct
-    assert [distinct[i] for i in ids] == strings
-    other = Interner()
-    other.add([*distinct, b"unseen words"])
-    assert interner.ids_of(other).tolist() == [*range(len(distinct)), -1]

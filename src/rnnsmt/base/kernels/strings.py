@@ -17,7 +17,7 @@ _OFFSET = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
 """Prime of 64-bit FNV-1a."""
 
-_NEWLINE = 10
+_NEWLINE, _SPACE = 10, 32
 
 POW10 = 10.0 ** np.arange(0, 309, dtype=np.float64)
 """float64 [309], 10^0 to 10^308, argument of ``parse_float``."""
@@ -255,6 +255,36 @@ def _add_all(table, buffer, offsets, out):
         out[number] = intern(table, buffer, offsets[number], offsets[number + 1])
 
 
+@kernel()
+def number_words(text, closed, table, ids, offsets):
+    """Convert whole lines to the ids of their words, which are separated by spaces only; return the number of words.
+
+    Args:
+        text: uint8, lines with their newline.
+        closed: whether words that are not in the table get the id -1; otherwise, they are added.
+        table: ``InternTable``; if open, it must have capacity for the words of the text.
+        ids: int32, filled; must have the size of all words.
+        offsets: int64 [lines + 1], filled with the offset of each line.
+    """
+    filled, line, position = 0, 0, 0
+    offsets[0] = 0
+    while position < text.shape[0]:
+        stop = position
+        while text[stop] != _SPACE and text[stop] != _NEWLINE:
+            stop += 1
+        if stop > position:
+            if closed:
+                ids[filled] = find(table, text, position, stop, hash_bytes(text, position, stop))
+            else:
+                ids[filled] = intern(table, text, position, stop)
+            filled += 1
+        if text[stop] == _NEWLINE:
+            line += 1
+            offsets[line] = filled
+        position = stop + 1
+    return filled
+
+
 class Interner:
     """Distinct byte strings, numbered from 0 in order of first appearance, in flat arrays."""
 
@@ -309,11 +339,31 @@ class Interner:
         _add_all(self.table, np.frombuffer(data, np.uint8), offsets, out)
         return out
 
-    def strings(self) -> list[bytes]:
-        """Return all strings in the order of their ids."""
-        data = self.table.arena[: self.arena_used].tobytes()
-        bounds = self.table.offsets[: len(self) + 1].tolist()
-        return [data[a:b] for a, b in pairwise(bounds)]
+    def number(self, text: bytes, *, closed: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Convert whole lines to the ids of their words.
+
+        Words are separated by spaces only: a no-break space or a tab is part of a word.
+
+        Args:
+            text: lines with their newline.
+            closed: whether words that are not in the table get the id -1; otherwise, they are added.
+
+        Returns:
+            ids: int32 [words], the words of all lines.
+            offsets: int64 [lines + 1], offset of each line.
+        """
+        lines = text.count(b"\n")
+        ids, offsets = np.empty(text.count(b" ") + lines, np.int32), np.empty(lines + 1, np.int64)
+        if not closed:
+            self.reserve(len(ids), len(text))
+        words = number_words(np.frombuffer(text, np.uint8), closed, self.table, ids, offsets)
+        return ids[:words].copy(), offsets
+
+    def strings(self, first: int = 0) -> list[bytes]:
+        """Return the strings from the id ``first`` on, in the order of their ids."""
+        bounds = self.table.offsets[first : len(self) + 1]
+        data = self.table.arena[bounds[0] : bounds[-1]].tobytes()
+        return [data[a:b] for a, b in pairwise((bounds - bounds[0]).tolist())]
 
     def bytes_of(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the strings with these ids, concatenated (``uint8``), and the offset of each (``int64`` [ids + 1])."""
