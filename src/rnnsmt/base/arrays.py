@@ -5,6 +5,7 @@ versions or of other programs, are accepted.
 """
 
 import hashlib
+import mmap
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,6 +79,18 @@ def _check_data(path: Path, array: NDArray[Any], remedy: str) -> None:
         after = stream.read(len(TRAILER) + digest.digest_size + 1)
     if after and after != TRAILER + digest.digest():
         raise InputError(f"{path}: is damaged (checksum mismatch); {remedy}")
+
+
+def release_pages(mapping: object) -> None:
+    """Unmap the pages of a file that have been read; the next access maps them again.
+
+    The pages count as memory of this process only while they are mapped. They remain in the system's page cache.
+
+    Args:
+        mapping: the mapped file, e.g. the ``base`` of an array that ``read_array`` mapped; anything else is ignored.
+    """
+    if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def write_array(path: str | Path, array: NDArray[Any]) -> None:

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import GrowingArray, growing_array, read_array
+from rnnsmt.base.arrays import GrowingArray, growing_array, read_array, release_pages
 from rnnsmt.base.io import (
     InputError,
     check_utf8,
@@ -370,10 +370,13 @@ def _sound(words: NDArray[np.int32], offsets: NDArray[np.int64], classes: object
         block = words[begin : begin + BLOCK]
         if block.min() < 0 or block.max() >= classes:
             return False
+        release_pages(words.base)
     for begin in range(0, len(offsets) - 1, BLOCK):
         bounds = offsets[begin : begin + BLOCK + 1]
         if np.diff(bounds).min() <= 0 or bounds[-1] > len(words) or (words[bounds[1:] - 1] != classes - 1).any():
             return False
+        release_pages(words.base)
+        release_pages(offsets.base)
     return True
 
 

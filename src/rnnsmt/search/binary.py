@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rnnsmt.base.arrays import release_pages
 from rnnsmt.base.io import InputError, atomic_binary, sha256
 from rnnsmt.base.kernels.numbers import add_to_checksum, checksum_value, new_checksum
 from rnnsmt.base.kernels.strings import STRING_FAULTS, Interner, InternTable
@@ -349,7 +351,7 @@ class _Binary:
                 raise ValueError
             lms = [self._lm(number, lm) for number, lm in numbered]
         self._check_values(phrases, reordering, lms, sum(text.kind in PHRASE_TABLES for text in texts))
-        return ModelTables(phrases, reordering, lms, self.release)
+        return ModelTables(phrases, reordering, lms, partial(release_pages, self._map))
 
     def _phrases(self, texts: Sequence[ModelText]) -> PhraseTable:
         sources, targets = self._strings("sources"), self._strings("targets")
@@ -421,7 +423,7 @@ class _Binary:
         data, checksum = np.frombuffer(self._map, np.uint64, offset=self._begin), new_checksum()
         for begin in range(0, len(data), _CHECKED):
             add_to_checksum(checksum, data[begin : begin + _CHECKED])
-            self.release()
+            release_pages(self._map)
         if checksum_value(checksum) != np.uint64(int(self.header["checksum"], 16)):
             raise self._unusable("is damaged: its checksum is wrong")
         parts = [(component, 0) for component in range(kernels.LM_WORDS)]
@@ -430,15 +432,7 @@ class _Binary:
             fault = kernels.model_fault(model, component, number)
             if fault:
                 raise self._unusable(f"was not written by rnnsmt: it has {_described(component, number, fault)}")
-            self.release()
-
-    def release(self) -> None:
-        """Unmap the pages that have been read; most of them are not needed again.
-
-        The pages count as memory of this process only while they are mapped. They remain in the system's page cache.
-        """
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)
+            release_pages(self._map)
 
     def _array(self, name: str, dtype: DTypeLike, *sizes: int | None) -> NDArray[Any]:
         """Return an array of the file.
