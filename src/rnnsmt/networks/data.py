@@ -203,6 +203,11 @@ class Sequences(NamedTuple):
         places = np.repeat(self.offsets[index] - (np.cumsum(lengths) - lengths), lengths)
         return self.words[places + np.arange(len(places))]
 
+    def release(self) -> None:
+        """Unmap the pages of memory-mapped arrays, e.g. in a pass over all sequences."""
+        release_pages(self.words.base)
+        release_pages(self.offsets.base)
+
 
 class IdFormat(NamedTuple):
     """A format of directories of ids.
@@ -356,27 +361,28 @@ def open_sequences(directory: Path, prefix: str, number: object, classes: object
     """
     words = read_array(directory / f"{prefix}words.npy", np.int32, 1, remedy, mapped=True)
     offsets = read_array(directory / f"{prefix}offsets.npy", np.int64, 1, remedy, mapped=True)
-    if len(offsets) - 1 != number or offsets[-1] != len(words) or not _sound(words, offsets, classes):
+    sequences = Sequences(words, offsets)
+    if len(offsets) - 1 != number or offsets[-1] != len(words) or not _sound(sequences, classes):
         files = f"{prefix}words.npy and {prefix}offsets.npy"
         raise InputError(f"{directory}: {files} do not match the JSON file in this directory; {remedy}")
-    return Sequences(words, offsets)
+    return sequences
 
 
-def _sound(words: NDArray[np.int32], offsets: NDArray[np.int64], classes: object) -> bool:
+def _sound(sequences: Sequences, classes: object) -> bool:
     """Return whether all ids are below ``classes`` and every sequence ends in EOS, the last id; read the files once."""
+    words, offsets = sequences
     if not isinstance(classes, int) or offsets[0] != 0:
         return False
     for begin in range(0, len(words), BLOCK):
         block = words[begin : begin + BLOCK]
         if block.min() < 0 or block.max() >= classes:
             return False
-        release_pages(words.base)
+        sequences.release()
     for begin in range(0, len(offsets) - 1, BLOCK):
         bounds = offsets[begin : begin + BLOCK + 1]
         if np.diff(bounds).min() <= 0 or bounds[-1] > len(words) or (words[bounds[1:] - 1] != classes - 1).any():
             return False
-        release_pages(words.base)
-        release_pages(offsets.base)
+        sequences.release()
     return True
 
 

@@ -185,6 +185,7 @@ def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK
         times = np.repeat(counts[begin : begin + block], np.diff(offsets))
         weighted = np.bincount(side.words[offsets[0] : offsets[-1]], weights=times, minlength=classes)
         frequencies += np.rint(weighted).astype(np.int64)
+        side.release()
     return frequencies
 
 
@@ -195,6 +196,7 @@ def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.in
         unknown = side.words[offsets[0] : offsets[-1]] == UNK
         # no phrase is empty: each ends in EOS
         yield np.add.reduceat(unknown, offsets[:-1] - offsets[0], dtype=np.int64)
+        side.release()
 
 
 TABLE_AGAIN = "create the phrase table and --output-origins again"
