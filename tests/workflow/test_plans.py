@@ -209,7 +209,7 @@ rule grows:
 
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
     """Request memory for two jobs that limit it, all of it for another job, and any amount on a cluster."""
-    requests, limited = [], []
+    requests, limited, omitted = [], [], []
     for needs in ("JobNeeds(Line(10**9), None, 10**9)", "JobNeeds(Line(10**9), None)"):
         table = f'from rnnsmt.plan.resources import Line, JobNeeds\nmachine.needs["large"] = {needs}\n'
         rule = 'rule large:\n    output: "large"\n    resources: mem_mb=memory("large")\n    shell: "touch {output}"\n'
@@ -217,12 +217,15 @@ def test_a_machine_has_no_more_memory_than_it_has(workflow):
         requests.append(int(re.search(r"resources: .*mem_mb=(\d+)", plan).group(1)))
         plan = call_with(workflow, table + rule, "large", "-n", "--resources", "mem_mb=1000").stdout
         limited.append(int(re.search(r"resources: .*mem_mb=(\d+)", plan).group(1)))
+        plan = call_with(workflow, table + rule, "large", "-n", "--resources", "gpu=1").stdout
+        omitted.append(int(re.search(r"resources: .*mem_mb=(\d+)", plan).group(1)))
         more = ["-n", "--config", "cluster=true", "--resources", "gpu=1"]
         plan = call_with(workflow, table + rule, "large", *more).stdout
         assert f"mem_mb={10**9 + 300}" in plan  # and Snakemake, which is in the job
-    shared = 0.85 * available_memory_mb()
-    assert requests == [int(0.47 * shared), int(shared)], "jobs share 85 % of the memory"
-    assert limited == [470, 1000], "jobs share what --resources gives"
+    memory = 0.85 * available_memory_mb()
+    assert requests == [int(0.47 * int(memory)), int(memory)], "jobs get 85 % of the memory"
+    assert limited == [470, 1000], "jobs get what --resources gives"
+    assert omitted == [int(0.47 * memory), int(memory)], "the sum is not limited"
 
 
 NOTHING = 'rule nothing:\n    output: "nothing"\n    shell: "command -v rnnsmt > {output}"\n'

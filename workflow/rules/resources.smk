@@ -2,7 +2,7 @@
 # enforces memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
 from rnnsmt.monitoring.estimate import lines as estimate
 from rnnsmt.monitoring.estimate import first_layers_mb
-from rnnsmt.plan.resources import SHARED_MEMORY, Machine, available_memory_mb
+from rnnsmt.plan.resources import MEMORY_SHARE, Machine, available_memory_mb
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
 if workflow.is_main_process:
@@ -18,15 +18,16 @@ def cores():
         return 1
 
 
-def shared_memory():
-    """Return the memory in MB that the jobs of this machine share: --resources mem_mb, or the default of the profile."""
-    return workflow.global_resources.get("mem_mb").value or SHARED_MEMORY * available_memory_mb()
+def memory_of_jobs():
+    """Return the memory of all jobs of this machine in MB: --resources mem_mb, or the value of profiles/default."""
+    given = workflow.global_resources.get("mem_mb").value
+    return MEMORY_SHARE * available_memory_mb() if given is None else given
 
 
 machine = Machine(
     config,
     cores=cores(),
-    memory_mb=shared_memory(),
+    memory_mb=memory_of_jobs(),
     has_gpu=shutil.which("nvidia-smi") is not None,
     neural_mb=MOST_NEURAL_MEGABYTES,
     layer_mb=first_layers_mb(config),

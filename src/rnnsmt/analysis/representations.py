@@ -88,6 +88,7 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
     from rnnsmt.rnn.phrase_scores import encode_distinct
 
     lengths = np.diff(pairs.sides[0].offsets)
+    pairs.sides[0].release()
     long = np.flatnonzero(lengths > LEAST_WORDS)  # lengths include EOS
     rng = np.random.default_rng(seed)
     phrases: dict[bytes, NDArray[np.int32]] = {}

@@ -87,7 +87,8 @@ def release_pages(mapping: object) -> None:
     The pages count as memory of this process only while they are mapped. They remain in the system's page cache.
 
     Args:
-        mapping: the mapped file, e.g. the ``base`` of an array that ``read_array`` mapped; anything else is ignored.
+        mapping: a mapped file that this process never changes, e.g. the ``base`` of an array that ``read_array`` mapped
+            (not of a slice); anything else is ignored.
     """
     if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         mapping.madvise(mmap.MADV_DONTNEED)

@@ -61,7 +61,7 @@ class LmVocabulary:
         out = np.empty(2 * len(block) + 1, np.int32)
         if not self.closed:
             self._strings.reserve(len(block) // 2 + 1, len(block))
-        written, bad, word = number_words(block, self.closed, self._strings.table, out)
+        written, bad, word = number_sentences(block, self.closed, self._strings.table, out)
         if bad >= 0:
             raise _reserved(path, line + bad + 1, RESERVED[word])
         return out[:written].copy()
@@ -139,7 +139,7 @@ SEPARATOR[[0, 9, 10, 13, 32]] = True
 
 
 @kernel()
-def number_words(block, closed, table, out):
+def number_sentences(block, closed, table, out):
     """Convert a block of whole lines to word numbers.
 
     Args:

@@ -369,7 +369,7 @@ def open_sequences(directory: Path, prefix: str, number: object, classes: object
 
 
 def _sound(sequences: Sequences, classes: object) -> bool:
-    """Return whether all ids are below ``classes`` and every sequence ends in EOS, the last id; read the files once."""
+    """Return whether all ids are below ``classes`` and every sequence ends in EOS, the last id."""
     words, offsets = sequences
     if not isinstance(classes, int) or offsets[0] != 0:
         return False

@@ -30,13 +30,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import growing_array, read_array
+from rnnsmt.base.arrays import growing_array, read_array, release_pages
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.cslm.text import contexts_at
 from rnnsmt.networks.data import (
     NULL,
+    UNK,
     IdFormat,
     Sequences,
     Vocabulary,
@@ -177,6 +178,9 @@ class Examples:
             raise InputError(f"{path}: does not match the sentences; {FORMAT.remedy}")
         if (np.maximum.reduceat(affiliated, sides[1].offsets[:-1]) >= np.diff(sides[0].offsets)).any():
             raise InputError(f"{path}: contains a position beyond the end of a sentence; {FORMAT.remedy}")
+        release_pages(affiliated.base)
+        for sequences in sides:
+            sequences.release()
         unknown = opened.number("distinct unknown target words", FORMAT)
         direction = str(opened.stats.get("direction"))
         if direction not in DIRECTIONS:
@@ -250,7 +254,7 @@ def prepare_examples(
     numbers = Interner(), Interner()
     given, predicted = exchanged(numbers, direction)
     vocabularies = exchanged(vocabularies, direction)
-    ids = [np.empty(0, np.int32) for _ in vocabularies]  # of the words by number
+    ids = [np.empty(0, np.int32) for _ in vocabularies]  # per side, the vocabulary's id of each word number
     discarded, several, unlinked = 0, 0, 0
     with (
         write_id_directory(directory, FORMAT) as writer,
@@ -284,8 +288,7 @@ def prepare_examples(
         vocabularies[side].write(directory / f"vocab.{name}.txt")
         description |= {f"{name} vocabulary": hashes[side], f"{name} classes": len(vocabularies[side])}
         figures[f"{name} coverage"] = round(1 - writer.unknown[side] / max(writer.ids(side), 1), 6)
-        unknown = sum(word.decode() not in vocabularies[side].index for word in (given, predicted)[side].strings())
-        figures[f"distinct unknown {name} words"] = unknown
+        figures[f"distinct unknown {name} words"] = int(np.count_nonzero(ids[side] == UNK))
     fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
     write_about(directory, FORMAT, {**description, **figures, "fingerprint": fingerprint})
     return figures

@@ -114,7 +114,7 @@ def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any,
     """Find the phrases of every sentence, each once per sentence; return the number of (phrase, sentence) pairs.
 
     Args:
-        numbers, offsets: sentences, as returned by ``Interner.number``.
+        numbers, offsets: sentences, as returned by ``Interner.number`` of a closed vocabulary.
         trie: the phrases.
         latest: int32 [nodes], work space, initialised to NOWHERE: the last sentence in which a phrase was found.
         nodes, sentences: int32, filled with phrases and their sentences; sentences are ascending.
@@ -255,7 +255,7 @@ class PhraseSide:
         """Return the sentences of every node, and add their numbers to ``totals``.
 
         Args:
-            numbers, offsets: sentences, as returned by ``Interner.number``.
+            numbers, offsets: sentences, as returned by ``Interner.number`` of a closed vocabulary.
         """
         size, longest = map(int, self.trie.size)
         # at most ``longest`` phrases begin at each word

@@ -23,8 +23,11 @@ from rnnsmt.plan.config import is_demo_corpus, moses_has_joint_model
 BUDGET_MB = 16000
 """Maximum memory limit in MB of stages with ``--memory-mb``, which write to disk beyond it."""
 
-SHARED_MEMORY = 0.85
-"""Share of the memory of one machine for its jobs; profiles/default limits their requests to it."""
+MEMORY_SHARE = 0.85
+"""Share of the memory of one machine for its jobs; profiles/default limits the sum of their requests to it."""
+
+LIMITED_SHARE = 0.47
+"""Maximum share of the memory of all jobs for a stage with ``--memory-mb``: two of them run at the same time."""
 
 SNAKEMAKE_MB = 300
 """Memory of Snakemake itself in a job on a cluster, in MB."""
@@ -328,7 +331,7 @@ class Machine:
         Args:
             config: a checked configuration.
             cores: number of cores of this machine; 1 on a cluster, where the profile sets the threads.
-            memory_mb: memory that the jobs of this machine share, in MB.
+            memory_mb: memory of all jobs of this machine together, in MB.
             has_gpu: whether this machine has a GPU.
             neural_mb: maximum memory in MB that a network in a search uses.
             layer_mb: additional memory of networks by name, see ``rnnsmt.monitoring.estimate``.
@@ -350,15 +353,14 @@ class Machine:
     def _request(self, needs: JobNeeds, megabytes: float, attempt: int) -> int:
         """Return ``mem_mb`` of an attempt: Slurm kills jobs that use more, so every attempt requests more.
 
-        On one machine, a job requests at most the memory that all jobs share. Stages that read the request as
-        ``--memory-mb`` request less than half of it, so two of them fit into it. Another job that may need all of it
-        runs alone.
+        On one machine, a job requests at most the memory of all jobs. Stages that read the request as ``--memory-mb``
+        request less than half of it, so two of them fit into it. Another job that may need all of it runs alone.
         """
         needed = int(megabytes * attempt)
         if self.is_cluster:
             return needed + SNAKEMAKE_MB
         has_limit = needs.reads_limit or needs.most < math.inf
-        return min(needed, int((0.47 if has_limit else 1.0) * self.memory_mb))
+        return max(1, min(needed, int((LIMITED_SHARE if has_limit else 1.0) * self.memory_mb)))
 
     def memory(self, rule: str, input: SizedInput, attempt: int) -> int:
         """Return ``mem_mb`` of a rule."""

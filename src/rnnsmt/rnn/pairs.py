@@ -103,17 +103,18 @@ class Pairs:
 
     def longest(self) -> int:
         """Return the number of words of the longest phrase of either side."""
-        parts = (side.offsets[i : i + BLOCK + 1] for side in self.sides for i in range(0, len(self), BLOCK))
-        return max(int(np.diff(offsets).max()) for offsets in parts) - 1
+        longest = 0
+        for side in self.sides:
+            for begin in range(0, len(self), BLOCK):
+                longest = max(longest, int(np.diff(side.offsets[begin : begin + BLOCK + 1]).max()))
+                side.release()
+        return longest - 1
 
     def at(self, lines: Index) -> "Pairs":
         """Return the pairs of some lines of the table, in memory. lines: [K], 0-based, ascending."""
         pairs = copy.copy(self)
         pairs.lines = lines
-        pairs.sides = tuple(
-            Sequences(side.joined(lines), np.concatenate([np.zeros(1, np.int64), np.cumsum(side.lengths(lines))]))
-            for side in self.sides
-        )
+        pairs.sides = tuple(_at(side, lines) for side in self.sides)
         return pairs
 
     def in_direction(self, direction: str) -> "Pairs":
@@ -174,6 +175,17 @@ class Pairs:
             raise InputError(f"{self.directory}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")
         self._origins[name] = array
         return array
+
+
+def _at(side: Sequences, lines: Index) -> Sequences:
+    """Copy the sequences ``lines`` [K], ascending; at any time, few pages of the files are mapped."""
+    words, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
+    for begin in range(0, len(lines), BLOCK // 16):
+        index = lines[begin : begin + BLOCK // 16]
+        words.append(side.joined(index))
+        lengths.append(side.lengths(index))
+        side.release()
+    return Sequences(np.concatenate(words), np.cumsum(np.concatenate(lengths)))
 
 
 def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK) -> NDArray[np.int64]:

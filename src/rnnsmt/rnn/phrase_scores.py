@@ -212,6 +212,8 @@ def score_batches(
             scores = waiting.popleft().result()
             yield scores
             meter.add(len(scores))
+            for side in pairs.sides:
+                side.release()
 
 
 def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[int, int]]:

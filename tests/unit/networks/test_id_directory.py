@@ -1,7 +1,6 @@
 """Directories of ids: written data is read back, inconsistent files are refused."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,8 @@ import pytest
 
 from rnnsmt.base.io import InputError, write_json
 from rnnsmt.networks.data import UNK, IdFormat, check_vocabulary, open_id_directory, write_about, write_id_directory
+
+from ..resident import reads_smaps, resident_kilobytes
 
 PAIRS = IdFormat("pairs.json", "test-1", "pairs", ("source", "target"), "prepare it again")
 
@@ -101,17 +102,12 @@ def test_what_is_no_number_is_refused(tmp_path: Path, value: object) -> None:
         directory.number("other", PAIRS)
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="reads /proc/self/smaps")
+@reads_smaps
 def test_the_check_of_the_ids_leaves_no_pages_mapped(tmp_path: Path) -> None:
     """The memory of a process that needs a few of the pairs does not grow with the number of all pairs."""
     with write_id_directory(tmp_path, TEXT) as writer:
         writer.append(0, np.full(2_000_000, EOS, np.int32), np.ones(2_000_000, np.int64))
     write_about(tmp_path, TEXT, {"format": TEXT.version, "sentences": 2_000_000, "classes": EOS + 1, "fingerprint": ""})
     directory = open_id_directory(tmp_path, TEXT)
-    resident = []
-    for entry in re.split(r"^(?=[0-9a-f]+-)", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE):
-        if str(tmp_path) in entry:
-            resident += [int(size) for size in re.findall(r"^Rss: +(\d+) kB", entry, re.MULTILINE)]
-    assert len(resident) == 2
-    assert max(resident) < 1000, "of 8,000 and 16,000 kB"
+    assert resident_kilobytes(tmp_path) < 1000, "of 24,000"
     assert directory.sides[0].phrase(1_999_999).tolist() == [EOS]

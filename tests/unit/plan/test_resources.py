@@ -66,7 +66,7 @@ def test_a_request_that_does_not_grow_needs_no_input(machine):
 
 
 def test_limits(machine, cluster):
-    """A stage that writes to disk requests 16 GB at most, and on one machine less than half of the shared memory."""
+    """A stage that writes to disk requests at most 16 GB, and on one machine less than half of the jobs' memory."""
     assert machine.memory("extract", sized(10_000), 1) == 4700
     assert machine.memory("align_words", sized(10_000), 1) == 10_000, "all of it: the job runs alone"
     assert machine.memory("prune_table", sized(10_000), 1) == 4700
@@ -150,9 +150,10 @@ def test_threads_of_searches(resolved, machine):
             return iter(["dev.en", "table"])
 
     files = [
-        Files(size_mb=size, source="dev.en", network=[], size_files_mb=[0.01, size]) for size in (50, 300, 500, 5000)
+        Files(size_mb=size, source="dev.en", network=[], size_files_mb=[0.01, size])
+        for size in (50, 300, 420, 500, 5000)
     ]
-    assert [machine.threads_of_search("mert", one) for one in files] == [1, 4, 8, 8], "nine, two, one and one"
+    assert [machine.threads_of_search("mert", one) for one in files] == [1, 4, 4, 8, 8], "ten, two, two, one and one"
     resolved["cluster"] = True
     cluster = Machine(resolved, 1, 10_000, False, 2000, {})
     assert cluster.threads_of_search("mert", files[-1]) == 1

@@ -9,7 +9,9 @@ import pytest
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.phrases import table as phrase_table
-from rnnsmt.rnn.pairs import Pairs
+from rnnsmt.rnn.pairs import Pairs, word_frequencies, words_outside
+
+from ..resident import reads_smaps, resident_kilobytes
 
 TABLE = """a b ||| x y ||| 1 1 1 1 ||| 0-0 ||| 1 1 1
 a b ||| y ||| 0.5 1 1 1
@@ -140,3 +142,23 @@ def test_damaged_pairs(tmp_path):
     (directory / "pairs.json").write_text("[]")
     with pytest.raises(InputError, match="was written by a different version"):
         Pairs.open(directory)
+
+
+@reads_smaps
+def test_passes_over_the_pairs_leave_no_pages_mapped(tmp_path):
+    """Memory does not grow with the number of pairs, except that of the pairs that are copied."""
+    assert prepare(tmp_path, "".join(f"a b ||| x w{i:06} ||| 1 1 1 1\n" for i in range(300_000))) == 0
+    pairs = Pairs.open(tmp_path / "pairs")
+    lines = np.arange(0, 300_000, 7)
+    passes = {
+        "longest": pairs.longest,
+        "word_frequencies": lambda: word_frequencies(pairs, np.ones(300_000, np.int32)),
+        "words_outside": lambda: list(words_outside(pairs.sides[1])),
+        "at": lambda: pairs.at(lines),
+    }
+    for name, one_pass in passes.items():
+        one_pass()
+        assert resident_kilobytes(tmp_path) < 1000, f"{name}: of 12,000"
+    some = pairs.at(lines)
+    assert (len(some), some.sides[1].offsets[-1]) == (42_858, 3 * 42_858)
+    assert some.target(42_857).tolist() == pairs.target(299_999).tolist()

@@ -345,13 +345,14 @@ class Interner:
         Words are separated by spaces only: a no-break space or a tab is part of a word.
 
         Args:
-            text: lines with their newline.
+            text: lines with their newline, also of the last one.
             closed: whether words that are not in the table get the id -1; otherwise, they are added.
 
         Returns:
             ids: int32 [words], the words of all lines.
             offsets: int64 [lines + 1], offset of each line.
         """
+        assert text.endswith(b"\n") or not text, "the kernel reads up to the newline"
         lines = text.count(b"\n")
         ids, offsets = np.empty(text.count(b" ") + lines, np.int32), np.empty(lines + 1, np.int64)
         if not closed:
