@@ -381,12 +381,16 @@ class Machine:
             neural += min(needs.neural.at(size), self.neural_mb) + self.layer_mb.get(name, 0.0)
         return self._request(needs, neural + needed_memory(needs, self.config, lambda: input.size_mb), attempt)
 
-    def threads_of_search(self, rule: str, input: Any) -> int:
-        """Return the threads of a search: more than ``search_threads`` if the memory is for fewer jobs than systems."""
+    def threads_of_search(self, rule: str, input: Any, training: bool) -> int:
+        """Return the threads of a search: more than ``search_threads`` if the memory is for fewer jobs than systems.
+
+        training: whether a network is not trained yet. Its training takes up to half of the cores, for hours; a search
+            that needs more than the others would wait for its end.
+        """
         if self.is_cluster:
             return self.search_threads
         jobs = max(1, int(self.memory_mb / self.search_memory(rule, input, 1)))
-        return max(self.search_threads, self.cores // jobs)
+        return max(self.search_threads, (self.half if training else self.cores) // jobs)
 
     def minutes(self, rule: str, input: SizedInput, attempt: int, parts: int = 1) -> int:
         """Return ``runtime`` of a rule in minutes; ``parts`` jobs share the work."""

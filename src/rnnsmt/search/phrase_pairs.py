@@ -350,10 +350,13 @@ class TranslationOptions(NamedTuple):
 
     def find(self, source: int, target: np.ndarray) -> int:
         """Return the row of a source phrase with the target words ``target`` ``int32``; -1 for none."""
-        begin, end = np.searchsorted(self.source_of, (source, source + 1))
-        bounds = self.targets.bounds
-        for row in range(begin, end) if source >= 0 else ():
-            phrase = self.target_of[row]
-            if np.array_equal(self.targets.words[bounds[phrase] : bounds[phrase + 1]], target):
-                return row
-        return -1
+        if source < 0:
+            return -1
+        # values of another type than the array's would convert the whole array in every call
+        begin, end = np.searchsorted(self.source_of, np.array([source, source + 1], self.source_of.dtype))
+        phrases = self.target_of[begin:end]
+        starts = self.targets.bounds[phrases]
+        rows = np.flatnonzero(self.targets.bounds[phrases + 1] - starts == len(target))
+        for position, word in enumerate(target):
+            rows = rows[self.targets.words[starts[rows] + position] == word]
+        return int(begin + rows[0]) if len(rows) else -1

@@ -153,10 +153,12 @@ def test_threads_of_searches(resolved, machine):
         Files(size_mb=size, source="dev.en", network=[], size_files_mb=[0.01, size])
         for size in (50, 300, 420, 500, 5000)
     ]
-    assert [machine.threads_of_search("mert", one) for one in files] == [1, 4, 4, 8, 8], "ten, two, two, one and one"
+    threads = [[machine.threads_of_search("mert", one, training) for one in files] for training in (False, True)]
+    assert threads[0] == [1, 4, 4, 8, 8], "ten, two, two, one and one"
+    assert threads[1] == [1, 2, 2, 4, 4], "a network is trained on the other half"
     resolved["cluster"] = True
     cluster = Machine(resolved, 1, 10_000, False, 2000, {})
-    assert cluster.threads_of_search("mert", files[-1]) == 1
+    assert cluster.threads_of_search("mert", files[-1], training=False) == 1
 
 
 def test_stage_threads(resolved, machine):
