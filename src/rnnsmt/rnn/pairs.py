@@ -114,7 +114,7 @@ class Pairs:
         """Return the pairs of some lines of the table, in memory. lines: [K], 0-based, ascending."""
         pairs = copy.copy(self)
         pairs.lines = lines
-        pairs.sides = tuple(_at(side, lines) for side in self.sides)
+        pairs.sides = tuple(_copy_lines(side, lines) for side in self.sides)
         return pairs
 
     def in_direction(self, direction: str) -> "Pairs":
@@ -177,7 +177,7 @@ class Pairs:
         return array
 
 
-def _at(side: Sequences, lines: Index) -> Sequences:
+def _copy_lines(side: Sequences, lines: Index) -> Sequences:
     """Copy the sequences ``lines`` [K], ascending; at any time, few pages of the files are mapped."""
     words, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
     for begin in range(0, len(lines), BLOCK // 16):

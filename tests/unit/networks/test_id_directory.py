@@ -104,7 +104,7 @@ def test_what_is_no_number_is_refused(tmp_path: Path, value: object) -> None:
 
 @reads_smaps
 def test_the_check_of_the_ids_leaves_no_pages_mapped(tmp_path: Path) -> None:
-    """The memory of a process that needs a few of the pairs does not grow with the number of all pairs."""
+    """Unmap what the check has read, so that a process that needs a few pairs takes little memory."""
     with write_id_directory(tmp_path, TEXT) as writer:
         writer.append(0, np.full(2_000_000, EOS, np.int32), np.ones(2_000_000, np.int64))
     write_about(tmp_path, TEXT, {"format": TEXT.version, "sentences": 2_000_000, "classes": EOS + 1, "fingerprint": ""})

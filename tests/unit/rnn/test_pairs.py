@@ -146,7 +146,7 @@ def test_damaged_pairs(tmp_path):
 
 @reads_smaps
 def test_passes_over_the_pairs_leave_no_pages_mapped(tmp_path):
-    """Memory does not grow with the number of pairs, except that of the pairs that are copied."""
+    """Unmap what a pass has read; only the pairs that `at` copies take memory."""
     assert prepare(tmp_path, "".join(f"a b ||| x w{i:06} ||| 1 1 1 1\n" for i in range(300_000))) == 0
     pairs = Pairs.open(tmp_path / "pairs")
     lines = np.arange(0, 300_000, 7)

@@ -44,7 +44,7 @@ def test_interner_numbers_strings_in_order_of_arrival(strings: list[bytes]) -> N
 @given(st.lists(st.text(alphabet="ab\t\u00a0\r ", max_size=12)))
 @settings(deadline=None, max_examples=50)
 def test_words_of_lines_are_numbered_in_order_of_arrival(lines: list[str]) -> None:
-    """Only spaces separate words, and a closed table gets no new words."""
+    """Separate words at spaces only, and add no words to a closed table."""
     sentences = [[word for word in line.encode().split(b" ") if word] for line in lines]
     text = b"".join(line.encode() + b"\n" for line in lines)
     interner = Interner(0, 0)
