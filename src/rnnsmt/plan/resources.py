@@ -143,6 +143,8 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     search, neural = Line(430, 10), Line(200, 37000)
     # the scores of the networks are cached for one decoding, not for all iterations of a tuning run
     decoded_once = Line(100, 18500)
+    # a comparison scores finished translations only
+    compared = Line(300, 3000)
     # Moses computes the first layer of a joint model for every word of both sides at every position, and caches scores
     moses = Line(3500 if moses_has_joint_model(config) else 1500, 60)
     # fmt: off
@@ -248,7 +250,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "bleu_curves": JobNeeds(Line(400), Line(60, 0.1)),
         "sentence_vectors": JobNeeds(Line(3000), Line(10)),
         "score_scatter": JobNeeds(Line(350), Line(10, 0.02)),
-        "compare_systems": JobNeeds(search, Line(60), neural=decoded_once),
+        "compare_systems": JobNeeds(search, Line(60), neural=compared),
         "phrase_examples": JobNeeds(Line(600, 2), Line(30, 0.05)),
         "embeddings": JobNeeds(Line(750, 2), Line(60)),
         "report_page": JobNeeds(Line(300, 5), Line(10)),

@@ -98,8 +98,9 @@ def test_memory_of_a_search(machine):
     cslm, nnjm = ([f"results/{name}/network{n}/model.pt" for n in (1, 2)] for name in ("cslm", "nnjm"))
     neural = Files(size_mb=50, source=["dev.en"], network=cslm, **sizes)
     assert machine.search_memory("mert", neural, 1) == 430 + 10 * 50 + 200 + 370
-    for rule in ("decode", "nbest_lists", "compare_systems"):  # they decode once
+    for rule in ("decode", "nbest_lists"):  # they decode once
         assert machine.search_memory(rule, neural, 1) == 430 + 10 * 50 + 100 + 185
+    assert machine.search_memory("compare_systems", neural, 1) == 430 + 10 * 50 + 300 + 30
     joint = Files(size_mb=50, source=["dev.en"], network=nnjm, **sizes)
     assert machine.search_memory("mert", joint, 1) == 430 + 10 * 50 + 200 + 370 + 50
     both = Files(size_mb=10, source=["dev.en"], network=cslm + nnjm, **sizes)
