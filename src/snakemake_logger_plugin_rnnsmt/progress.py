@@ -126,7 +126,12 @@ class Run:
         if self.stopped_by and not (self.stopped_by == SIGTERM and error_of(logs)):
             return []
         name = job.name if job else event.get("rule_name", "a job")
-        self.errors[event["jobid"]] = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *last_words(logs)]
+        reason = [] if error_of(logs) else executor_error(event.get("rule_msg"))
+        self.errors[event["jobid"]] = [
+            f"{name} failed; its log: {' '.join(logs) or 'none'}",
+            *reason,
+            *last_words(logs),
+        ]
         return [f"[{self._share()}] {name} failed"]
 
     def block(self, now: float) -> list[str]:
@@ -225,6 +230,14 @@ def last_words(logs: Iterable[str]) -> list[str]:
 def error_of(logs: Iterable[str]) -> list[str]:
     """Return the error message of a stage as a list of one line; empty if there is none."""
     return [line for line in _lines(logs) if re.match(r"rnnsmt( \w+ [\w-]+)?: error: ", line)][-1:]
+
+
+def executor_error(message: str | None) -> list[str]:
+    """Return the lines of an executor's message about a failed job, e.g. that Slurm ended or refused it.
+
+    The command that submitted the job, which the executor for Slurm adds, is omitted.
+    """
+    return [line.strip() for line in (message or "").split("sbatch call:")[0].splitlines() if line.strip()]
 
 
 def _lines(logs: Iterable[str]) -> list[str]:

@@ -204,6 +204,27 @@ def test_a_failure_is_printed_without_any_other_line():
     assert run.end(10.0, []) == ["short failed; its log: none.log"]
 
 
+def test_the_reason_of_a_cluster_is_printed_if_the_stage_reports_no_error(tmp_path):
+    """Print what only Slurm knows: it refused the job, which has no log, or ended it for its memory."""
+    run, log = Run(), tmp_path / "x.log"
+    refused = "SLURM sbatch failed. The error message was 'sbatch: error: no such node'.\n    sbatch call:\n   sbatch -p all"
+    run.failed({"jobid": 1, "rule_name": "extract", "log": ["none.log"], "rule_msg": refused})
+    log.write_text("counting\n")
+    ended = "SLURM-job '7' failed, SLURM status is: 'OUT_OF_MEMORY'."
+    run.failed({"jobid": 2, "rule_name": "mert", "log": [str(log)], "rule_msg": ended})
+    log.write_text("rnnsmt rnn train: error: no space\n")
+    run.failed({"jobid": 3, "rule_name": "train", "log": [str(log)], "rule_msg": "SLURM status is: 'FAILED'"})
+    assert run.end(10.0, []) == [
+        "extract failed; its log: none.log",
+        "SLURM sbatch failed. The error message was 'sbatch: error: no such node'.",
+        f"mert failed; its log: {log}",
+        ended,
+        "counting",
+        f"train failed; its log: {log}",
+        "rnnsmt rnn train: error: no space",
+    ]
+
+
 def test_a_failure_before_a_successful_attempt_is_omitted(run):
     run.failed({"jobid": 2, "rule_name": "short", "log": []})
     run.announced({"jobid": 2, "rule_name": "short", "wildcards": {}, "log": []}, 1.0)
