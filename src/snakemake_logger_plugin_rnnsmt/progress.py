@@ -120,7 +120,7 @@ class Run:
         return lines
 
     def failed(self, event: Mapping[str, Any]) -> list[str]:
-        """Record a failed job, which may be retried; return the line to print."""
+        """Record a failed job, which may be retried; return the line to print, with the reason if Slurm ended it."""
         job = self.running.pop(event["jobid"], None)
         logs = list(map(str, event.get("log") or []))
         if self.stopped_by and not (self.stopped_by == SIGTERM and error_of(logs)):
@@ -132,7 +132,7 @@ class Run:
             *reason,
             *last_words(logs),
         ]
-        return [f"[{self._share()}] {name} failed"]
+        return [f"[{self._share()}] {name} failed" + "".join(f": {line}" for line in reason[:1])]
 
     def block(self, now: float) -> list[str]:
         """Return a progress bar and the running jobs."""

@@ -211,7 +211,8 @@ def test_the_reason_of_a_cluster_is_printed_if_the_stage_reports_no_error(tmp_pa
     run.failed({"jobid": 1, "rule_name": "extract", "log": ["none.log"], "rule_msg": refused})
     log.write_text("counting\n")
     ended = "SLURM-job '7' failed, SLURM status is: 'OUT_OF_MEMORY'."
-    run.failed({"jobid": 2, "rule_name": "mert", "log": [str(log)], "rule_msg": ended})
+    told = run.failed({"jobid": 2, "rule_name": "mert", "log": [str(log)], "rule_msg": ended})
+    assert told == [f"[0/0] mert failed: {ended}"]
     log.write_text("rnnsmt rnn train: error: no space\n")
     run.failed({"jobid": 3, "rule_name": "train", "log": [str(log)], "rule_msg": "SLURM status is: 'FAILED'"})
     assert run.end(10.0, []) == [

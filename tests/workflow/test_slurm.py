@@ -264,6 +264,7 @@ def test_a_job_out_of_memory_gets_more(slurm, tmp_path):
     assert [state for _, state, _ in new_jobs(slurm, before)] == ["FAILED", "COMPLETED"]
     logs = tmp_path.glob(".snakemake/slurm_logs/**/*.log")
     assert "exceeded memory limit" in "".join(path.read_text() for path in logs)
+    assert re.search(r"large failed: SLURM-job '\d+' failed, SLURM status is: 'FAILED'", done.stdout + done.stderr)
 
 
 STATUS = """#!/bin/sh

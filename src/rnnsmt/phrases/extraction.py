@@ -40,6 +40,10 @@ PROCESS_MB = 350
 LEAST_MB = 100
 """Minimum memory limit of duckdb in MB."""
 
+DUCKDB_SHARE = 0.92
+"""Share of the remaining memory that is duckdb's limit, which covers its buffers only: with a limit of 2.85 GB, it used
+0.2 GB more."""
+
 EXTRACTED_TOKENS = 50_000
 """Number of source and target words from which phrase pairs are extracted at a time: there are about two pairs per
 word, with some hundred bytes each."""
@@ -52,7 +56,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
     Args:
         scratch: directory for temporary files.
         threads: number of threads.
-        memory_mb: memory of the whole process; the limit of duckdb is ``PROCESS_MB`` lower.
+        memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of it without ``PROCESS_MB``.
 
     Raises:
         InputError: inside the context, memory or disk space is insufficient.
@@ -60,7 +64,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
     connection = duckdb.connect(
         config={
             "threads": max(1, threads),
-            "memory_limit": f"{max(LEAST_MB, memory_mb - PROCESS_MB)}MB",
+            "memory_limit": f"{max(LEAST_MB, int(DUCKDB_SHARE * (memory_mb - PROCESS_MB)))}MB",
             "temp_directory": scratch,
             "preserve_insertion_order": True,
         }
