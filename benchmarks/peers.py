@@ -47,17 +47,28 @@ class Cost(NamedTuple):
     megabytes: float
 
 
+LAUNCHER = """
+import os, sys
+child = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(child, 0)
+with open(sys.argv[1], "w") as file:
+    file.write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss / 1024}")
+sys.exit(os.waitstatus_to_exitcode(status) and 1)
+"""
+"""Program that runs a command and writes its cost. The peak memory of a process includes that of the process that
+started it (Linux, ``getrusage``), so the command is started by a process that has 10 MB, not by this one."""
+
+
 def measure(command: Sequence[str] | str, cwd: Path, log: str = "log") -> Cost:
     """Run a command or a shell command line in a directory; raise SystemExit with its log if it fails."""
     arguments = ["bash", "-ec", f"set -o pipefail; {command}"] if isinstance(command, str) else list(command)
+    launch = [sys.executable, "-I", "-S", "-c", LAUNCHER, "cost", *arguments]
     with (cwd / log).open("wb") as output, (cwd / f"{log}.err").open("wb") as errors:
-        process = subprocess.Popen(arguments, cwd=cwd, stdout=output, stderr=errors)
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+        done = subprocess.run(launch, cwd=cwd, stdout=output, stderr=errors, check=False)
+    if done.returncode:
         told = (cwd / f"{log}.err").read_text()[-2000:]
-        raise SystemExit(f"{shlex.join(arguments)}: exit status {process.returncode}\n{told}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+        raise SystemExit(f"{shlex.join(arguments)} failed\n{told}")
+    return Cost(*map(float, (cwd / "cost").read_text().split()))
 
 
 def medians(measured: Sequence[Cost]) -> Cost:

@@ -120,18 +120,23 @@ class Run:
         return lines
 
     def failed(self, event: Mapping[str, Any]) -> list[str]:
-        """Record a failed job, which may be retried; return the line to print, with the reason if Slurm ended it."""
+        """Record a failed job, which may be retried; return the line to print.
+
+        If the cluster refused the job, its log, if any, is of an earlier run. If it ended the job, its reason is printed
+        unless the stage has reported an error.
+        """
         job = self.running.pop(event["jobid"], None)
         logs = list(map(str, event.get("log") or []))
         if self.stopped_by and not (self.stopped_by == SIGTERM and error_of(logs)):
             return []
         name = job.name if job else event.get("rule_name", "a job")
-        reason = [] if error_of(logs) else executor_error(event.get("rule_msg"))
-        self.errors[event["jobid"]] = [
-            f"{name} failed; its log: {' '.join(logs) or 'none'}",
-            *reason,
-            *last_words(logs),
-        ]
+        reason = executor_error(event.get("rule_msg"))
+        if reason and "external_jobid" not in (event.get("aux") or {}):
+            self.errors[event["jobid"]] = [f"{name} was not submitted", *reason]
+        else:
+            reason = [] if error_of(logs) else reason
+            said = [*reason, *last_words(logs)]
+            self.errors[event["jobid"]] = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *said]
         return [f"[{self._share()}] {name} failed" + "".join(f": {line}" for line in reason[:1])]
 
     def block(self, now: float) -> list[str]:
@@ -235,9 +240,11 @@ def error_of(logs: Iterable[str]) -> list[str]:
 def executor_error(message: str | None) -> list[str]:
     """Return the lines of an executor's message about a failed job, e.g. that Slurm ended or refused it.
 
-    The command that submitted the job, which the executor for Slurm adds, is omitted.
+    The command that submitted the job, which the executor for Slurm adds, and Snakemake's reference to logs are not
+    included.
     """
-    return [line.strip() for line in (message or "").split("sbatch call:")[0].splitlines() if line.strip()]
+    told = (message or "").split("sbatch call:")[0].split("For further error details see")[0]
+    return [line.strip() for line in told.splitlines() if line.strip()]
 
 
 def _lines(logs: Iterable[str]) -> list[str]:

@@ -204,26 +204,38 @@ def test_a_failure_is_printed_without_any_other_line():
     assert run.end(10.0, []) == ["short failed; its log: none.log"]
 
 
-def test_the_reason_of_a_cluster_is_printed_if_the_stage_reports_no_error(tmp_path):
-    """Print what only Slurm knows: it refused the job, which has no log, or ended it for its memory."""
-    run, log = Run(), tmp_path / "x.log"
-    refused = "SLURM sbatch failed. The error message was 'sbatch: error: no such node'.\n    sbatch call:\n   sbatch -p all"
-    run.failed({"jobid": 1, "rule_name": "extract", "log": ["none.log"], "rule_msg": refused})
+ELSEWHERE = "For further error details see the cluster/cloud log and the log files of the involved rule(s)."
+"""End of every message of an executor for clusters."""
+
+
+def test_the_reason_of_a_cluster_is_printed(tmp_path):
+    """Print what only Slurm knows: it refused the job, whose log is that of an earlier run, or ended it."""
+    run, old, log = Run(), tmp_path / "old.log", tmp_path / "x.log"
+    old.write_text("rnnsmt phrases extract: error: corrected since\n")
     log.write_text("counting\n")
+    refused = f"SLURM sbatch failed: no such node.\n    sbatch call:\n        sbatch -p all{ELSEWHERE}"
     ended = "SLURM-job '7' failed, SLURM status is: 'OUT_OF_MEMORY'."
-    told = run.failed({"jobid": 2, "rule_name": "mert", "log": [str(log)], "rule_msg": ended})
-    assert told == [f"[0/0] mert failed: {ended}"]
-    log.write_text("rnnsmt rnn train: error: no space\n")
-    run.failed({"jobid": 3, "rule_name": "train", "log": [str(log)], "rule_msg": "SLURM status is: 'FAILED'"})
+    failure = {"jobid": 1, "rule_name": "extract", "log": [str(old)], "rule_msg": refused, "aux": {}}
+    assert run.failed(failure) == ["[0/0] extract failed: SLURM sbatch failed: no such node."]
+    failure = {"jobid": 2, "rule_name": "mert", "log": [str(log)], "rule_msg": f"{ended} {ELSEWHERE}"}
+    assert run.failed(failure | {"aux": {"external_jobid": "7"}}) == [f"[0/0] mert failed: {ended}"]
     assert run.end(10.0, []) == [
-        "extract failed; its log: none.log",
-        "SLURM sbatch failed. The error message was 'sbatch: error: no such node'.",
+        "extract was not submitted",
+        "SLURM sbatch failed: no such node.",
         f"mert failed; its log: {log}",
         ended,
         "counting",
-        f"train failed; its log: {log}",
-        "rnnsmt rnn train: error: no space",
     ]
+
+
+@pytest.mark.parametrize("told", [f"SLURM status is: 'FAILED'. {ELSEWHERE}", ELSEWHERE])
+def test_the_error_of_a_stage_is_printed_without_the_reason_of_a_cluster(tmp_path, told):
+    log = tmp_path / "x.log"
+    log.write_text("rnnsmt rnn train: error: no space\n")
+    run = Run()
+    failure = {"jobid": 3, "rule_name": "train", "log": [str(log)], "rule_msg": told, "aux": {"external_jobid": "8"}}
+    assert run.failed(failure) == ["[0/0] train failed"]
+    assert run.end(10.0, []) == [f"train failed; its log: {log}", "rnnsmt rnn train: error: no space"]
 
 
 def test_a_failure_before_a_successful_attempt_is_omitted(run):

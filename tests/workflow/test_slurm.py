@@ -256,7 +256,7 @@ rule large:
 
 
 def test_a_job_out_of_memory_gets_more(slurm, tmp_path):
-    """A job that Slurm ends for its memory requests more in the second attempt."""
+    """Request more memory in the second attempt of a job that Slurm ended for its memory, and print that it failed."""
     before = set(slurm.jobs())
     done = own_rules(tmp_path, MORE_MEMORY).call("large", timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -41,8 +41,8 @@ LEAST_MB = 100
 """Minimum memory limit of duckdb in MB."""
 
 DUCKDB_SHARE = 0.92
-"""Share of the remaining memory that is duckdb's limit, which covers its buffers only: with a limit of 2.85 GB, it used
-0.2 GB more."""
+"""Share of the memory above ``PROCESS_MB`` that is duckdb's limit. The limit covers its buffers only: with a limit of
+2,850 MB, a process that was to use 3,200 MB used 3,283 MB."""
 
 EXTRACTED_TOKENS = 50_000
 """Number of source and target words from which phrase pairs are extracted at a time: there are about two pairs per
@@ -56,7 +56,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
     Args:
         scratch: directory for temporary files.
         threads: number of threads.
-        memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of it without ``PROCESS_MB``.
+        memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of what exceeds ``PROCESS_MB``.
 
     Raises:
         InputError: inside the context, memory or disk space is insufficient.

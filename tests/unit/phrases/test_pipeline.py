@@ -17,7 +17,7 @@ from rnnsmt.base.io import read_lines
 from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.cli import main
 from rnnsmt.phrases.aligned_text import AlignedBlock, sentence_folds, word_hashes
-from rnnsmt.phrases.extraction import extract_phrases
+from rnnsmt.phrases.extraction import connect, extract_phrases
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.pair_scores import greater_links, transpose_links
@@ -519,3 +519,12 @@ def test_a_killed_run_is_cleared_away(tmp_path):
     arguments = ["--source", paths[0], "--target", paths[1], "--alignment", paths[2]]
     assert main(["phrases", "extract", *arguments, "--output", str(tmp_path / "out" / "x.parquet")]) == 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["x.parquet"]
+
+
+@pytest.mark.parametrize(("memory_mb", "limit"), [(3200, 2622), (450, 100), (1, 100)])
+def test_the_memory_limit_of_duckdb(tmp_path, memory_mb, limit):
+    """Leave memory to the process itself and to what duckdb allocates in addition to its buffers."""
+    with connect(str(tmp_path), 1, memory_mb) as connection:
+        found = connection.execute("SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'").fetchone()
+    number, unit = found[0].split(" ")
+    assert float(number) * {"MiB": 1 << 20, "GiB": 1 << 30}[unit] == pytest.approx(limit * 1e6, rel=0.03)
