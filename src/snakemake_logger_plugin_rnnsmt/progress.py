@@ -122,8 +122,8 @@ class Run:
     def failed(self, event: Mapping[str, Any]) -> list[str]:
         """Record a failed job, which may be retried; return the line to print.
 
-        If the cluster refused the job, its log, if any, is of an earlier run. If it ended the job, its reason is printed
-        unless the stage has reported an error.
+        If the cluster refused the job, its log, if any, is of an earlier run. If it ended the job, its reason is
+        printed unless the stage has reported an error.
         """
         job = self.running.pop(event["jobid"], None)
         logs = list(map(str, event.get("log") or []))
