@@ -19,6 +19,7 @@ from rnnsmt import __version__
 from rnnsmt.plan.resources import available_memory_mb
 from rnnsmt.stages import STAGES
 from snakemake_logger_plugin_rnnsmt.command_line import mistakes
+from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
 BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
@@ -342,6 +343,15 @@ def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
     status = subprocess.run(command, cwd=workflow.directory, capture_output=True, text=True, check=False)
     assert status.stdout.startswith("failed: 0 of ")
     assert "demo failed" in status.stdout
+
+
+@pytest.mark.parametrize(
+    ("rules", "jobs"), [(test_slurm.MORE_MEMORY, {"large": 1}), (test_slurm.TWO_RULES, {"both": 1, "long": 1})]
+)
+def test_the_rules_of_the_cluster_tests(tmp_path, rules, jobs):
+    """Plan the rules of tests that require Slurm, so that a change of the shared rule files is noticed without it."""
+    (tmp_path / "Snakefile").write_text(test_slurm.SHARED + rules)
+    assert Workflow(tmp_path, tmp_path / "Snakefile").plan("--config", "cluster=true") == jobs
 
 
 def test_external_alignment(workflow):

@@ -34,6 +34,12 @@ TWO_SYSTEMS = {key: value for key, value in SMALL.items() if key not in ("networ
 TABLE = "results/table1.tsv"
 
 SHARED = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name in ("common.smk", "resources.smk"))
+SHARED += """
+from rnnsmt.plan.resources import JobNeeds, Line
+
+machine.needs |= {"large": JobNeeds(Line(200), Line(5)), "touch": JobNeeds(Line(500), Line(5))}
+"""
+"""Shared rule files, and the resources of the rules of the tests."""
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +253,7 @@ def updates_before(log: Path) -> int:
 MORE_MEMORY = """
 rule large:
     output: "large"
-    resources: mem_mb=memory(200), runtime=minutes(5)
+    resources: mem_mb=memory("large"), runtime=minutes("large")
     shell:
         "echo {resources.mem_mb} >> tries; "
         "python -c 'import time; block = bytearray(400 << 20); time.sleep(6)' && touch {output}"
@@ -295,22 +301,25 @@ def test_any_command_that_submits(slurm, tmp_path):
     assert [state for _, state, _ in new_jobs(slurm, before)][-1] == "COMPLETED"
 
 
-def test_jobs_outlive_the_process_that_submitted_them(slurm, tmp_path):
-    """Jobs survive the process that submitted them: a new run is refused while they work, then uses their results."""
-    rules = """
+TWO_RULES = """
 rule both:
     default_target: True
     input: "first"
     output: "second"
-    resources: mem_mb=memory(500), runtime=minutes(5)
+    resources: mem_mb=memory("touch"), runtime=minutes("touch")
     shell: "touch {output}"
 
 rule long:
     output: "first"
-    resources: mem_mb=memory(500), runtime=minutes(5)
+    resources: mem_mb=memory("touch"), runtime=minutes("touch")
     shell: "echo try >> tries; while [ ! -e go-on ]; do sleep 0.2; done; touch {output}"
 """
-    workflow = own_rules(tmp_path, rules)
+"""A job that waits for a file, and one that uses its output."""
+
+
+def test_jobs_outlive_the_process_that_submitted_them(slurm, tmp_path):
+    """Refuse a new run while jobs of a killed process are running, then use their outputs."""
+    workflow = own_rules(tmp_path, TWO_RULES)
     before = set(slurm.jobs())
     with subprocess.Popen(workflow.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         wait_until((tmp_path / "tries").exists, 60, "the first job runs")
