@@ -320,12 +320,13 @@ def test_stages_know_how_much_memory_they_have():
 
 
 def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
-    """A job is submitted to Slurm with its time, memory and cluster setting; its failure is reported."""
+    """Submit a job to Slurm with its time, memory and cluster setting, and report why Slurm refuses it."""
     pytest.importorskip("snakemake_executor_plugin_slurm")
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("squeue", "sacct", "sinfo", "scontrol", "scancel", "sacctmgr", "sbatch"):
-        action = f'echo "$@" >> {tmp_path}/asked; exit 1' if name == "sbatch" else "exit 0"
+        refuse = f'echo "$@" >> {tmp_path}/asked; echo "sbatch: error: no such node" >&2; exit 1'
+        action = refuse if name == "sbatch" else "exit 0"
         (programs / name).write_text(f"#!/bin/sh\n{action}\n")
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
@@ -342,7 +343,9 @@ def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
     command = [sys.executable, "-m", "rnnsmt", "status"]
     status = subprocess.run(command, cwd=workflow.directory, capture_output=True, text=True, check=False)
     assert status.stdout.startswith("failed: 0 of ")
-    assert "demo failed" in status.stdout
+    for output in (status.stdout, done.stderr):
+        assert "demo was not submitted" in output
+        assert "sbatch: error: no such node" in output
 
 
 @pytest.mark.parametrize(
