@@ -127,16 +127,17 @@ class Run:
         """
         job = self.running.pop(event["jobid"], None)
         logs = list(map(str, event.get("log") or []))
-        if self.stopped_by and not (self.stopped_by == SIGTERM and error_of(logs)):
+        error = error_of(logs)
+        if self.stopped_by and not (self.stopped_by == SIGTERM and error):
             return []
         name = job.name if job else event.get("rule_name", "a job")
         reason = executor_error(event.get("rule_msg"))
         if reason and "external_jobid" not in (event.get("aux") or {}):
-            self.errors[event["jobid"]] = [f"{name} was not submitted", *reason]
+            lines = [f"{name} was not submitted", *reason]
         else:
-            reason = [] if error_of(logs) else reason
-            said = [*reason, *last_words(logs)]
-            self.errors[event["jobid"]] = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *said]
+            reason = [] if error else reason
+            lines = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *reason, *last_words(logs)]
+        self.errors[event["jobid"]] = lines
         return [f"[{self._share()}] {name} failed" + "".join(f": {line}" for line in reason[:1])]
 
     def block(self, now: float) -> list[str]:

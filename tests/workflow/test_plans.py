@@ -324,8 +324,8 @@ def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
     pytest.importorskip("snakemake_executor_plugin_slurm")
     programs = tmp_path / "bin"
     programs.mkdir()
+    refuse = f'echo "$@" >> {tmp_path}/asked; echo "sbatch: error: no such node" >&2; exit 1'
     for name in ("squeue", "sacct", "sinfo", "scontrol", "scancel", "sacctmgr", "sbatch"):
-        refuse = f'echo "$@" >> {tmp_path}/asked; echo "sbatch: error: no such node" >&2; exit 1'
         action = refuse if name == "sbatch" else "exit 0"
         (programs / name).write_text(f"#!/bin/sh\n{action}\n")
         (programs / name).chmod(0o755)

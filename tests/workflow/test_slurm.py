@@ -33,11 +33,13 @@ TWO_SYSTEMS = {key: value for key, value in SMALL.items() if key not in ("networ
 
 TABLE = "results/table1.tsv"
 
-SHARED = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name in ("common.smk", "resources.smk"))
-SHARED += """
+SHARED = f"""
+include: {str(ROOT / "workflow/rules/common.smk")!r}
+include: {str(ROOT / "workflow/rules/resources.smk")!r}
+
 from rnnsmt.plan.resources import JobNeeds, Line
 
-machine.needs |= {"large": JobNeeds(Line(200), Line(5)), "touch": JobNeeds(Line(500), Line(5))}
+machine.needs |= dict(large=JobNeeds(Line(200), Line(5)), touch=JobNeeds(Line(500), Line(5)))
 """
 """Shared rule files, and the resources of the rules of the tests."""
 
