@@ -20,7 +20,7 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 >>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm, lm_order=2, scores=5)
 >>> decode(ini, ["a house", ""])
 ['une maison', '']
->>> tuned, bleu = tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", max_iterations=1)
+>>> tuned, bleu = tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
 >>> round(evaluate(["la maison bleue et grande"], ["la maison bleue et belle"]).bleu, 2)
 66.87
 """
@@ -586,7 +586,7 @@ def tune(
     reference: Text,
     output: str | Path,
     optimiser: str = "mert",
-    max_iterations: int = 25,
+    iterations: int = 16,
     seed: int = 1,
     threads: int = 1,
 ) -> tuple[Path, float]:
@@ -597,7 +597,7 @@ def tune(
         source, reference: development set, tokenised.
         output: the ini with the tuned weights.
         optimiser: ``mert``, ``mira`` or ``pro``.
-        max_iterations: maximum number of iterations.
+        iterations: number of iterations; the weights of the last half of them are averaged.
         seed: random seed.
         threads: number of threads.
 
@@ -617,7 +617,7 @@ def tune(
     from rnnsmt.tuning.runs import ModelDecoder
 
     check_choice("optimiser", optimiser, OPTIMISERS)
-    check_integer("max_iterations", max_iterations, 1, MAX_INT)
+    check_integer("iterations", iterations, 1, MAX_INT)
     _check_seed(seed)
     _check_threads(threads)
     check_output(output)
@@ -626,7 +626,7 @@ def tune(
         read = MosesIni.read(ini)
         decoder = ModelDecoder(read, sources, load_model(read, sources, threads=threads),
                                SearchOptions(threads=threads, nbest=100))  # fmt: skip
-        options = LoopOptions(seed, max_iterations, threads=threads, optimiser=OptimiserOptions(optimiser))
+        options = LoopOptions(seed, iterations, threads=threads, optimiser=OptimiserOptions(optimiser))
         checkpoint = TuningCheckpoint(files.directory / "checkpoint", {})
         tuned = tune_weights(decoder, BatchBleu(references), decoder.start, checkpoint, options)
     decoder.set_weights(tuned.weights)

@@ -107,7 +107,7 @@ def test_messages_name_the_arguments():
             "vocab_size 2: must be an integer from 3",
         ),
         (lambda path: api.augment("table", api.Network(path, path), "./table"), "table: is the phrase table itself"),
-        (lambda path: api.tune("ini", ["a"], ["b"], path / "ini", max_iterations=0), "max_iterations 0: must be"),
+        (lambda path: api.tune("ini", ["a"], ["b"], path / "ini", iterations=0), "iterations 0: must be"),
         (lambda path: api.tune("ini", ["a"], ["b"], path), "is a directory"),
     ],
 )

@@ -143,7 +143,7 @@ def test_a_table_by_moses(workflow, home, tmp_path_factory, installed):
     config |= {
         "networks": {"seeds": 1},
         "alignment": {"aligners": ["model4"]},
-        "tuning": {"runs": 1, "max_iterations": 2},
+        "tuning": {"runs": 1, "iterations": 2},
     }
     (workflow.directory / "config.yaml").write_text(yaml.safe_dump(config))
     done = workflow.call("--configfile", str(workflow.directory / "config.yaml"), "--show-failed-logs")

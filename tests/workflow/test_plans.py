@@ -127,15 +127,6 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
-def test_tuning_with_nested_weights(workflow):
-    """With tuning.nested, tuning reads the weights of the nested system of every run; without it, none."""
-    for nested, inis in (("true", 3), ("false", 0)):
-        done = workflow.call("--dry-run", "-p", "--config", f"tuning={{nested: {nested}}}", "compare=[baseline, rnn]")
-        command = next(line for line in done.stdout.splitlines() if "tuning mert" in line and "augmented/rnn" in line)
-        assert command.count("results/systems/baseline/run") == inis
-        assert ("--nested-ini" in command) == (nested == "true")
-
-
 def test_the_estimate_of_a_plan(workflow):
     """The plan prints hours, memory and disk of long rules once, if the corpora have numbers of words."""
     done = workflow.call("--dry-run", "--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
@@ -439,7 +430,6 @@ def test_proposals_are_added_to_what_a_text_can_use(workflow):
     table = "../augmented/rnn_proposals/network1/filtered/all/phrase-table.gz"
     reordering = "../augmented/rnn_proposals/network1/filtered/all/reordering-table.wbe-msd-bidirectional-fe.gz"
     assert f"--phrase-table {table} --reordering-table {reordering} --num-features 6 --further-weights 0.2 0 " in ini
-    assert "--nested-columns 0 1 2 3 4 " in workflow.commands("mert", *settings)
 
 
 def test_trainings_and_scorers(workflow):
@@ -678,35 +668,13 @@ def test_settings_of_the_search_and_of_mert(workflow):
     """Settings of search and tuning are passed on; cslm_cells only to systems with a CSLM."""
     settings = [
         "search={cslm_cells: 77}",
-        "tuning={combine: best, patience: 5, optimiser: mira}",
+        "tuning={iterations: 5, optimiser: mira}",
         "compare=[baseline, cslm]",
     ]
     commands = workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]
     assert len(commands) == 2
-    assert all(
-        "--optimiser mira --restarts 8 --combine best --max-iterations 4 --patience 5" in command
-        for command in commands
-    )
+    assert all("--optimiser mira --restarts 8 --iterations 5" in command for command in commands)
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
-
-
-def test_systems_are_compared_with_those_that_they_contain(workflow):
-    """Systems are compared, run by run, with the largest systems that they contain, by the columns of the tables."""
-    settings = ["tuning={runs: 2}", "compare=[cslm_rnn_wp, baseline, rnn, cslm_wp]"]
-    found = {}
-    for command in workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]:
-        system = re.search(r"--output-ini results/systems/(\w+)/", command)[1]
-        options = re.findall(r"--nested-ini (\S+) (\S+) --nested-columns ([\d ]*\d)", command)
-        assert all(
-            first.endswith("/run1/moses.ini") and second.endswith("/run2/moses.ini") for first, second, _ in options
-        )
-        found[system] = {first.split("/")[2]: columns for first, _, columns in options}
-    assert found == {
-        "baseline": {},
-        "rnn": {"baseline": "0 1 2 3"},
-        "cslm_wp": {"baseline": "0 1 2 3"},
-        "cslm_rnn_wp": {"rnn": "0 1 2 3 4", "cslm_wp": "0 1 2 3 5"},
-    }
 
 
 def test_options_of_preparing_and_selecting(workflow):

@@ -19,7 +19,7 @@ SCATTER_PART = "filtered/all/" if systems.scores_filtered else ""
 COMPARISONS = [
     f"results/analysis/{system}.vs.{other}/{name}.json"
     for system in systems.compared
-    for other in systems.nested(system)
+    for other in systems.smaller(system)
     for name in texts.test
 ]
 NETWORK_TITLES = {feature.network: feature.title for feature in systems.known.values() if feature.title}

@@ -1,8 +1,7 @@
 # Tuning by MERT or another optimiser: several independent runs of every system, each with its own seed.
 TUNING_OPTIONS = (
     f"--nbest {config['tuning']['nbest']} --optimiser {config['tuning']['optimiser']} "
-    f"--restarts {config['tuning']['restarts']} --combine {config['tuning']['combine']} "
-    f"--max-iterations {config['tuning']['max_iterations']} --patience {config['tuning']['patience']}"
+    f"--restarts {config['tuning']['restarts']} --iterations {config['tuning']['iterations']}"
 )
 
 
@@ -35,7 +34,7 @@ if "tuning" in MOSES_PARTS:
             version=version("moses", "tune"),
             home=MOSES_HOME,
             options=f"--optimiser {config['tuning']['optimiser']} --nbest {config['tuning']['nbest']} "
-            f"--max-iterations {config['tuning']['max_iterations']}",
+            f"--max-iterations {config['tuning']['iterations']}",
             limits=systems.moses_limits(),
             seeds=[config["seed"] + run for run in RUNS],
             tables=lambda w, input: systems.table_directories(w.system, input.tables),
@@ -49,12 +48,10 @@ if "tuning" in MOSES_PARTS:
 else:
 
     # One process makes all runs of a system, and loads each model once. After a kill, or a stop before the time limit,
-    # it resumes from run{n}/checkpoint. The final weights of the same run of every system with a subset of the features
-    # are evaluated, too, so that an additional feature does not reduce BLEU on the dev text.
+    # it resumes from run{n}/checkpoint.
     rule mert:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
-            nested=lambda w: expand(f"{RUN}/moses.ini", system=systems.start_systems(w.system), run=RUNS),
             lm=LMS,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "dev"),
@@ -80,7 +77,6 @@ else:
             version=version("tuning", "mert"),
             decoder=version("search", "decode"),
             options=TUNING_OPTIONS,
-            nested=lambda w, input: systems.nested_options(w.system, input.nested),
             limits=lambda w: systems.search_options(w.system),
             seeds=[config["seed"] + run for run in RUNS],
             tables=lambda w, input: systems.table_directories(w.system, input.tables),
@@ -89,5 +85,5 @@ else:
             "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
             "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
             "--output-ini {output.ini:q} --output-history {output.history:q} --checkpoint-dir {params.checkpoints:q} "
-            "{params.nested} {params.options} {params.limits} --device {resources.device} --threads {threads} "
+            "{params.options} {params.limits} --device {resources.device} --threads {threads} "
             "--time-limit $(({resources.runtime} * 60)) &> {log:q}"

@@ -148,7 +148,10 @@ def read_history(path: str) -> dict[str, Any]:
 
 
 def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
-    """Draw one plot per system with common axis limits, a line per run; a ring marks the iteration that was kept."""
+    """Draw one plot per system with common axis limits, a line per run, with its result.
+
+    The result is drawn as a level at the BLEU of the averaged weights, over the iterations that were averaged.
+    """
     columns = min(COLUMNS, len(systems))
     rows = math.ceil(len(systems) / columns)
     figure, axes = canvas(rows, columns, 1.2 + 2.5 * columns, 0.8 + 2.3 * rows, share=True)
@@ -169,8 +172,8 @@ def _draw_runs(axes: Any, system: str, runs: list[dict[str, Any]]) -> None:
     for run in runs:
         bleu = {record["iteration"]: record["dev_bleu"] for record in run["iterations"]}
         axes.plot(list(bleu), list(bleu.values()), "-", lw=1.3, color=BLUE, alpha=0.65)
-        best = run["best_iteration"]
-        axes.plot(best, bleu[best], "o", ms=6, mfc="none", mec=ORANGE, mew=1.4)
+        span = run["averaged"]
+        axes.plot([span[0], span[-1]], [run["dev_bleu"]] * 2, "-o", lw=1.4, ms=3, color=ORANGE, alpha=0.8)
     axes.set_title(label(system), loc="left")
     axes.xaxis.get_major_locator().set_params(integer=True)
 

@@ -157,14 +157,14 @@ def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
     for cell in content["cells"]:
         members = []
         for run in cell["runs"]:
-            tuned = runs.get(run["run"]) or {"seed": None, "best_iteration": None, "weights": {}, "model": {}}
+            tuned = runs.get(run["run"]) or {"seed": None, "averaged": None, "weights": {}, "model": {}}
             members.append(
                 {
                     "run": run["run"],
                     "bleu": run["bleu"],
                     "sacrebleu": run["sacrebleu"],
                     "seed": tuned.get("seed"),
-                    "best iteration": tuned.get("best_iteration"),
+                    "averaged": tuned.get("averaged"),
                     "weights": {name: [round(w, 5) for w in ws] for name, ws in tuned["weights"].items()},
                     "files": [hashed(run[kind]) for kind in ("output", "score") if run.get(kind)]
                     + [hashed(path) for path in tuned["model"].values()],

@@ -108,7 +108,7 @@ def tuned_run(score: str, files: Files, inis: Collection[str] | None = None) -> 
     if (directory / "history.json").is_file():
         history = read_json(directory / "history.json")
         run["history"] = files.add(directory / "history.json")
-        run |= {key: history.get(key) for key in ("seed", "best_iteration", "comparisons", "dev_bleu", "stopped")}
+        run |= {key: history.get(key) for key in ("seed", "averaged", "dev_bleu")}
     return run
 
 

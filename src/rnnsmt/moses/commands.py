@@ -137,7 +137,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--epochs", type=float, metavar="X", help="number of epochs; overrides the preset")
     add("--vocab-size", type=positive, default=15000, metavar="N", help="vocabulary size of each side")
-    add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of tuning iterations")
+    add("--iterations", type=positive, metavar="N", help="number of tuning iterations (default: as for `tuning mert`)")
     add("--device", default="auto", choices=DEVICES, help="device to compute on")
     add("--seed", type=int, default=1, metavar="N", help="random seed of training and tuning")
     add("--threads", type=int, default=1, metavar="N", help="number of CPU threads")
@@ -170,7 +170,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
             --target results/corpus/joined/train.fr.gz --preset demo --vocab-size 1500 --threads 2 \
             --dev-source results/corpus/joined/truecased/dev.en.gz \
             --dev-reference results/corpus/joined/truecased/dev.fr.gz \
-            --max-iterations 2 --output-dir try/column
+            --iterations 2 --output-dir try/column
     """
     from rnnsmt.moses.column import (
         Model,
@@ -251,7 +251,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
         "--checkpoint-dir",
         directory / "tuning.checkpoint",
     ]
-    limits = ["--max-iterations", args.max_iterations]
+    limits = ["--iterations", args.iterations] if args.iterations else []
     steps.run(
         "tune",
         ["tuning", "mert", "--ini", untuned, *dev, *outputs, *limits, *device, *threads],
@@ -468,8 +468,8 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
 def tune(args: argparse.Namespace) -> dict[str, object]:
     r"""Tune weights with mert-moses.pl and the Moses decoder; inputs and outputs are the same as in `tuning mert`.
 
-    The weights of the iteration with the highest BLEU on the development set are kept. A run that was interrupted
-    resumes from its --checkpoint-dir after the last complete iteration.
+    The result is the last iteration that was decoded, as in Moses (without --return-best-dev). A run that was
+    interrupted resumes from its --checkpoint-dir after the last complete iteration.
 
     Example, in the directory of a run of the demo corpus:
 

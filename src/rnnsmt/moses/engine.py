@@ -319,7 +319,7 @@ def tune(
     nbest: int,
     max_iterations: int,
 ) -> dict[str, object]:
-    """Tune weights with ``mert-moses.pl``, and select the iteration with the best BLEU on the dev text.
+    """Tune weights with ``mert-moses.pl``; the result is the last iteration, as in Moses.
 
     An interrupted run resumes after its last complete iteration if everything that the result depends on is unchanged;
     a finished run with other settings is deleted first. BLEU is computed by Moses' ``evaluator``.
@@ -391,25 +391,24 @@ def tune(
     iterations = _iterations(moses, ini, work, len(references), log)
     if not iterations:
         raise InputError(f"{MERT}: wrote no translations to {tuning}; full output in {log}")
-    best = max(iterations, key=lambda iteration: iteration["dev_bleu"])
-    scores = [f"{name}:{index}" for name, values in best["weights"].items() for index in range(len(values))]
-    chosen = replace(ini, weights=ini.weights | best["weights"])
+    last = iterations[-1]
+    scores = [f"{name}:{index}" for name, values in last["weights"].items() for index in range(len(values))]
+    chosen = replace(ini, weights=ini.weights | last["weights"])
     write_json(
         output_history,
         {
             "features": scores,
             "engine": MOSES,
             "seed": seed,
-            "best_iteration": best["iteration"],
-            "dev_bleu": best["dev_bleu"],
-            "weights": _flat(best["weights"]),
-            "stopped": f"mert-moses.pl ended after {len(iterations)} iterations",
+            "dev_bleu": last["dev_bleu"],
+            "weights": _flat(last["weights"]),
+            "averaged": [last["iteration"]],
             "iterations": [iteration | {"weights": _flat(iteration["weights"])} for iteration in iterations],
         },
     )
     chosen.write(output_ini)
     checkpoint.finish()
-    return {"iterations": len(iterations), "dev BLEU": best["dev_bleu"], "CPU seconds": round(seconds, 1)}
+    return {"iterations": len(iterations), "dev BLEU": last["dev_bleu"], "CPU seconds": round(seconds, 1)}
 
 
 def _ini_fingerprint(ini: MosesIni, work: Path) -> dict[str, str]:

@@ -45,7 +45,6 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("search", "cslm_cells"): (50, 100),
     ("tuning", "nbest"): (50, 100),
     ("tuning", "restarts"): (8, 20),
-    ("tuning", "max_iterations"): (4, 25),
 }
 """Values of ``auto`` by section and key: for the demo corpus, which should run in minutes, and for other corpora."""
 

@@ -254,38 +254,16 @@ class Systems:
             names += feature.search_settings
         return settings_options({name: self.config["search"][name] for name in names})
 
-    def nested(self, system: str) -> list[str]:
-        """Return the largest systems of the table whose features are a proper subset of those of a system.
-
-        Their order is that of ``systems``, so that the order of the table's rows does not affect tuning.
-        """
+    def smaller(self, system: str) -> list[str]:
+        """Return the largest systems of the table whose features are a proper subset of those of a system."""
         features = set(self.features(system))
         compared = [name for name in self.phrase_based if name in self.compared]
-        smaller = [name for name in compared if set(self.features(name)) < features]
+        subsets = [name for name in compared if set(self.features(name)) < features]
         return [
             name
-            for name in smaller
-            if not any(set(self.features(name)) < set(self.features(other)) for other in smaller)
+            for name in subsets
+            if not any(set(self.features(name)) < set(self.features(other)) for other in subsets)
         ]
-
-    def start_systems(self, system: str) -> list[str]:
-        """Return the nested systems whose tuned weights tuning also evaluates; none without ``tuning.nested``."""
-        return self.nested(system) if self.config["tuning"]["nested"] else []
-
-    def nested_options(self, system: str, inis: Sequence[str]) -> str:
-        """Return the options of ``tuning mert`` for the tuned inis of ``start_systems``, all runs of each in order.
-
-        The columns of a nested system are given by their numbers in the table of the system.
-        """
-        columns = self.columns(self.features(system))
-        options = []
-        for number, name in enumerate(self.start_systems(system)):
-            paths = inis[number * len(self.runs) : (number + 1) * len(self.runs)]
-            nested = self.columns(self.features(name))
-            places = [*range(PHRASE_SCORES), *(PHRASE_SCORES + columns.index(column) for column in nested)]
-            files = " ".join(map(shlex.quote, paths))
-            options.append(f"--nested-ini {files} --nested-columns {' '.join(map(str, places))}")
-        return " ".join(options)
 
     # LSTMs.
 

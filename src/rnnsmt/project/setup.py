@@ -73,7 +73,7 @@ cd "$(dirname "$0")" || exit
 {dev}
 
 # Network size: demo (for a quick test), small (minutes to an hour on a CPU), paper (requires a GPU). Further settings:
-# --epochs, --vocab-size and, for tuning, --max-iterations; see rnnsmt moses add-column --help.
+# --epochs, --vocab-size and, for tuning, --iterations; see rnnsmt moses add-column --help.
 set -- --preset small --threads 2 "$@"
 
 exec rnnsmt moses add-column --output-dir column "$@"

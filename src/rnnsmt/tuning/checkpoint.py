@@ -18,9 +18,9 @@ from rnnsmt.base.io import InputError, atomic_path, checksum_of, open_binary, re
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
-from rnnsmt.tuning.nbest_pool import CandidateBatch
+from rnnsmt.tuning.nbest_pool import CandidateBatch, Weights
 
-FORMAT = "rnnsmt-mert-1"
+FORMAT = "rnnsmt-mert-2"
 
 
 class TuningCheckpoint:
@@ -35,8 +35,8 @@ class TuningCheckpoint:
         self._checkpoint = CheckpointDirectory(directory, fingerprint)
         self.directory = self._checkpoint.path
         self.iterations: list[dict[str, Any]] = []
-        self.comparisons: list[dict[str, Any]] = []
-        """Decodings for the comparison with nested models: ``weights`` and their ``dev_bleu``."""
+        self._result: dict[str, Any] | None = None
+        """The result of the run, if it was decoded: ``weights`` and their ``dev_bleu``."""
         self.path = self.directory / "checkpoint.json"
         self._checkpoint.lock()
         self._checkpoint.clear_finished("checkpoint.json", "nbest-*.npz")
@@ -49,19 +49,18 @@ class TuningCheckpoint:
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
             raise InputError(f"{self.path}: not a checkpoint of this version of MERT; {self._checkpoint.remedy}")
         before = saved.get("fingerprint")
-        iterations, comparisons = saved.get("iterations"), saved.get("comparisons", [])
+        iterations, result = saved.get("iterations"), saved.get("result")
         if (
             not isinstance(before, dict)
             or not (isinstance(iterations, list) and all(_whole(record, ITERATION) for record in iterations))
-            or not (isinstance(comparisons, list) and all(_whole(record, COMPARISON) for record in comparisons))
+            or not (result is None or _whole(result, RESULT))
         ):
             raise InputError(f"{self.path}: damaged; {self._checkpoint.remedy}")
-        # checkpoints of earlier versions have no checksum
-        if "checksum" in saved and saved["checksum"] != checksum_of(saved):
+        if saved.get("checksum") != checksum_of(saved):
             raise InputError(f"{self.path}: is damaged: its checksum is wrong; {self._checkpoint.remedy}")
         self._checkpoint.check(before)
         self.iterations = iterations
-        self.comparisons = comparisons
+        self._result = result
 
     def save(self, iteration: Mapping[str, Any], batch: CandidateBatch) -> None:
         """Save a completed iteration and the candidates that it added to the pool."""
@@ -71,10 +70,14 @@ class TuningCheckpoint:
         self.iterations.append(dict(iteration))
         self._write()
 
-    def save_comparison(self, comparison: Mapping[str, Any]) -> None:
-        """Save the record of a comparison."""
-        self.comparisons.append(dict(comparison))
+    def save_result(self, weights: Weights, dev_bleu: float) -> None:
+        """Save the result of the run."""
+        self._result = {"weights": weights.tolist(), "dev_bleu": dev_bleu}
         self._write()
+
+    def result_of(self, weights: Weights) -> float | None:
+        """Return the saved BLEU of the result of the run, or None if it was not decoded with these weights."""
+        return self._result["dev_bleu"] if self._result and self._result["weights"] == weights.tolist() else None
 
     def _write(self) -> None:
         """Write ``checkpoint.json`` atomically."""
@@ -82,7 +85,7 @@ class TuningCheckpoint:
             "format": FORMAT,
             "fingerprint": self._checkpoint.fingerprint,
             "iterations": self.iterations,
-            "comparisons": self.comparisons,
+            "result": self._result,
         }
         write_json(self.path, saved | {"checksum": checksum_of(saved)})
 
@@ -90,14 +93,14 @@ class TuningCheckpoint:
         """Mark the run as finished: its outputs are written, so other settings may replace the checkpoint."""
         self._checkpoint.finish()
 
-    def batches(self, iterations: int) -> list[CandidateBatch]:
-        """Return the candidates that the first iterations added.
+    def batches(self) -> list[CandidateBatch]:
+        """Return the candidates that each iteration added.
 
         Raises:
             InputError: a file is missing or damaged.
         """
         batches = []
-        for number in range(iterations):
+        for number in range(len(self.iterations)):
             path = self._batch_path(number)
             try:
                 with np.load(path) as arrays:
@@ -112,7 +115,7 @@ class TuningCheckpoint:
 
 
 ITERATION = {"iteration": int, "dev_bleu": (int, float), "weights": list, "new_candidates": int}
-COMPARISON = {"dev_bleu": (int, float), "weights": list}
+RESULT = {"dev_bleu": (int, float), "weights": list}
 """Required keys of the records and the types of their values; records may have further keys."""
 
 
@@ -146,8 +149,8 @@ def file_hash(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "combine", "random_directions", "pop_limit", "stack",
-                       "cslm_cells", "cslm_precision")  # fmt: skip
+FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "random_directions", "pop_limit", "stack", "cslm_cells",
+                       "cslm_precision")  # fmt: skip
 """Options that affect every iteration, in addition to the seed.
 
 Options that only determine the end of the loop are omitted, so a run can be extended.

@@ -27,27 +27,14 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
         help="output file of each run: BLEU and weights of every iteration (JSON)")  # fmt: skip
     add("--checkpoint-dir", required=True, nargs="+", metavar="DIR",
         help="checkpoint directory of each run, used to resume an interrupted run")  # fmt: skip
-    add("--nested-ini", action="append", nargs="+", default=[], metavar="FILE",
-        help="tuned moses.ini of a model with a subset of the features of --ini, one file per run; the development "
-        "set is also decoded with its weights; may be repeated")  # fmt: skip
-    add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
-        help="0-based indices of the phrase table scores of --ini that correspond to those of --nested-ini; once for "
-        "each --nested-ini (default: the first scores)")  # fmt: skip
     add("--model-dir", nargs="+", metavar="DIR",
         help="directory, e.g. of filtered tables, in which model files are looked up by base name before the paths in "
         "moses.ini are used; one, or one for each run")  # fmt: skip
     add("--nbest", type=int, default=100, metavar="N", help="n-best list size in distinct translations")
     add_optimiser(parser)
-    add("--max-iterations", type=positive, default=LoopOptions.max_iterations, metavar="N",
-        help="maximum number of iterations; a larger number extends a finished run")  # fmt: skip
-    add(
-        "--patience",
-        type=positive,
-        default=LoopOptions.patience,
-        metavar="N",
-        help=f"stop if BLEU on the development set has not risen by {LoopOptions.least_rise} in this number of "
-        "iterations",
-    )
+    add("--iterations", type=positive, default=LoopOptions.iterations, metavar="N",
+        help="number of iterations; the weights of the last half of them are averaged; a larger number extends a "
+        "finished run")  # fmt: skip
     add("--time-limit", type=float, metavar="SECONDS",
         help="save a checkpoint and exit with status 75 before this time limit")  # fmt: skip
     add_search_options(parser)
@@ -61,19 +48,13 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     2012) or PRO (Hopkins and May 2011); all three work in the same loop on the same n-best lists.
 
     Every iteration optimises the weights on the n-best lists of all previous iterations (except the first, which uses
-    the initial weights), decodes the development set, adds the new n-best lists, and saves a checkpoint. Outputs are
-    the ini with the weights of the iteration with the highest BLEU of the decoded development set, and the history of
-    all iterations (JSON).
+    the initial weights), decodes the development set, adds the new n-best lists, and saves a checkpoint. The result is
+    the mean of the weights of the last half of the iterations; the development set is decoded once more with it.
+    Outputs are the ini with these weights, and the history of all iterations (JSON).
 
     An interrupted run resumes from --checkpoint-dir and ends with the same weights (with a CSLM, only on the same
     processor model, because rounding differs between processors). If the next iteration would exceed --time-limit,
     the exit status is 75; run the same command again to resume.
-
-    --nested-ini gives the tuned weights of models with a subset of the features. After the last iteration, the
-    development set is decoded with these weights and weight 0 for the other features. If their BLEU is higher than that
-    of every iteration, the development set is also decoded with weights on the line between both weight vectors. The
-    weights with the highest BLEU are written, so an additional feature does not reduce BLEU on the development set
-    (with a CSLM, slight differences are possible, because a search with weight 0 differs from a search without CSLM).
 
     With several seeds, the runs are executed one after another, with one --output-ini, --output-history and
     --checkpoint-dir each. Each run gives the same result as a separate call. Runs with the same --ini share the model,
@@ -87,9 +68,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             --source results/corpus/joined/truecased/dev.en.gz \
             --reference results/corpus/joined/truecased/dev.fr.gz --seed 2 3 --output-ini try/run1.ini try/run2.ini \
             --output-history try/run1.json try/run2.json --checkpoint-dir try/run1.checkpoint try/run2.checkpoint \
-            --nested-ini results/systems/baseline/run1/moses.ini results/systems/baseline/run2/moses.ini \
-            --nested-columns 0 1 2 3 --optimiser mert --nbest 50 --restarts 8 --max-iterations 4 \
-            --pop-limit 150 --stack 100 --threads 2
+            --optimiser mert --nbest 50 --restarts 8 --iterations 4 --pop-limit 150 --stack 100 --threads 2
     """
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.multi_bleu import read_texts

@@ -14,8 +14,6 @@ class OptimiserOptions:
     """``mert``, ``mira`` or ``pro``; the description of every other setting names the optimiser that uses it."""
     restarts: int = 20
     """MERT: number of starts at random points, in addition to the start at the given weights."""
-    combine: str = "mean"
-    """MERT: ``best``, the weights of the best local optimum, or ``mean``, the mean of the better half of them."""
     random_directions: int = 14
     """MERT: number of random directions in every cycle, in addition to the coordinate axes."""
     cycles: int = 25
@@ -40,15 +38,12 @@ class OptimiserOptions:
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """Settings of the loop: conditions for its end, and settings of each optimisation."""
+    """Settings of the loop: number of iterations, and settings of each optimisation."""
 
     seed: int = 1
-    max_iterations: int = 25
-    """Maximum number of iterations."""
-    patience: int = 3
-    """Number of iterations in which BLEU on the development set must rise by ``least_rise``."""
+    iterations: int = 16
+    """Number of iterations; the weights of the last half of them are averaged."""
     threads: int = 1
-    least_rise: float = 0.05
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
 
 
@@ -59,26 +54,20 @@ def add_optimiser(parser: argparse.ArgumentParser) -> None:
         help="optimiser: minimum error rate training, batch MIRA or pairwise ranking (PRO)")  # fmt: skip
     add("--restarts", type=int, default=OptimiserOptions.restarts, metavar="N",
         help="mert: number of random restarts per optimisation")  # fmt: skip
-    add("--combine", choices=("mean", "best"), default=OptimiserOptions.combine,
-        help="how MERT combines the local optima of its restarts: best (the weights with the highest BLEU on the "
-            "n-best lists) or mean (mean weights of the better half)")  # fmt: skip
     add("--random-directions", type=int, default=OptimiserOptions.random_directions, metavar="N",
         help="mert: number of random line search directions, in addition to the coordinate axes")  # fmt: skip
 
 
 def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
     """Return the optimiser options of a command with the options of ``add_optimiser``."""
-    return OptimiserOptions(
-        optimiser=args.optimiser, restarts=args.restarts, random_directions=args.random_directions, combine=args.combine
-    )
+    return OptimiserOptions(optimiser=args.optimiser, restarts=args.restarts, random_directions=args.random_directions)
 
 
 def loop_options(args: argparse.Namespace, seed: int) -> LoopOptions:
     """Return the settings of a run of ``tuning mert``."""
     return LoopOptions(
         seed=seed,
-        max_iterations=args.max_iterations,
-        patience=args.patience,
+        iterations=args.iterations,
         threads=args.threads,
         optimiser=optimiser_options(args),
     )

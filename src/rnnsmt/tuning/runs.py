@@ -1,7 +1,7 @@
-"""The runs of ``tuning mert``: the decoder of a model, and seeds, files and nested models of each run."""
+"""The runs of ``tuning mert``: the decoder of a model, and the seed and the files of each run."""
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, write_json
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
-from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
+from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode
 from rnnsmt.search.translation_options import look_up
 from rnnsmt.tuning.checkpoint import TuningCheckpoint, fingerprint
@@ -102,7 +102,6 @@ class TuningRun:
         model_dir: directory that overrides the model files, or None.
         output_ini, output_history: output files.
         checkpoint_dir: checkpoint directory.
-        nested: weights of nested models by score name, see ``nested_weights``.
     """
 
     number: int
@@ -112,7 +111,6 @@ class TuningRun:
     output_ini: str
     output_history: str
     checkpoint_dir: str
-    nested: list[dict[str, float]]
 
     def tune(
         self,
@@ -124,8 +122,7 @@ class TuningRun:
         label: str,
     ) -> Tuned:
         """Tune, and write the outputs; arguments as of ``loop.tune``."""
-        nested = [in_order(weights, decoder.feature_names) for weights in self.nested]
-        tuned = tune(decoder, bleu, decoder.start, checkpoint, options, stop, nested, label)
+        tuned = tune(decoder, bleu, decoder.start, checkpoint, options, stop, label)
         decoder.set_weights(tuned.weights)
         decoder.ini.write(self.output_ini)
         write_json(self.output_history, tuned.history(decoder.feature_names, self.seed))
@@ -146,10 +143,7 @@ def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:
         )
     directories = _one_a_run("--model-dir", args.model_dir or [None], count)
     inis = _one_a_run("--ini", args.ini, count)
-    nested = _nested_of_runs(inis, args.nested_ini, args.nested_columns)
-    of_each = zip(
-        args.seed, inis, directories, args.output_ini, args.output_history, args.checkpoint_dir, nested, strict=True
-    )
+    of_each = zip(args.seed, inis, directories, args.output_ini, args.output_history, args.checkpoint_dir, strict=True)
     return [TuningRun(number, *values) for number, values in enumerate(of_each, 1)]
 
 
@@ -190,74 +184,3 @@ def _one_a_run(option: str, values: list[Any], runs: int) -> list[Any]:
     if len(values) not in (1, runs):
         raise InputError(f"{option}: {len(values)} given; specify one, or one for each of the {runs} runs")
     return values * (runs if len(values) == 1 else 1)
-
-
-def _nested_of_runs(
-    inis: Sequence[str], files: Sequence[Sequence[str]], columns: Sequence[Sequence[int]]
-) -> list[list[dict[str, float]]]:
-    """Return ``nested_weights`` of every nested model for every run, from ``--nested-ini`` and ``--nested-columns``.
-
-    Args:
-        inis: the ini of the full model of every run.
-        files: for every nested model, the ini of every run.
-        columns: for every nested model, the columns as in ``nested_weights``; or empty.
-
-    Raises:
-        InputError: the number of files differs from the number of runs, or the number of column lists from the number
-            of nested models; see also ``nested_weights``.
-    """
-    for paths in files:
-        if len(paths) != len(inis):
-            raise InputError(f"--nested-ini {' '.join(paths)}: specify one file per run (runs: {len(inis)})")
-    if columns and len(columns) != len(files):
-        raise InputError("--nested-columns: specify it once for every --nested-ini, or omit it")
-    return [
-        [
-            nested_weights(ini, MosesIni.read(paths[run]), columns[number] if columns else None)
-            for number, paths in enumerate(files)
-        ]
-        for run, ini in enumerate(map(MosesIni.read, inis))
-    ]
-
-
-def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | None = None) -> dict[str, float]:
-    """Return the weights of a nested model by score name in the full model, e.g. ``LM0:0``.
-
-    Args:
-        ini: the full model.
-        nested: a model whose features are a subset, with the same names.
-        columns: 0-based column of the full model's phrase table for each column of the nested model's table; by default
-            the first columns.
-
-    Raises:
-        InputError: the nested model has a feature or column that the full model lacks, the number of columns is wrong,
-            or all weights are 0.
-    """
-    kinds = {feature.name: feature.kind for feature in ini.features}
-    full: dict[str, float] = {}
-    for feature in nested.features:
-        if feature.kind == UNTUNED:
-            continue
-        weights = nested.weights[feature.name]
-        if kinds.get(feature.name) != feature.kind:
-            raise InputError(f"{nested.path}: has the feature {feature.name}, which is missing from {ini.path}")
-        chosen = columns if columns is not None and feature.kind in PHRASE_TABLES else range(len(weights))
-        if len(set(chosen)) != len(weights) or len(chosen) != len(weights):
-            raise InputError(
-                f"--nested-columns {' '.join(map(str, chosen))}: {nested.path} has {len(weights)} phrase "
-                "table scores; specify a different index for each"
-            )
-        if max(chosen) >= len(ini.weights[feature.name]):
-            raise InputError(
-                f"{nested.path}: {feature.name} has no score {max(chosen)} (0-based) in {ini.path}, which has "
-                f"{len(ini.weights[feature.name])} weights for it"
-            )
-        full |= {f"{feature.name}:{index}": weight for index, weight in zip(chosen, weights, strict=True)}
-    if not any(full.values()):
-        raise InputError(f"{nested.path}: all weights are 0")
-    return full
-
-
-def in_order(weights: Mapping[str, float], scores: Iterable[str]) -> Weights:
-    """Return the weights ``[F]`` of these scores, 0 for missing ones."""
-    return np.array([weights.get(score, 0.0) for score in scores])

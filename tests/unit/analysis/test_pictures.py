@@ -28,7 +28,11 @@ CSLM = {
         {"epoch": 2, "train perplexity": 40.0, "validation perplexity": 52.5},
     ],
 }
-MERT = {"best_iteration": 2, "iterations": [{"iteration": k, "dev_bleu": 20.0 + k % 2} for k in (1, 2, 3)]}
+MERT = {
+    "averaged": [2, 3],
+    "dev_bleu": 20.7,
+    "iterations": [{"iteration": k, "dev_bleu": 20.0 + k % 2} for k in (1, 2, 3)],
+}
 TABLE = [(0.5, 3.0), (0.25, 1.0), (1.0, 12.0), (0.125, 1.0)]
 """Direct probability and count of the pair."""
 

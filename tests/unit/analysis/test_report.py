@@ -37,7 +37,7 @@ PROVENANCE = {
         "runs": [{"run": "rnn/run1", "bleu": 21.0, "sacrebleu": None, "output": "a.output"}],
     }],
     "runs": {
-        "rnn/run1": {"seed": 2, "best_iteration": 3, "weights": {"LM0": [0.123456789]}, "model": {"TM": "table.gz"}}
+        "rnn/run1": {"seed": 2, "averaged": [9, 16], "weights": {"LM0": [0.123456789]}, "model": {"TM": "table.gz"}}
     },
 }  # fmt: skip
 COMPARISON = {
@@ -321,7 +321,7 @@ def test_the_sets_of_the_published_figures_are_named(directory):
 
 def test_provenance_of_a_cell():
     (run,) = provenance_of(PROVENANCE)["rnn/test"]
-    assert (run["seed"], run["best iteration"], run["weights"]) == (2, 3, {"LM0": [0.12346]})
+    assert (run["seed"], run["averaged"], run["weights"]) == (2, [9, 16], {"LM0": [0.12346]})
 
 
 def test_refusals(directory, capsys):

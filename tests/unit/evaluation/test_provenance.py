@@ -26,7 +26,7 @@ def results(tmp_path, monkeypatch) -> Path:
         for run in (1, 2):
             directory = Path(f"results/systems/{system}/run{run}")
             default_ini(model, "table.gz", "reordering.gz", "lm.gz").write(directory / "moses.ini")
-            (directory / "history.json").write_text(json.dumps({"seed": 4 + run, "best_iteration": 3, "dev_bleu": 1.5}))
+            (directory / "history.json").write_text(json.dumps({"seed": 4 + run, "averaged": [3, 4], "dev_bleu": 1.5}))
             for test_set in ("test", "more"):
                 write_score(directory / f"{test_set}.bleu.json", score(system, test_set, run))
                 (directory / f"{test_set}.output").write_text("a\n")
@@ -78,7 +78,7 @@ def test_a_cell_leads_to_its_files_seed_and_weights(results):
     assert member["score"] == "results/systems/rnn/run2/test.bleu.json"
     assert member["output"] == "results/systems/rnn/run2/test.output"
     tuned = found["runs"][member["run"]]
-    assert (tuned["seed"], tuned["best_iteration"]) == (6, 3)
+    assert (tuned["seed"], tuned["averaged"]) == (6, [3, 4])
     assert tuned["weights"]["LM0"] == [0.5]
     assert tuned["model"]["TranslationModel0"] == "results/model/table.gz"
     listed = found["files"][tuned["model"]["LM0"]]

@@ -76,7 +76,7 @@ def test_an_ini_and_dev_text(files, tmp_path, capsys):
     ini.distortion_limit = 3
     ini.write(model / "own.ini")
     out = tmp_path / "out"
-    dev = ["--dev-source", str(files / "dev.s"), "--dev-reference", str(files / "dev.t"), "--max-iterations", "1"]
+    dev = ["--dev-source", str(files / "dev.s"), "--dev-reference", str(files / "dev.t"), "--iterations", "1"]
     call = command(files, out, "--ini", str(model / "own.ini"), *dev)
     assert main(call) == 0
     untuned, tuned = (MosesIni.read(out / name) for name in ("untuned.ini", "moses.ini"))

@@ -98,8 +98,8 @@ def test_the_joint_model(resolved):
     resolved["compare"] = ["baseline", "cslm", "nnjm", "cslm_rnn", "cslm_nnjm", "cslm_rnn_nnjm"]
     model = Systems(resolved)
     assert model.networks == ["rnn", "cslm", "nnjm"]
-    assert model.nested("cslm_rnn_nnjm") == ["cslm_rnn", "cslm_nnjm"]
-    assert model.nested("cslm_nnjm") == ["cslm", "nnjm"]
+    assert model.smaller("cslm_rnn_nnjm") == ["cslm_rnn", "cslm_nnjm"]
+    assert model.smaller("cslm_nnjm") == ["cslm", "nnjm"]
 
 
 def test_networks():
@@ -153,11 +153,7 @@ def test_a_further_feature_needs_one_line(resolved, two_more):
         "--num-features 6 --further-weights 0.2 0.1 --cslm ../cslm/network2/model.pt --cslm-unknown class " in options
     )
     assert options.endswith("--topic ../topic/network2/model.pt --topic-unknown word")
-    inis = [f"{number}.ini" for number in range(1, 5)]
-    assert model.start_systems("cslm_topic_rnn_surplus") == ["rnn", "topic_surplus"]
-    assert model.nested_options("cslm_topic_rnn_surplus", inis) == (
-        "--nested-ini 1.ini 2.ini --nested-columns 0 1 2 3 4 --nested-ini 3.ini 4.ini --nested-columns 0 1 2 3 5"
-    )
+    assert model.smaller("cslm_topic_rnn_surplus") == ["rnn", "topic_surplus"]
     assert model.table_features(["topic_surplus"]) == "topic_surplus=topic+surplus"
     assert label("cslm_topic_rnn_surplus") == "CSLM + Topic + RNN + Surplus"
     assert named_features("topic_surplus") == ("topic", "surplus")

@@ -1,4 +1,4 @@
-"""Components of systems: tables, networks, inis, nested systems, LSTMs."""
+"""Components of systems: tables, networks, inis, smaller systems, LSTMs."""
 
 import pytest
 
@@ -111,21 +111,13 @@ def test_options_of_the_search(resolved):
     assert settings_options({"batch_size": 3, "keep": "best"}) == "--batch-size 3 --keep best"
 
 
-def test_nested_systems(resolved):
-    """Nested systems are the largest subsets of a system, with the indices of their columns in its table."""
+def test_smaller_systems(resolved):
+    """Smaller systems are the largest ones in compare with a subset of the features."""
     resolved["compare"] = ["cslm_rnn_wp", "baseline", "rnn", "cslm_wp"]
     systems = Systems(resolved)
-    assert systems.nested("baseline") == []
-    assert systems.nested("rnn") == ["baseline"]
-    assert systems.nested("cslm_rnn_wp") == ["rnn", "cslm_wp"]
-    inis = ["rnn 1.ini", "rnn2.ini", "wp1.ini", "wp2.ini"]
-    assert systems.nested_options("cslm_rnn_wp", inis) == (
-        "--nested-ini 'rnn 1.ini' rnn2.ini --nested-columns 0 1 2 3 4 "
-        "--nested-ini wp1.ini wp2.ini --nested-columns 0 1 2 3 5"
-    )
-    resolved["tuning"]["nested"] = False
-    assert Systems(resolved).start_systems("cslm_rnn_wp") == []
-    assert Systems(resolved).nested_options("cslm_rnn_wp", []) == ""
+    assert systems.smaller("baseline") == []
+    assert systems.smaller("rnn") == ["baseline"]
+    assert systems.smaller("cslm_rnn_wp") == ["rnn", "cslm_wp"]
 
 
 def test_settings_go_over_those_of_all_scorers(resolved):

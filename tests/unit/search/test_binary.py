@@ -111,7 +111,7 @@ def test_tuning_gives_the_same_weights(directory: Path) -> None:
         out = directory / f"{kind}.ini"
         assert main([
             "tuning", "mert", "--ini", str(directory / "model/moses.ini"), "--source", str(directory / "in.txt"),
-            "--reference", str(directory / "ref.txt"), "--seed", "1", "--max-iterations", "3", "--nbest", "20",
+            "--reference", str(directory / "ref.txt"), "--seed", "1", "--iterations", "3", "--nbest", "20",
             "--output-ini", str(out), "--output-history", str(directory / f"{kind}.json"),
             "--checkpoint-dir", str(directory / f"{kind}.checkpoint"),
         ]) == 0  # fmt: skip

@@ -161,7 +161,7 @@ def known_pool(seed: int) -> tuple[FlatPool, np.ndarray]:
     "options",
     [
         OptimiserOptions(restarts=5),
-        OptimiserOptions(restarts=5, combine="best"),
+        OptimiserOptions(restarts=5),
         OptimiserOptions(optimiser="mira"),
         OptimiserOptions(optimiser="pro", interpolation=1.0),
     ],

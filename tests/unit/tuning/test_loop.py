@@ -14,10 +14,10 @@ import pytest
 from rnnsmt.base.io import InputError
 from rnnsmt.base.resuming import SAVED, Stop
 from rnnsmt.bleu.batch import BatchBleu
-from rnnsmt.tuning import loop
+from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.tuning.checkpoint import TuningCheckpoint, content_hash, file_hash
-from rnnsmt.tuning.loop import Decoded, tune
-from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, normalised
+from rnnsmt.tuning.loop import Decoded, averaged, second_half, tune
+from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
@@ -58,8 +58,7 @@ class ToyDecoder:
         return Decoded([each[0] for each in texts], texts, features)
 
 
-OPTIONS = LoopOptions(seed=3, max_iterations=8, optimiser=OptimiserOptions(restarts=4))
-CLASSICAL = OptimiserOptions(restarts=5, combine="best")
+OPTIONS = LoopOptions(seed=3, iterations=8, optimiser=OptimiserOptions(restarts=4))
 START = np.array([0.1, 0.1, 0.3])
 
 
@@ -68,14 +67,28 @@ def run(directory: Path, options: LoopOptions = OPTIONS, decoder: ToyDecoder | N
     return tune(decoder, BatchBleu([decoder.references]), START, TuningCheckpoint(directory, {"a": "1"}), options)
 
 
-def test_tuning_raises_bleu_and_keeps_the_best_decoded_weights(tmp_path):
-    tuned = run(tmp_path)
-    scores = [iteration["dev_bleu"] for iteration in tuned.iterations]
-    assert tuned.bleu == max(scores) > scores[0] + 5
-    best = scores.index(max(scores))
-    assert tuned.weights.tolist() == tuned.iterations[best]["weights"]
-    assert np.abs(tuned.weights).sum() == pytest.approx(1)
+def test_the_result_is_the_mean_of_the_second_half_of_the_iterations(tmp_path):
+    decoder = ToyDecoder()
+    tuned = run(tmp_path, decoder=decoder)
+    assert len(tuned.iterations) == 8 and decoder.decoded == 9
+    rows = [np.array(iteration["weights"]) for iteration in tuned.iterations]
+    assert [np.abs(row).sum() for row in rows] == pytest.approx([1] * 8)
+    mean = sum(rows[4:]) / 4
+    assert tuned.weights == pytest.approx(mean / np.abs(mean).sum(), rel=1e-12)
+    best = ToyDecoder().decode(tuned.weights).best
+    assert tuned.bleu == bleu_of(BatchBleu([decoder.references]).statistics([[x] for x in best]).sum(axis=0)).bleu
+    assert tuned.bleu > tuned.iterations[0]["dev_bleu"] + 5
     assert tuned.weights[0] > 0 > tuned.weights[2]
+    history = tuned.history(decoder.feature_names, 3)
+    assert (history["averaged"], history["weights"]) == ([5, 6, 7, 8], tuned.weights.tolist())
+
+
+@pytest.mark.parametrize(("iterations", "used"), [(1, [1]), (2, [2]), (3, [2, 3]), (25, [*range(13, 26)])])
+def test_the_second_half(iterations, used):
+    """Of an odd number of iterations, the one in the middle is used; a single one is the result."""
+    records = [{"iteration": n, "weights": [n, 100.0 - n]} for n in range(1, iterations + 1)]
+    assert [record["iteration"] for record in second_half(records)] == used
+    assert averaged(records) == pytest.approx([np.mean(used) / 100, 1 - np.mean(used) / 100])
 
 
 def test_candidates_accumulate(tmp_path):
@@ -98,12 +111,12 @@ def test_same_seed_same_history_whatever_the_threads(tmp_path):
 @pytest.mark.parametrize("complete", range(1, 5))
 def test_resumes_bit_for_bit(tmp_path, complete):
     undisturbed = run(tmp_path / "a")
-    run(tmp_path / "b", LoopOptions(seed=3, max_iterations=complete, optimiser=OPTIONS.optimiser))
+    run(tmp_path / "b", LoopOptions(seed=3, iterations=complete, optimiser=OPTIONS.optimiser))
     decoder = ToyDecoder()
     resumed = run(tmp_path / "b", decoder=decoder)
     assert resumed.iterations == undisturbed.iterations
     assert resumed.weights.tobytes() == undisturbed.weights.tobytes()
-    assert decoder.decoded == len(undisturbed.iterations) - complete
+    assert decoder.decoded == len(undisturbed.iterations) - complete + 1  # and the mean
 
 
 def test_a_finished_run_decodes_nothing_again(tmp_path):
@@ -113,12 +126,11 @@ def test_a_finished_run_decodes_nothing_again(tmp_path):
     assert decoder.decoded == 0
 
 
-@pytest.mark.parametrize("patience", [1, 3])
-def test_a_finished_run_can_be_extended_and_cut_short(tmp_path, patience):
+def test_a_finished_run_can_be_extended_and_cut_short(tmp_path):
     """The result depends on the options, not on the number of iterations of an earlier run."""
 
     def options(most: int) -> LoopOptions:
-        return LoopOptions(seed=3, max_iterations=most, patience=patience, optimiser=OPTIONS.optimiser)
+        return LoopOptions(seed=3, iterations=most, optimiser=OPTIONS.optimiser)
 
     expected = {most: run(tmp_path / f"{most}", options(most)) for most in (2, 3, 6)}
     decoded = 0
@@ -129,9 +141,9 @@ def test_a_finished_run_can_be_extended_and_cut_short(tmp_path, patience):
         checkpoint.finish()
         del checkpoint
         decoded += decoder.decoded
-        assert (tuned.iterations, tuned.stopped) == (expected[most].iterations, expected[most].stopped)
+        assert tuned.iterations == expected[most].iterations
         assert (tuned.weights.tolist(), tuned.bleu) == (expected[most].weights.tolist(), expected[most].bleu)
-    assert decoded == len(expected[6].iterations)
+    assert decoded == 6 + 4  # every iteration once, and the mean after every call
 
 
 KILLED = """
@@ -181,120 +193,7 @@ def test_kill_at_any_time_and_resume(tmp_path, stop):
     )
 
 
-# Nested models
-
-GOOD = np.array([0.6, 0.0, -0.3])
-NEAR = np.array([0.5, 0.01, -0.45])
-BAD = np.array([-0.6, 0.0, 0.3])
-
-
-class Ahead(ToyDecoder):
-    """Decoder whose translations with certain weights are better than those of any iteration."""
-
-    def __init__(self, *ahead: np.ndarray) -> None:
-        super().__init__()
-        self.ahead = [normalised(weights) for weights in ahead]
-
-    def decode(self, weights):
-        decoded = super().decode(weights)
-        is_ahead = any(np.allclose(weights, other, atol=1e-12) for other in self.ahead)
-        return decoded._replace(best=self.references) if is_ahead else decoded
-
-
-@pytest.fixture
-def all_decoded(monkeypatch):
-    """Decode all nested models, even those far behind."""
-    monkeypatch.setattr(loop, "HOPELESS", 0.35)
-
-
-def run_with_nested(
-    directory: Path, *nested: np.ndarray, decoder: ToyDecoder, options: LoopOptions = OPTIONS, stop=None
-):
-    bleu = BatchBleu([decoder.references])
-    return tune(decoder, bleu, START, TuningCheckpoint(directory, {"a": "1"}), options, stop, nested)
-
-
-def test_a_nested_model_that_is_behind_changes_nothing(tmp_path, all_decoded):
-    alone = run(tmp_path / "a")
-    tuned = run_with_nested(tmp_path / "b", GOOD, decoder=ToyDecoder())
-    assert (tuned.weights.tolist(), tuned.bleu) == (alone.weights.tolist(), alone.bleu)
-    assert tuned.iterations == alone.iterations
-    assert [(one["nested"], one["part"]) for one in tuned.comparisons] == [(1, 0)]
-    assert 0 < tuned.comparisons[0]["dev_bleu"] < tuned.bleu
-
-
-def test_a_nested_model_that_is_far_behind_on_the_lists_is_not_decoded(tmp_path):
-    decoder = ToyDecoder()
-    tuned = run_with_nested(tmp_path, BAD, decoder=decoder)
-    assert not tuned.comparisons
-    assert decoder.decoded == len(tuned.iterations)
-
-
-def test_a_nested_model_that_is_ahead_is_the_result(tmp_path, all_decoded):
-    """The result is a nested model if no point between it and the best iteration has as high a BLEU."""
-    tuned = run_with_nested(tmp_path, BAD, NEAR, decoder=Ahead(NEAR))
-    assert (tuned.weights.tolist(), tuned.bleu) == (normalised(NEAR).tolist(), 100)
-    assert [(one["nested"], one["part"]) for one in tuned.comparisons] == [(2, 0.75), (2, 0.5), (2, 0.25), (2, 0)]
-    assert tuned.iterations[tuned.best_iteration - 1]["dev_bleu"] < 100
-
-
-def test_the_point_nearest_to_the_own_weights_that_is_as_good(tmp_path, all_decoded):
-    own = run(tmp_path / "a").weights
-    near = normalised(NEAR)
-    half = normalised(near + 0.5 * (own - near))
-    tuned = run_with_nested(tmp_path / "b", NEAR, decoder=Ahead(NEAR, half))
-    assert tuned.weights == pytest.approx(half)
-    assert [one["part"] for one in tuned.comparisons] == [0.75, 0.5, 0]
-
-
-def test_comparisons_are_not_made_again(tmp_path, all_decoded):
-    """Comparisons are not repeated after an interruption or with another number of iterations."""
-    expected = run_with_nested(tmp_path / "a", NEAR, decoder=Ahead(NEAR))
-    decoded = 0
-    while True:
-        decoder = Ahead(NEAR)
-        try:
-            tuned = run_with_nested(tmp_path / "b", NEAR, decoder=decoder, stop=Stop(1e-6))
-        except SystemExit as stopped:
-            assert stopped.code == SAVED
-            assert decoder.decoded == 1
-        decoded += decoder.decoded
-        if decoder.decoded == 0:
-            break
-    assert decoded == len(expected.iterations) + len(expected.comparisons)
-    assert (tuned.comparisons, tuned.weights.tolist()) == (expected.comparisons, expected.weights.tolist())
-    fewer = LoopOptions(seed=3, max_iterations=2, optimiser=OPTIONS.optimiser)
-    cut = run_with_nested(tmp_path / "b", NEAR, decoder=Ahead(NEAR), options=fewer)
-    directly = run_with_nested(tmp_path / "c", NEAR, decoder=Ahead(NEAR), options=fewer)
-    assert cut.history(["a", "b", "c"], 3) == directly.history(["a", "b", "c"], 3)
-
-
 # Stopping
-
-
-def test_stops_without_new_candidates(tmp_path):
-    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, optimiser=CLASSICAL))
-    assert tuned.stopped == "stopped: no new candidates"
-    assert tuned.iterations[-1]["new_candidates"] == 0
-
-
-def test_stops_after_a_number_of_iterations(tmp_path):
-    tuned = run(tmp_path, LoopOptions(seed=1, max_iterations=2, optimiser=OPTIONS.optimiser))
-    assert tuned.stopped == "stopped after 2 iterations"
-
-
-def test_stops_when_bleu_does_not_rise(tmp_path):
-    class Worse(ToyDecoder):
-        def decode(self, weights):
-            decoded = super().decode(weights)
-            if self.decoded == 1:
-                return decoded._replace(best=self.references)
-            return decoded
-
-    tuned = run(tmp_path, LoopOptions(seed=1, patience=2, optimiser=OptimiserOptions(restarts=5)), Worse())
-    assert tuned.stopped == "stopped: dev BLEU has not risen by 0.05 in 2 iterations"
-    assert len(tuned.iterations) == 3
-    assert tuned.weights == pytest.approx(START / 0.5)
 
 
 def test_stops_before_the_time_limit_and_resumes(tmp_path):
@@ -312,10 +211,10 @@ def test_stops_before_the_time_limit_and_resumes(tmp_path):
             return stopped.code
 
     expected = run(tmp_path / "whole")
-    for _ in range(len(expected.iterations) - 1):
+    for _ in range(len(expected.iterations)):
         assert limited(1e-6) == SAVED
     tuned = limited(1e-6)
-    assert (tuned.iterations, tuned.stopped) == (expected.iterations, expected.stopped)
+    assert (tuned.iterations, tuned.bleu) == (expected.iterations, expected.bleu)
     assert limited(1e6).iterations == expected.iterations
 
 
@@ -423,7 +322,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, content):
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 half a file"])
 def test_damaged_candidates_are_refused(tmp_path, content):
-    run(tmp_path, LoopOptions(seed=3, max_iterations=3, optimiser=OPTIONS.optimiser))
+    run(tmp_path, LoopOptions(seed=3, iterations=3, optimiser=OPTIONS.optimiser))
     path = tmp_path / "nbest-002.npz"
     path.unlink()
     if content is not None:

@@ -16,7 +16,7 @@ from rnnsmt.base.io import read_lines, write_lines
 from rnnsmt.base.resuming import SAVED
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.tuning import loop, runs
+from rnnsmt.tuning import runs
 
 from .tiny_model import INI, write_model, write_texts
 
@@ -33,7 +33,7 @@ def model(tmp_path_factory) -> Path:
 def command(model: Path, out: Path, **changed) -> list[str]:
     options = {"ini": model / "moses.ini", "source": model / "dev.en", "reference": model / "dev.fr",
                "output-ini": out / "tuned" / "moses.ini", "output-history": out / "tuned" / "history.json",
-               "checkpoint-dir": out / "checkpoint", "seed": 1, "nbest": 20, "max-iterations": 6,
+               "checkpoint-dir": out / "checkpoint", "seed": 1, "nbest": 20, "iterations": 6,
                "pop-limit": 50, "stack": 50, "restarts": 4}  # fmt: skip
     options |= {name.replace("_", "-"): value for name, value in changed.items()}
     return ["tuning", "mert", *(f"--{name}={value}" for name, value in options.items() if value is not None)]
@@ -47,11 +47,10 @@ def test_tunes_and_reports(model, tmp_path, capsys):
     assert main(command(model, tmp_path)) == 0
     history = json.loads((tmp_path / "tuned" / "history.json").read_text())
     scores = [iteration["dev_bleu"] for iteration in history["iterations"]]
-    assert history["dev_bleu"] == max(scores) > scores[0] + 3
+    assert history["dev_bleu"] > scores[0] + 3
     assert "UnknownWordPenalty0:0" not in history["features"]
     tuned = MosesIni.read(tmp_path / "tuned" / "moses.ini")
-    best = history["iterations"][history["best_iteration"] - 1]["weights"]
-    for name, weight in zip(history["features"], best, strict=True):
+    for name, weight in zip(history["features"], history["weights"], strict=True):
         feature, _, place = name.partition(":")
         assert tuned.weights[feature][int(place)] == pytest.approx(weight, rel=1e-9)
     assert tuned.weights["UnknownWordPenalty0"] == [1.0]
@@ -59,7 +58,7 @@ def test_tunes_and_reports(model, tmp_path, capsys):
     assert tuned.file_of(tuned.features[3]).exists()
     log = capsys.readouterr().err
     assert "run 1 of 1, seed 1\n" in log
-    assert "run 1 of 1, iteration 1 of at most 6: dev BLEU = " in log
+    assert "run 1 of 1, iteration 1 of 6: dev BLEU = " in log
 
 
 def test_same_command_same_bytes_whatever_the_threads(model, tmp_path):
@@ -74,11 +73,11 @@ def test_same_command_same_bytes_whatever_the_threads(model, tmp_path):
 @pytest.mark.parametrize("optimiser", ["mira", "pro"])
 def test_other_optimisers(model, tmp_path, optimiser):
     """Results of other optimisers depend on the seed and not on the threads; an interrupted run resumes."""
-    changed = {"optimiser": optimiser, "max_iterations": 4}
+    changed = {"optimiser": optimiser, "iterations": 4}
     assert main(command(model, tmp_path / "a", **changed)) == 0
     history = json.loads((tmp_path / "a" / "tuned" / "history.json").read_text())
     assert history["dev_bleu"] > history["iterations"][0]["dev_bleu"] + 2
-    assert main(command(model, tmp_path / "b", threads=2, **changed | {"max_iterations": 2})) == 0
+    assert main(command(model, tmp_path / "b", threads=2, **changed | {"iterations": 2})) == 0
     assert main(command(model, tmp_path / "b", threads=2, **changed)) == 0
     assert outputs(tmp_path / "b") == outputs(tmp_path / "a")
     assert main(command(model, tmp_path / "c", seed=2, **changed)) == 0
@@ -127,7 +126,7 @@ def test_several_runs_end_as_each_alone(model, tmp_path, alone, monkeypatch, cap
     assert [outputs(tmp_path / name) for name in ("one", "two")] == alone
     assert alone[0] != alone[1]
     iterations = sum(len(json.loads(history)["iterations"]) for _, history in alone)
-    assert len(decodings) == iterations - 1  # the first one is shared
+    assert len(decodings) == iterations - 1 + 2  # the first one is shared; the mean weights of both runs are decoded
     assert "run 2 of 2, seed 2" in capsys.readouterr().err
 
 
@@ -175,7 +174,7 @@ def test_several_runs_stop_before_the_time_limit_and_resume(model, tmp_path, alo
         except SystemExit as stopped:
             codes.append(stopped.code)
         assert codes[-1] in (0, SAVED)
-    assert len(codes) == sum(len(json.loads(history)["iterations"]) for _, history in alone)
+    assert len(codes) == sum(len(json.loads(history)["iterations"]) + 1 for _, history in alone)
     assert [outputs(tmp_path / name) for name in ("one", "two")] == alone
 
 
@@ -186,111 +185,6 @@ def test_an_interrupted_run_refuses_before_a_finished_one_starts_over(model, tmp
     assert main(of_both(model, tmp_path, restarts=2)) == 2
     assert "--restarts (was 4, is 2)" in capsys.readouterr().err
     assert [path.read_bytes() for path in sorted((tmp_path / "one" / "checkpoint").iterdir())] == before
-
-
-# Nested models
-
-
-def write_nested(model: Path, path: Path, weights: str, columns: int = 3) -> None:
-    """Write a tuned ini of a model whose phrase table lacks a column, with these weights."""
-    nested = INI.replace("num-features=4", f"num-features={columns}").replace("0.2 0.2 0.2 0.2", weights)
-    path.write_text(nested.replace("path=", f"path={model}/"))
-
-
-def test_the_tuned_weights_of_a_nested_model_are_decoded(model, tmp_path, monkeypatch):
-    """A nested model is decoded with weight 0 for its missing column; the best dev BLEU of all points is reported."""
-    monkeypatch.setattr(loop, "HOPELESS", 1.0)
-    assert main([*command(model, tmp_path / "a"), f"--output-ini={tmp_path}/a.ini"]) == 0
-    weights = MosesIni.read(tmp_path / "a.ini").weights["TranslationModel0"]
-    write_nested(model, tmp_path / "nested.ini", " ".join(str(5 * weights[k]) for k in (0, 1, 3)))
-    more = ["--nested-ini", str(tmp_path / "nested.ini"), "--nested-columns", "0", "1", "3"]
-    assert main([*command(model, tmp_path, max_iterations=2), *more]) == 0
-    history = json.loads((tmp_path / "tuned" / "history.json").read_text())
-    compared = history["comparisons"][-1]
-    found = dict(zip(history["features"], compared["weights"], strict=True))
-    scale = found["LM0:0"] / 0.5
-    table = [found[f"TranslationModel0:{k}"] / scale for k in range(4)]
-    assert table == pytest.approx([5 * weights[0], 5 * weights[1], 0, 5 * weights[3]])
-    assert found["Distortion0:0"] / scale == pytest.approx(0.3)
-    assert history["dev_bleu"] == max(one["dev_bleu"] for one in history["iterations"] + history["comparisons"])
-
-
-def test_every_run_is_compared_with_its_own(model, tmp_path):
-    """Every run is compared with its own nested model and gives the result of a separate run."""
-    inis = [tmp_path / f"nested{seed}.ini" for seed in (1, 2)]
-    for seed, ini in enumerate(inis, 1):
-        write_nested(model, ini, f"0.1 0.{seed} 0.2")
-        assert main([*command(model, tmp_path / f"alone{seed}", seed=seed), "--nested-ini", str(ini)]) == 0
-    assert main([*of_both(model, tmp_path), "--nested-ini", *map(str, inis)]) == 0
-    together = [outputs(tmp_path / name) for name in ("one", "two")]
-    assert together == [outputs(tmp_path / f"alone{seed}") for seed in (1, 2)]
-
-
-def test_another_nested_model_is_compared_again(model, tmp_path, monkeypatch):
-    """With another nested model only the comparisons are decoded again, not the iterations."""
-    monkeypatch.setattr(loop, "HOPELESS", 1.0)
-    first, other = (tmp_path / f"{name}.ini" for name in ("first", "other"))
-    for path, weights in ((first, "0.1 0.3 0.2"), (other, "0.1 0.3 0.3")):
-        write_nested(model, path, weights)
-    assert main([*command(model, tmp_path), "--nested-ini", str(first)]) == 0
-    before = json.loads((tmp_path / "tuned" / "history.json").read_text())
-    decodings = []
-    search = runs.decode
-    monkeypatch.setattr(runs, "decode", lambda *args: decodings.append(1) or search(*args))
-    assert main([*command(model, tmp_path), "--nested-ini", str(other)]) == 0
-    after = json.loads((tmp_path / "tuned" / "history.json").read_text())
-    assert after["iterations"] == before["iterations"]
-    assert after["comparisons"] != before["comparisons"]
-    assert len(decodings) == len(after["comparisons"])
-    assert main([*command(model, tmp_path / "b"), "--nested-ini", str(other)]) == 0
-    assert outputs(tmp_path / "b")[1] == outputs(tmp_path)[1]
-
-
-@pytest.mark.parametrize(
-    ("weights", "more", "said"),
-    [
-        ("0.1 0.3 0.2", ["--nested-ini", "nested.ini", "nested.ini"], "specify one file per run (runs: 1)"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 phrase table scores; specify a different index"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 phrase table scores; specify a different index"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "TranslationModel0 has no score 4 (0-based) in"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "-1"], "--nested-columns -1: must be at least 0"),
-        ("0.1 0.3 0.2", [*["--nested-columns", "0", "1", "2"] * 2], "--nested-columns: specify it once for every"),
-        ("1 1 1 1 1", [], "TranslationModel0 has no score 4 (0-based) in"),
-    ],
-)
-def test_bad_nested_models_are_refused(model, tmp_path, capsys, monkeypatch, weights, more, said):
-    monkeypatch.chdir(tmp_path)
-    write_nested(model, tmp_path / "nested.ini", weights, len(weights.split()))
-    nested = [] if "--nested-ini" in more else ["--nested-ini", "nested.ini"]
-    refused([*command(model, tmp_path), *nested, *more], tmp_path, capsys, said)
-
-
-def test_a_model_with_another_feature_is_not_nested(model, tmp_path, capsys):
-    cslm = INI.replace("Distortion\n", "Distortion\nCSLM name=CSLM0 path=none\n") + "CSLM0= 0.1\n"
-    (tmp_path / "other.ini").write_text(cslm)
-    more = ["--nested-ini", str(tmp_path / "other.ini")]
-    refused([*command(model, tmp_path), *more], tmp_path, capsys, "has the feature CSLM0, which", "is missing from")
-
-
-def test_a_nested_model_is_compared_with_the_ini_of_its_run(model, tmp_path, capsys):
-    """Reject a nested model with a feature that only the model of another run has."""
-    added = INI.replace("Distortion\n", "Distortion\nWordPenalty name=WordPenalty1\n") + "WordPenalty1= 0.1\n"
-    (model / "more.ini").write_text(added)
-    inis = ["--ini", str(model / "more.ini"), str(model / "moses.ini")]
-    more = ["--nested-ini", str(model / "more.ini"), str(model / "more.ini")]
-    refused(
-        [*of_both(model, tmp_path, ini=None), *inis, *more],
-        tmp_path,
-        capsys,
-        "has the feature WordPenalty1, which is missing from",
-        "moses.ini",
-    )
-
-
-def test_a_nested_ini_is_not_overwritten(model, tmp_path, capsys):
-    write_nested(model, tmp_path / "nested.ini", "0.1 0.3 0.2")
-    arguments = command(model, tmp_path, output_ini=tmp_path / "nested.ini")
-    refused([*arguments, "--nested-ini", str(tmp_path / "nested.ini")], tmp_path, capsys, "is also --nested-ini")
 
 
 def test_filtered_tables_from_another_directory(model, tmp_path, capsys):
@@ -305,7 +199,7 @@ def test_filtered_tables_from_another_directory(model, tmp_path, capsys):
 def test_resumes_with_other_path_names(model, tmp_path, monkeypatch):
     """A run resumes if the same files have other path names, or with another number of iterations."""
     assert main(command(model, tmp_path / "whole")) == 0
-    assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
+    assert main(command(model, tmp_path / "b", iterations=2)) == 0
     (tmp_path / "b" / "checkpoint" / "finished.json").unlink()  # as if it had been interrupted
     monkeypatch.chdir(model)
     here = {"ini": "moses.ini", "source": "../" + model.name + "/dev.en", "reference": "dev.fr"}
@@ -315,7 +209,7 @@ def test_resumes_with_other_path_names(model, tmp_path, monkeypatch):
 
 def test_a_finished_run_is_extended_with_more_iterations(model, tmp_path, capsys):
     assert main(command(model, tmp_path / "whole")) == 0
-    assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
+    assert main(command(model, tmp_path / "b", iterations=2)) == 0
     assert main(command(model, tmp_path / "b")) == 0
     assert "resuming after iteration 2" in capsys.readouterr().err
     assert outputs(tmp_path / "b") == outputs(tmp_path / "whole")
@@ -352,11 +246,11 @@ def refused(arguments: list[str], out: Path, capsys, *parts: str) -> None:
     ],
 )
 def test_a_checkpoint_of_other_options_is_refused(model, tmp_path, capsys, changed, said):
-    assert main(command(model, tmp_path, max_iterations=1)) == 0
+    assert main(command(model, tmp_path, iterations=1)) == 0
     for path in (tmp_path / "tuned").iterdir():
         path.unlink()
     (tmp_path / "tuned").rmdir()
-    changed = {"max_iterations": 1, **changed}
+    changed = {"iterations": 1, **changed}
     (tmp_path / "checkpoint" / "finished.json").rename(tmp_path / "finished")  # as if it had been interrupted
     refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed: {said} (was ", "to start over")
     (tmp_path / "finished").rename(tmp_path / "checkpoint" / "finished.json")
@@ -408,7 +302,7 @@ def test_bad_options_of_several_runs_are_refused(model, tmp_path, capsys, more, 
     refused([*command(model, tmp_path), *more], tmp_path, capsys, said)
 
 
-@pytest.mark.parametrize("name", ["max_iterations", "patience", "pop_limit", "stack", "cslm_cells"])
+@pytest.mark.parametrize("name", ["iterations", "pop_limit", "stack", "cslm_cells"])
 def test_numbers_from_one(model, tmp_path, capsys, name):
     with pytest.raises(SystemExit, match="2"):
         main(command(model, tmp_path, **{name: 0}))
