@@ -156,7 +156,7 @@ def results_of(split: Path, variant: str) -> Iterator[tuple[str, int, dict[str, 
 def report(args: argparse.Namespace) -> None:
     """Print a row for every split, variant and rule."""
     print(
-        "| split | optimiser | rule | runs | dev | held out | sd over seeds | superset too low | CPU s a run | by system |"
+        "| split | settings | rule | runs | dev | held out | sd over seeds | superset too low | CPU s | by system |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for split, variant, rule in product(map(Path, args.split), args.variants, RULES):

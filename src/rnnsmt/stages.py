@@ -46,7 +46,7 @@ ALIGNMENT = 3
 
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
-        "make": Stage(4, "generate the English-French demo corpus"),
+        "make": Stage(5, "generate the English-French demo corpus"),
     },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),
@@ -137,7 +137,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(5, "detokenise and score the output of all runs of a system"),
         "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
-        "table": Stage(9, "write Table 1 from the score files of all runs"),
+        "table": Stage(10, "write Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
         "provenance": Stage(7, "record the files, seeds and weights of Table 1"),

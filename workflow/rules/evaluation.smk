@@ -157,10 +157,11 @@ rule table1:
         features=systems.table_features(config["compare"]),
         trainings=len(TRAININGS),
         title="Table 1: BLEU",
+        tuning=systems.tuning_text("tuning" in MOSES_PARTS),
         provenance="--provenance provenance.json",
     shell:
         "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} "
-        "--trainings {params.trainings} --dev-set dev --title {params.title:q} "
+        "--trainings {params.trainings} --dev-set dev --title {params.title:q} --tuning {params.tuning:q} "
         "{params.paper} {params.provenance} --output-tsv {output.tsv:q} --output-json {output.json:q} "
         "--output-contrasts {output.contrasts:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
 
@@ -186,6 +187,7 @@ use rule table1 as table2 with:
         features=systems.table_features(config["seq2seq"]["compare"]),
         trainings=len(TRAININGS),
         title="Table 2: BLEU with LSTMs",
+        tuning=systems.tuning_text("tuning" in MOSES_PARTS),
         provenance="",
 
 

@@ -33,7 +33,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     occur there.
 
     Numbers of lines at --scale 1: 4,000 in-domain pairs, 16,000 general pairs, 20,000 monolingual lines, 400 for dev,
-    500 for test. The sizes of dev and test do not depend on --scale.
+    2,700 for test. The sizes of dev and test do not depend on --scale.
 
     Example, in the directory of a run of the demo corpus:
 

@@ -311,6 +311,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         help="number of training runs per network; tuning run i uses training run (i - 1) mod N + 1",
     )
     parser.add_argument("--title", default="Table 1: BLEU", metavar="TEXT", help="title of the pages")
+    parser.add_argument("--tuning", default="", metavar="TEXT", help="how the systems were tuned, for the notes")
     parser.add_argument("--paper", action="store_true", help="also show the paper's English-French results")
     parser.add_argument(
         "--dev-set",
@@ -350,8 +351,8 @@ def table(args: argparse.Namespace) -> dict[str, object]:
         scores, args.dev_set, joint, dict(_features(text) for text in args.features), args.paper, args.trainings
     )
     write_tsv(args.output_tsv, table, args.paper)
-    write_markdown(args.output_md, table, args.paper, args.title)
-    write_html(args.output_html, table, args.paper, args.title, args.provenance)
+    write_markdown(args.output_md, table, args.paper, args.title, args.tuning)
+    write_html(args.output_html, table, args.paper, args.title, args.tuning, args.provenance)
     if args.output_contrasts is not None:
         write_contrasts_tsv(args.output_contrasts, table, args.paper)
     if args.output_json is not None:

@@ -131,11 +131,18 @@ def introduction(table: Sequence[Row]) -> str:
     return WHAT_IS_SHOWN + _noise(table)[0]
 
 
-def notes(table: Sequence[Row], paper: bool) -> list[str]:
-    """Return paragraphs on how to read the table; paper: it includes the published figures."""
+def notes(table: Sequence[Row], paper: bool, tuning: str) -> list[str]:
+    """Return paragraphs on how to read the table.
+
+    Args:
+        table: rows of all systems and test sets.
+        paper: the table includes the published figures.
+        tuning: how the systems were tuned; empty: not stated.
+    """
     several = _runs(table) > 1
     differences = DIFFERENCES + (INTERVALS if several else "") + P_VALUES + (P_STRICT if several else "") + DEV
     parts = [introduction(table), _noise(table)[1]]
+    parts += [f"Tuning: {tuning}."] if tuning else []
     parts += [differences, OUTPUT_NOTE, comparisons(table)] if _has_differences(table) else [OUTPUT_NOTE]
     if paper:
         parts.append(PAPER_NOTE)
@@ -398,7 +405,7 @@ def signatures(table: Sequence[Row]) -> list[str]:
 # Markdown, also readable as plain text
 
 
-def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: str) -> None:
+def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: str, tuning: str = "") -> None:
     """Write the overview and the tables of every test set, with padded columns.
 
     Args:
@@ -406,6 +413,7 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: s
         table: rows of all systems and test sets.
         paper: include the published results.
         title: title of the document.
+        tuning: as for ``notes``.
     """
     parts = [f"# {title}", "", *markdown_table(overview(table, paper)), ""]
     if paper:
@@ -419,7 +427,10 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: s
         if (others := other_metrics(rows)) is not None:
             parts += [f"### Other metrics on {name}", "", *markdown_table(others), ""]
         parts += [f"### Output on {name}", "", *markdown_table(_columns(OUTPUT, rows)), ""]
-    for note in [*notes(table, paper), *(f"sacreBLEU signature: `{signature}`" for signature in signatures(table))]:
+    for note in [
+        *notes(table, paper, tuning),
+        *(f"sacreBLEU signature: `{signature}`" for signature in signatures(table)),
+    ]:
         parts += [*_paragraph(note), ""]
     with atomic_text(path) as out:
         out.write("\n".join(parts).rstrip("\n") + "\n")
@@ -452,7 +463,9 @@ class HtmlTable(NamedTuple):
     rows: list[tuple[bool, list[tuple[str, str]]]]
 
 
-def write_html(path: str | Path, table: Sequence[Row], paper: bool, title: str, provenance: str | None = None) -> None:
+def write_html(
+    path: str | Path, table: Sequence[Row], paper: bool, title: str, tuning: str = "", provenance: str | None = None
+) -> None:
     """Write the page.
 
     Args:
@@ -460,6 +473,7 @@ def write_html(path: str | Path, table: Sequence[Row], paper: bool, title: str, 
         table: rows of all systems and test sets.
         paper: include the published results.
         title: title of the page.
+        tuning: as for ``notes``.
         provenance: address of the file with the origin of every number.
     """
     systems = list({row.system: row for row in reversed(table)}.values())[::-1]
@@ -473,7 +487,7 @@ def write_html(path: str | Path, table: Sequence[Row], paper: bool, title: str, 
         paper_sets=PAPER_SETS if paper else None,
         test_sets=[_test_set(name, rows, paper) for name, rows in test_sets(table).items()],
         papers=_paper_tables(table) if paper else [],
-        notes=notes(table, paper),
+        notes=notes(table, paper, tuning),
         level=LEVEL if _runs(table) > 1 and _has_differences(table) else None,
         signatures=signatures(table),
         provenance=provenance,

@@ -111,6 +111,18 @@ def test_options_of_the_search(resolved):
     assert settings_options({"batch_size": 3, "keep": "best"}) == "--batch-size 3 --keep best"
 
 
+@pytest.mark.parametrize(
+    ("iterations", "text"),
+    [(16, "mean weights of iterations 9 to 16"), (3, "mean weights of iterations 2 to 3"), (2, "weights of the last")],
+)
+def test_text_on_tuning(resolved, iterations, text):
+    resolved["tuning"] |= {"optimiser": "mira", "iterations": iterations}
+    systems = Systems(resolved)
+    assert systems.tuning_text(moses=False).startswith(f"every system on its own by batch MIRA, iterations: {iterations}")
+    assert text in systems.tuning_text(moses=False)
+    assert "mert-moses.pl" in systems.tuning_text(moses=True)
+
+
 def test_smaller_systems(resolved):
     """Smaller systems are the largest ones in compare with a subset of the features."""
     resolved["compare"] = ["cslm_rnn_wp", "baseline", "rnn", "cslm_wp"]
