@@ -1,8 +1,8 @@
 """Measure the effect of proposed phrases (`rnnsmt rnn propose`, `phrases fill-up`) on translations.
 
-The script decodes a text with two systems tuned by benchmarks/mert.py, the second with proposals, with the weights of
-each seed. It prints BLEU of both, the number of proposed phrases in the best derivations, and BLEU of both on the
-sentences in which the second system uses a proposal and on the others, with examples.
+The script decodes a text with two systems tuned by benchmarks/mert.py of version 1.0.0, the second with proposals, with
+the weights of each seed. It prints BLEU of both, the number of proposed phrases in the best derivations, and BLEU of
+both on the sentences in which the second system uses a proposal and on the others, with examples.
 
     python benchmarks/proposals.py --without A/moses.ini A/work/mira --with B/moses.ini B/work/mira \\
         --proposals proposals.gz --source devtest.en --reference devtest.fr --seeds 1 2 3

@@ -1,8 +1,8 @@
 """Registry of the features that systems add to the baseline, and the systems of the tables.
 
 A feature is a column of the phrase table or a network that the search queries. A new feature requires a line in
-``REGISTRY``, and the commands and rules that create its files; directories, the ini of a system, nested weights,
-labels, contrasts, comparisons, the report and the plan are derived from this line.
+``REGISTRY``, and the commands and rules that create its files; directories, the ini of a system, labels,
+contrasts, comparisons, the report and the plan are derived from this line.
 
 Further below: systems, their names in files, labels, and published results. Table 1 is that of Cho et al. (2014); Table
 2 has the results of Sutskever et al. (2014) on the same test set.

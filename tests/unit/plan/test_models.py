@@ -118,7 +118,7 @@ def test_options_of_the_search(resolved):
 def test_text_on_tuning(resolved, iterations, text):
     resolved["tuning"] |= {"optimiser": "mira", "iterations": iterations}
     systems = Systems(resolved)
-    assert systems.tuning_text(moses=False).startswith(f"every system on its own by batch MIRA, iterations: {iterations}")
+    assert f"on its own by batch MIRA, iterations: {iterations}, " in systems.tuning_text(moses=False)
     assert text in systems.tuning_text(moses=False)
     assert "mert-moses.pl" in systems.tuning_text(moses=True)
 
