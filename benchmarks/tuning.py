@@ -9,7 +9,7 @@ made by its step ``run``. A finished run is not repeated, and an interrupted one
 
 ``run`` tunes and decodes the held-out text with the weights that each rule selects from the iterations of one run:
 
-* ``half``: mean weights of the last half of the iterations, the result of ``rnnsmt tuning mert``;
+* ``half``: mean weights of the second half of the iterations, the result of ``rnnsmt tuning mert``;
 * ``1.0.0``: the rule of version 1.0.0, ``iteration_of_1_0_0``.
 
 The scores are written in the layout of a run of the workflow, for ``held_out.py report`` and ``archive``:
@@ -155,9 +155,7 @@ def results_of(split: Path, variant: str) -> Iterator[tuple[str, int, dict[str, 
 
 def report(args: argparse.Namespace) -> None:
     """Print a row for every split, variant and rule."""
-    print(
-        "| split | settings | rule | runs | dev | held out | sd over seeds | superset too low | CPU s | by system |"
-    )
+    print("| split | settings | rule | runs | dev | held out | sd over seeds | superset too low | CPU s | by system |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for split, variant, rule in product(map(Path, args.split), args.variants, RULES):
         found = {(system, seed): result for system, seed, result in results_of(split, variant)}
@@ -172,7 +170,7 @@ def report(args: argparse.Namespace) -> None:
             for x, s in found
             if x == a and (b, s) in found
         ]
-        # 1.0.0 ends with the iteration at which it stops; the mean of the last half has one more decoding
+        # 1.0.0 ends with the iteration at which it stops; the mean of the second half has one more decoding
         seconds = [
             sum(map(sum, r["seconds"][: r["stopped"]] if rule == "1.0.0" else r["seconds"])) for r in found.values()
         ]

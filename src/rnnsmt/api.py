@@ -597,7 +597,7 @@ def tune(
         source, reference: development set, tokenised.
         output: the ini with the tuned weights.
         optimiser: ``mert``, ``mira`` or ``pro``.
-        iterations: number of iterations; the weights of the last half of them are averaged.
+        iterations: number of iterations; the weights of the second half of them are averaged.
         seed: random seed.
         threads: number of threads.
 

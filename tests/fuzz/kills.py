@@ -51,7 +51,7 @@ TRIES = 60
 
 SETTINGS: dict[str, Any] = {
     "demo": {"scale": 0.1},
-    "tuning": {"runs": 2, "iterations": 2, "restarts": 2, "nbest": 20},
+    "tuning": {"runs": 2, "optimiser": "mert", "iterations": 2, "restarts": 2, "nbest": 20},
     "search": {"pop_limit": 40, "stack": 40, "cslm_cells": 20},
     "phrases": {"prune": "a-e"},
     "lm": {"models": {"gazette": ["gazette"]}, "interpolate": True},

@@ -474,7 +474,19 @@ ITERATION: dict[str, object] = {"iteration": 1, "dev_bleu": 1.0, "weights": ["x"
 
 @pytest.mark.parametrize(
     "spoilt",
-    [None, [], "x", 3, {"fingerprint": 3}, {"iterations": [3]}, {"iterations": [{}]}, {"iterations": [ITERATION]}],
+    [
+        None,
+        [],
+        "x",
+        3,
+        {"fingerprint": 3},
+        {"iterations": [3]},
+        {"iterations": [{}]},
+        {"iterations": [ITERATION]},
+        {"result": 3},
+        {"result": {"weights": ["x"], "dev_bleu": 1.0}},
+        {"format": "rnnsmt-mert-1"},
+    ],
 )
 def test_a_damaged_checkpoint_of_mert(place: Path, capsys: pytest.CaptureFixture[str], spoilt: object) -> None:
     assert main(STAGES["mert"].split()) == 0

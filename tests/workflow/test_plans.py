@@ -673,7 +673,7 @@ def test_settings_of_the_search_and_of_mert(workflow):
     ]
     commands = workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]
     assert len(commands) == 2
-    assert all("--optimiser mira --restarts 8 --iterations 5" in command for command in commands)
+    assert all("--nbest 50 --iterations 5 --optimiser mira --pop-limit" in command for command in commands)
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
 
 

@@ -97,7 +97,7 @@ def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
     results = finished.directory / "results"
     alone = [(results / f"systems/lstm/run{run}/harbour-test.output").read_text().splitlines() for run in (1, 2)]
     assert alone[0] != alone[1]
-    assert len(alone[0]) == len(alone[1]) == 500
+    assert len(alone[0]) == len(alone[1]) == 2700
     for system, other, lists, weight in (
         ("baseline+lstm_ensemble", "baseline", "lstm.2", 1.0),
         ("cslm_rnn+lstm_tuned", "cslm_rnn", "lstm.1", None),

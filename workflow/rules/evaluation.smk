@@ -157,7 +157,7 @@ rule table1:
         features=systems.table_features(config["compare"]),
         trainings=len(TRAININGS),
         title="Table 1: BLEU",
-        tuning=systems.tuning_text("tuning" in MOSES_PARTS),
+        tuning=systems.tuning_text(),
         provenance="--provenance provenance.json",
     shell:
         "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} "
@@ -187,7 +187,7 @@ use rule table1 as table2 with:
         features=systems.table_features(config["seq2seq"]["compare"]),
         trainings=len(TRAININGS),
         title="Table 2: BLEU with LSTMs",
-        tuning=systems.tuning_text("tuning" in MOSES_PARTS),
+        tuning=systems.tuning_text(),
         provenance="",
 
 

@@ -223,7 +223,7 @@ rule tune_lists:
         runtime=minutes("tune_lists"),
     params:
         version=version("tuning", "optimise"),
-        options=f"--optimiser {config['tuning']['optimiser']} --restarts {config['tuning']['restarts']}",
+        options=OPTIMISER,
         seed=lambda w: config["seed"] + int(w.run),
     shell:
         "rnnsmt tuning optimise --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "

@@ -1,8 +1,8 @@
 # Tuning by MERT or another optimiser: several independent runs of every system, each with its own seed.
-TUNING_OPTIONS = (
-    f"--nbest {config['tuning']['nbest']} --optimiser {config['tuning']['optimiser']} "
-    f"--restarts {config['tuning']['restarts']} --iterations {config['tuning']['iterations']}"
-)
+OPTIMISER = f"--optimiser {config['tuning']['optimiser']}"
+if config["tuning"]["optimiser"] == "mert":
+    OPTIMISER += f" --restarts {config['tuning']['restarts']}"
+TUNING_OPTIONS = f"--nbest {config['tuning']['nbest']} --iterations {config['tuning']['iterations']} {OPTIMISER}"
 
 
 if "tuning" in MOSES_PARTS:

@@ -150,7 +150,7 @@ def read_history(path: str) -> dict[str, Any]:
 def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
     """Draw one plot per system with common axis limits, a line per run, with its result.
 
-    The result is drawn as a level at the BLEU of the averaged weights, over the iterations that were averaged.
+    An orange line at the BLEU of the result spans the iterations whose weights are averaged.
     """
     columns = min(COLUMNS, len(systems))
     rows = math.ceil(len(systems) / columns)
@@ -159,9 +159,8 @@ def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
         _draw_runs(axis, system, runs)
     for axis in axes[len(systems) :]:
         axis.set_axis_off()
-    _set_limits(
-        axes[0], [record["dev_bleu"] for runs in systems.values() for run in runs for record in run["iterations"]]
-    )
+    runs_of_all = [run for runs in systems.values() for run in runs]
+    _set_limits(axes[0], [record["dev_bleu"] for run in runs_of_all for record in [*run["iterations"], run]])
     figure.supxlabel("iteration")
     figure.supylabel("BLEU of the development set")
     return figure

@@ -129,10 +129,7 @@ NEURAL = {
     "nnjm": {"demo": Seconds(300, 15), "small": Seconds(500, 15), "paper": Seconds(1000, 30)},
 }
 
-OPTIMISATION = 300
-
-# Expected iterations of a tuning run.
-ITERATIONS = 10
+OPTIMISATION = {"mert": 300, "mira": 40, "pro": 60}
 
 
 class Estimate(NamedTuple):
@@ -299,12 +296,14 @@ def _of_search(
     read = _disk(table, "language_model", words.mono) + _disk(table, "filter_tables", words.bitext)
     runs, systems = config["tuning"]["runs"], len(queried)
     layers = first_layers_mb(config)
-    decoded = {"mert": words.dev * (1 + runs * (ITERATIONS - 1)), "decode": words.sets * runs}
-    optimised = {"mert": words.dev * runs * ITERATIONS, "decode": 0.0}
+    iterations, optimisation = config["tuning"]["iterations"], OPTIMISATION[config["tuning"]["optimiser"]]
+    # the runs share the first decoding; after the iterations, the mean weights are decoded
+    decoded = {"mert": words.dev * (1 + runs * iterations), "decode": words.sets * runs}
+    optimised = {"mert": words.dev * runs * (iterations - 1), "decode": 0.0}
     sources = {"mert": words.dev, "decode": words.sets}
     rows = []
     for rule, number in decoded.items():
-        core = (number * SEARCH + optimised[rule] * OPTIMISATION) * systems / 3600
+        core = (number * SEARCH + optimised[rule] * optimisation) * systems / 3600
         gpu = 0.0
         for network in (name for networks in queried for name in networks):
             hours = _hours(config, NEURAL[network][config[network]["preset"]], number)

@@ -251,10 +251,10 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
         "--checkpoint-dir",
         directory / "tuning.checkpoint",
     ]
-    limits = ["--iterations", args.iterations] if args.iterations else []
+    iterations = ["--iterations", args.iterations] if args.iterations else []
     steps.run(
         "tune",
-        ["tuning", "mert", "--ini", untuned, *dev, *outputs, *limits, *device, *threads],
+        ["tuning", "mert", "--ini", untuned, *dev, *outputs, *iterations, *device, *threads],
         [table, args.dev_source, args.dev_reference],
         [tuned],
     )
@@ -468,8 +468,9 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
 def tune(args: argparse.Namespace) -> dict[str, object]:
     r"""Tune weights with mert-moses.pl and the Moses decoder; inputs and outputs are the same as in `tuning mert`.
 
-    The result is the last iteration that was decoded, as in Moses (without --return-best-dev). A run that was
-    interrupted resumes from its --checkpoint-dir after the last complete iteration.
+    The result is the last iteration that was decoded. If mert-moses.pl ends at the maximum number of iterations, its
+    own result is one optimisation further, whose weights it does not decode. A run that was interrupted resumes from
+    its --checkpoint-dir after the last complete iteration.
 
     Example, in the directory of a run of the demo corpus:
 

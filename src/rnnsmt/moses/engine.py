@@ -319,7 +319,10 @@ def tune(
     nbest: int,
     max_iterations: int,
 ) -> dict[str, object]:
-    """Tune weights with ``mert-moses.pl``; the result is the last iteration, as in Moses.
+    """Tune weights with ``mert-moses.pl``; the result is the last iteration that was decoded.
+
+    If the script ends at the maximum number of iterations, its own result is one optimisation further, whose weights it
+    does not decode.
 
     An interrupted run resumes after its last complete iteration if everything that the result depends on is unchanged;
     a finished run with other settings is deleted first. BLEU is computed by Moses' ``evaluator``.

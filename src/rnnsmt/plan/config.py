@@ -105,8 +105,8 @@ def moses_has_joint_model(config: Mapping[str, Any]) -> bool:
 def resolve_auto(config: dict[str, Any]) -> str:
     """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists those of this run.
 
-    For other corpora, the networks of the demo corpus are too small, its search too narrow and its tuning too
-    short. Settings of networks that no system of ``compare`` has are not listed.
+    For other corpora, the networks of the demo corpus are too small, its search too narrow and its n-best
+    lists too short. Settings of networks that no system of ``compare`` has are not listed.
     """
     demo = is_demo_corpus(config)
     unused = _unused_networks(config)

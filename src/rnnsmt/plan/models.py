@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.plan.config import moses_searches
+from rnnsmt.plan.config import moses_searches, parts_of_moses
 from rnnsmt.plan.features import (
     FILTERED_SCORES,
     LIST_FEATURES,
@@ -254,14 +254,14 @@ class Systems:
             names += feature.search_settings
         return settings_options({name: self.config["search"][name] for name in names})
 
-    def tuning_text(self, moses: bool) -> str:
-        """Return a text on how the systems are tuned, for the notes of the table; moses: by Moses' programs."""
+    def tuning_text(self) -> str:
+        """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
         tuning = self.config["tuning"]
         name, last = {"mert": "MERT", "mira": "batch MIRA", "pro": "PRO"}[tuning["optimiser"]], tuning["iterations"]
-        if moses:
+        if "tuning" in parts_of_moses(self.config):
             return f"{name} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
         averaged = f"mean weights of iterations {last // 2 + 1} to {last}" if last > 2 else "weights of the last one"
-        return f"every system on its own by {name}, iterations: {last}, {averaged}"
+        return f"every phrase-based system on its own by {name}, iterations: {last}, {averaged}"
 
     def smaller(self, system: str) -> list[str]:
         """Return the largest systems of the table whose features are a proper subset of those of a system."""

@@ -115,8 +115,10 @@ class TuningCheckpoint:
 
 
 ITERATION = {"iteration": int, "dev_bleu": (int, float), "weights": list, "new_candidates": int}
+"""Required keys of the record of an iteration and the types of their values; records may have further keys."""
+
 RESULT = {"dev_bleu": (int, float), "weights": list}
-"""Required keys of the records and the types of their values; records may have further keys."""
+"""The same for the record of the result."""
 
 
 def _whole(record: object, kinds: Mapping[str, Any]) -> bool:
@@ -153,7 +155,7 @@ FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "random_directions", "p
                        "cslm_precision")  # fmt: skip
 """Options that affect every iteration, in addition to the seed.
 
-Options that only determine the end of the loop are omitted, so a run can be extended.
+The number of iterations is not one of them, so that a run can be extended.
 """
 
 

@@ -33,7 +33,7 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--nbest", type=int, default=100, metavar="N", help="n-best list size in distinct translations")
     add_optimiser(parser)
     add("--iterations", type=positive, default=LoopOptions.iterations, metavar="N",
-        help="number of iterations; the weights of the last half of them are averaged; a larger number extends a "
+        help="number of iterations; the weights of the second half of them are averaged; a larger number extends a "
         "finished run")  # fmt: skip
     add("--time-limit", type=float, metavar="SECONDS",
         help="save a checkpoint and exit with status 75 before this time limit")  # fmt: skip
@@ -49,7 +49,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
 
     Every iteration optimises the weights on the n-best lists of all previous iterations (except the first, which uses
     the initial weights), decodes the development set, adds the new n-best lists, and saves a checkpoint. The result is
-    the mean of the weights of the last half of the iterations; the development set is decoded once more with it.
+    the mean of the weights of the second half of the iterations; the development set is decoded once more with it.
     Outputs are the ini with these weights, and the history of all iterations (JSON).
 
     An interrupted run resumes from --checkpoint-dir and ends with the same weights (with a CSLM, only on the same

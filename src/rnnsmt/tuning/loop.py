@@ -1,10 +1,9 @@
 """Outer loop of tuning: optimise the weights, decode, merge the n-best lists, save a checkpoint, for fixed iterations.
 
 As in ``mert-moses.pl``, weights have absolute sum 1, and n-best lists of all iterations accumulate. Unlike there, the
-number of iterations is fixed, and the result is the mean of the weights of their second half (``averaged``): BLEU of
-the weights of one iteration varies by more from iteration to iteration than the systems differ that are compared, and
-selecting the iteration with the highest BLEU on the development set selects this noise (benchmarks/tuning.md). Every
-system is tuned by the same rule, so a system with more features has no advantage by the procedure.
+number of iterations is fixed, and the result is the mean of the weights of their second half (``averaged``). BLEU
+varies more between iterations than between systems that are compared, so that selecting the iteration with the highest
+BLEU on the development set partly selects noise (benchmarks/tuning.md).
 """
 
 import time

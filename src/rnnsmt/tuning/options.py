@@ -42,7 +42,7 @@ class LoopOptions:
 
     seed: int = 1
     iterations: int = 16
-    """Number of iterations; the weights of the last half of them are averaged."""
+    """Number of iterations; the weights of the second half of them are averaged."""
     threads: int = 1
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
 

@@ -117,10 +117,10 @@ def test_options_of_the_search(resolved):
 )
 def test_text_on_tuning(resolved, iterations, text):
     resolved["tuning"] |= {"optimiser": "mira", "iterations": iterations}
-    systems = Systems(resolved)
-    assert f"on its own by batch MIRA, iterations: {iterations}, " in systems.tuning_text(moses=False)
-    assert text in systems.tuning_text(moses=False)
-    assert "mert-moses.pl" in systems.tuning_text(moses=True)
+    assert f"on its own by batch MIRA, iterations: {iterations}, {text}" in Systems(resolved).tuning_text()
+    resolved["engine"] = {"tuning": "moses"}
+    moses = f"batch MIRA of Moses (mert-moses.pl), at most {iterations} iterations, weights of the last one"
+    assert Systems(resolved).tuning_text() == moses
 
 
 def test_smaller_systems(resolved):
