@@ -223,7 +223,7 @@ rule tune_lists:
         runtime=minutes("tune_lists"),
     params:
         version=version("tuning", "optimise"),
-        options=OPTIMISER,
+        options=systems.optimiser_options(),
         seed=lambda w: config["seed"] + int(w.run),
     shell:
         "rnnsmt tuning optimise --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "

@@ -1,10 +1,4 @@
 # Tuning by MERT or another optimiser: several independent runs of every system, each with its own seed.
-OPTIMISER = f"--optimiser {config['tuning']['optimiser']}"
-if config["tuning"]["optimiser"] == "mert":
-    OPTIMISER += f" --restarts {config['tuning']['restarts']}"
-TUNING_OPTIONS = f"--nbest {config['tuning']['nbest']} --iterations {config['tuning']['iterations']} {OPTIMISER}"
-
-
 if "tuning" in MOSES_PARTS:
 
     # The runs of a system are made one after the other. After a kill, a run resumes from run{n}/checkpoint.
@@ -76,7 +70,9 @@ else:
         params:
             version=version("tuning", "mert"),
             decoder=version("search", "decode"),
-            options=TUNING_OPTIONS,
+            options=systems.optimiser_options(),
+            nbest=config["tuning"]["nbest"],
+            iterations=config["tuning"]["iterations"],
             limits=lambda w: systems.search_options(w.system),
             seeds=[config["seed"] + run for run in RUNS],
             tables=lambda w, input: systems.table_directories(w.system, input.tables),
@@ -85,5 +81,5 @@ else:
             "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
             "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
             "--output-ini {output.ini:q} --output-history {output.history:q} --checkpoint-dir {params.checkpoints:q} "
-            "{params.options} {params.limits} --device {resources.device} --threads {threads} "
+            "--nbest {params.nbest} --iterations {params.iterations} {params.options} {params.limits} --device {resources.device} --threads {threads} "
             "--time-limit $(({resources.runtime} * 60)) &> {log:q}"

@@ -254,6 +254,11 @@ class Systems:
             names += feature.search_settings
         return settings_options({name: self.config["search"][name] for name in names})
 
+    def optimiser_options(self) -> str:
+        """Return the options of ``tuning mert`` and ``tuning optimise`` that select the optimiser."""
+        names = ["optimiser", "restarts"] if self.config["tuning"]["optimiser"] == "mert" else ["optimiser"]
+        return settings_options({name: self.config["tuning"][name] for name in names})
+
     def tuning_text(self) -> str:
         """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
         tuning = self.config["tuning"]
