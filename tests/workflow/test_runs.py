@@ -92,6 +92,14 @@ def test_runs_take_turns_on_the_networks(finished):
     }  # fmt: skip
 
 
+def test_no_run_repeats_the_translations_of_another_system(finished):
+    """Every system is tuned on its own, so that a feature has a weight and changes translations in every run."""
+    systems = finished.directory / "results/systems"
+    for run in (1, 2):
+        texts = [path.read_bytes() for path in systems.glob(f"*/run{run}/harbour-test.output")]
+        assert len(texts) == len(set(texts)) == 8
+
+
 def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
     """Every run has its own LSTMs; translations of a rescored system are from its n-best lists."""
     results = finished.directory / "results"

@@ -26,6 +26,7 @@ def tables(text: str) -> list[list[list[str]]]:
 def outputs(tmp_path_factory):
     directory = tmp_path_factory.mktemp("table")
     options = ["--output-json", str(directory / "out/table1.json"), "--provenance", "provenance.json", "--paper"]
+    options += ["--tuning", "every system by MERT"]
     assert main(command(directory, write(directory, *EIGHT), *options)) == 0
     return directory / "out"
 
@@ -46,6 +47,13 @@ def test_markdown_has_an_overview_and_four_tables_a_set(outputs):
     assert others[3][0] == ["System", "sacreBLEU", "Length", "Unknown", "BLEU of every run"]
     assert len(others) == 8
     assert re.findall("^## .*", text, re.MULTILINE) == ["## dev: 1 segment, 3 runs", "## test: 2 segments, 3 runs"]
+
+
+def test_the_notes_say_how_the_systems_were_tuned(outputs, tmp_path):
+    for name in ("table1.md", "table1.html"):
+        assert "Tuning: every system by MERT." in " ".join((outputs / name).read_text().split())
+    assert main(command(tmp_path, write(tmp_path, *EIGHT))) == 0
+    assert "Tuning" not in (tmp_path / "out/table1.md").read_text()
 
 
 def test_one_run_speaks_of_no_noise_between_runs(tmp_path):

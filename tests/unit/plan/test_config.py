@@ -106,6 +106,13 @@ def spoil(config, change):
 
 
 MISTAKES = {
+    "removed keys": (
+        lambda c: c["tuning"].update(patience=3, nested=False),
+        [
+            "tuning: unknown key patience; use tuning.iterations, a fixed number",
+            "tuning: unknown key nested; use no key: every system is tuned on its own",
+        ],
+    ),
     "a misspelt key": (lambda c: c["tuning"].update(run=3), ["tuning: unknown key run; did you mean runs?"]),
     "an unknown key": (lambda c: c.update(zzz=3), ["unknown key zzz; available: languages, "]),
     "keys with another name or in another place": (

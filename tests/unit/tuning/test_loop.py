@@ -3,9 +3,12 @@
 import errno
 import fcntl
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +219,40 @@ def test_stops_before_the_time_limit_and_resumes(tmp_path):
     tuned = limited(1e-6)
     assert (tuned.iterations, tuned.bleu) == (expected.iterations, expected.bleu)
     assert limited(1e6).iterations == expected.iterations
+
+
+def test_goes_on_without_new_candidates(tmp_path):
+    """The number of iterations is fixed; a run resumes after an iteration that found no new candidate."""
+    options = LoopOptions(seed=1, iterations=14, optimiser=OptimiserOptions("mira"))
+    tuned = run(tmp_path / "a", options)
+    without = [record["iteration"] for record in tuned.iterations if record["new_candidates"] == 0]
+    assert len(tuned.iterations) == 14 and without[0] < 14
+    run(tmp_path / "b", replace(options, iterations=without[0]))
+    assert run(tmp_path / "b", options).iterations == tuned.iterations
+
+
+def test_stops_by_a_signal_before_the_last_decoding_and_resumes(tmp_path):
+    expected = run(tmp_path / "whole")
+
+    class Killed(ToyDecoder):
+        def decode(self, weights):
+            if self.decoded == OPTIONS.iterations - 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return super().decode(weights)
+
+    decoder = Killed()
+    bleu = BatchBleu([decoder.references])
+    code = None
+    with Stop(None) as stop:
+        try:  # not pytest.raises, which keeps the checkpoint and its lock
+            tune(decoder, bleu, START, TuningCheckpoint(tmp_path / "b", {"a": "1"}), OPTIONS, stop)
+        except SystemExit as stopped:
+            code = stopped.code
+    assert (code, decoder.decoded) == (SAVED, OPTIONS.iterations)
+    decoder = ToyDecoder()
+    resumed = run(tmp_path / "b", decoder=decoder)
+    assert (resumed.bleu, resumed.weights.tolist()) == (expected.bleu, expected.weights.tolist())
+    assert decoder.decoded == 1
 
 
 def test_stops_where_another_iteration_would_not_fit():
