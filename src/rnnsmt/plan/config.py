@@ -45,6 +45,7 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("search", "cslm_cells"): (50, 100),
     ("tuning", "nbest"): (50, 100),
     ("tuning", "restarts"): (8, 20),
+    ("tuning", "iterations"): (12, 16),
 }
 """Values of ``auto`` by section and key: for the demo corpus, which should run in minutes, and for other corpora."""
 

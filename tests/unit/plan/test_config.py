@@ -632,7 +632,7 @@ def test_settings_for_other_corpora(config):
         "Settings for your own corpora (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
         "rnn.preset: small, cslm.unknown: word, nnjm.preset: small, nnjm.unknown: word, "
         "search.pop_limit: 1000, search.cslm_cells: 100, "
-        "tuning.nbest: 100, tuning.restarts: 20"
+        "tuning.nbest: 100, tuning.restarts: 20, tuning.iterations: 16"
     )
 
 
