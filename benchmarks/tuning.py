@@ -170,9 +170,13 @@ def report(args: argparse.Namespace) -> None:
             for x, s in found
             if x == a and (b, s) in found
         ]
-        # 1.0.0 ends with the iteration at which it stops; the mean of the second half has one more decoding
+        # 1.0.0 ends with the iteration at which it stops; the mean of the second half has one more decoding. Runs that
+        # were resumed are left out: they have only the seconds of their last process.
+        whole = max(len(r["seconds"]) for r in found.values())
         seconds = [
-            sum(map(sum, r["seconds"][: r["stopped"]] if rule == "1.0.0" else r["seconds"])) for r in found.values()
+            sum(map(sum, r["seconds"][: r["stopped"]] if rule == "1.0.0" else r["seconds"]))
+            for r in found.values()
+            if len(r["seconds"]) == whole
         ]
         cells = [
             split.name,

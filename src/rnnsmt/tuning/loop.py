@@ -2,8 +2,8 @@
 
 As in ``mert-moses.pl``, weights have absolute sum 1, and n-best lists of all iterations accumulate. Unlike there, the
 number of iterations is fixed, and the result is the mean of the weights of their second half (``averaged``). BLEU
-varies more between iterations than between systems that are compared, so that selecting the iteration with the highest
-BLEU on the development set partly selects noise (benchmarks/tuning.md).
+varies by tenths from iteration to iteration, as much as systems that are compared may differ, so that selecting the
+iteration with the highest BLEU on the development set partly selects noise (benchmarks/tuning.md).
 """
 
 import time
