@@ -20,7 +20,6 @@ import argparse
 import os
 import shutil
 import statistics
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -32,8 +31,7 @@ import numpy as np
 from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.base.progress import say
 from rnnsmt.bleu.batch import BatchBleu
-from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.evaluation.scores import read_score, score_output, write_score
+from rnnsmt.evaluation.scores import score_output, write_score
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
@@ -102,8 +100,6 @@ class System:
     def run(self, variant: str, seed: int, loop: LoopOptions) -> None:
         """Tune with a seed, and translate and score the held-out text by every rule."""
         directory = self.split / "tuning" / variant / self.name / f"run{seed}"
-        if (directory / "result.json").exists():
-            return
         tuned = tune(
             self.decoder, self.bleu, self.decoder.start, TuningCheckpoint(directory, {"variant": variant}), loop
         )
@@ -111,14 +107,12 @@ class System:
         chosen = {"half": (tuned.weights, tuned.bleu), "1.0.0": (np.array(old["weights"]), old["dev_bleu"])}
         result: dict[str, Any] = {"seconds": tuned.seconds, "stopped": old["stopped"], "iteration": old["iteration"]}
         for rule, (weights, dev) in chosen.items():
-            began = time.process_time()
             system = scores_directory(self.split, variant, rule) / f"none/results/systems/{self.name}/run{seed}"
-            output, score = system / "test.output", system / "test.bleu.json"
             system.mkdir(parents=True, exist_ok=True)
-            write_lines(output, self.translate(weights))
-            write_score(score, score_output(self.name, "test", seed, str(output), [str(self.split / "test.fr")]))
-            result[rule] = {"dev": dev, "test": bleu_of(read_score(score).statistics).bleu}
-            result[rule]["seconds"] = time.process_time() - began
+            write_lines(system / "test.output", self.translate(weights))
+            score = score_output(self.name, "test", seed, str(system / "test.output"), [str(self.split / "test.fr")])
+            write_score(system / "test.bleu.json", score)
+            result[rule] = {"dev": dev, "test": score.bleu.bleu}
         write_json(directory / "result.json", result)
         say(f"{self.split.name} {variant} {self.name} {seed}: {result}")
 
@@ -137,14 +131,15 @@ def run(args: argparse.Namespace) -> None:
     """Make the missing runs of the systems of a split."""
     split = Path(args.split).resolve()
     optimiser = OptimiserOptions(args.optimiser, args.restarts)
+    variant = variant_name(args)
     for name in args.systems:
-        results = split / "tuning" / variant_name(args) / name
+        results = split / "tuning" / variant / name
         missing = [seed for seed in args.seeds if not (results / f"run{seed}/result.json").exists()]
         if missing:
             system = System(split, "none", name, args.network, args.threads)
             for seed in missing:
                 loop = LoopOptions(seed, args.iterations, args.threads, optimiser)
-                system.run(variant_name(args), seed, loop)
+                system.run(variant, seed, loop)
 
 
 def results_of(split: Path, variant: str) -> Iterator[tuple[str, int, dict[str, Any]]]:

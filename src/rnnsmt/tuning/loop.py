@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
-from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of
 from rnnsmt.tuning import mert, mira, pro
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.nbest_pool import (
@@ -225,7 +225,7 @@ class _Run:
         clock.append(time.process_time())
         decoded = self._decoder.decode(weights)
         clock.append(time.process_time())
-        dev = bleu_of(self._bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
+        dev = self._bleu_of(decoded)
         fresh = pool.add(candidate_batch(decoded.features, self._bleu.statistics(decoded.texts)))
         clock.append(time.process_time())
         if not done:
@@ -242,6 +242,10 @@ class _Run:
             f"CPU s: optimise {seconds[0]:.1f}, decode {seconds[1]:.1f}, merge {seconds[2]:.1f}"
         )
 
+    def _bleu_of(self, decoded: Decoded) -> BleuScore:
+        """Return BLEU of the best translations."""
+        return bleu_of(self._bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
+
     def evaluate(self, weights: Weights) -> float:
         """Return BLEU in percent of the development set decoded with the result of the run.
 
@@ -251,8 +255,7 @@ class _Run:
             return saved
         self._ask_for_time()
         began, cpu = time.monotonic(), time.process_time()
-        best = self._decoder.decode(weights).best
-        dev = bleu_of(self._bleu.statistics([[text] for text in best]).sum(axis=0))
+        dev = self._bleu_of(self._decoder.decode(weights))
         self._checkpoint.save_result(weights, dev.bleu)
         self.seconds.append((0.0, time.process_time() - cpu, 0.0))
         self._last = time.monotonic() - began

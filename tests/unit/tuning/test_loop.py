@@ -88,7 +88,7 @@ def test_the_result_is_the_mean_of_the_second_half_of_the_iterations(tmp_path):
 
 @pytest.mark.parametrize(("iterations", "used"), [(1, [1]), (2, [2]), (3, [2, 3]), (25, [*range(13, 26)])])
 def test_the_second_half(iterations, used):
-    """Of an odd number of iterations, the one in the middle is used; a single one is the result."""
+    """Average from the middle iteration on; a single iteration is the result."""
     records = [{"iteration": n, "weights": [n, 100.0 - n]} for n in range(1, iterations + 1)]
     assert [record["iteration"] for record in second_half(records)] == used
     assert averaged(records) == pytest.approx([np.mean(used) / 100, 1 - np.mean(used) / 100])
@@ -222,7 +222,7 @@ def test_stops_before_the_time_limit_and_resumes(tmp_path):
 
 
 def test_goes_on_without_new_candidates(tmp_path):
-    """The number of iterations is fixed; a run resumes after an iteration that found no new candidate."""
+    """Run all iterations, and resume after an iteration that found no new candidate."""
     options = LoopOptions(seed=1, iterations=14, optimiser=OptimiserOptions("mira"))
     tuned = run(tmp_path / "a", options)
     without = [record["iteration"] for record in tuned.iterations if record["new_candidates"] == 0]
