@@ -37,7 +37,7 @@ PACKAGES: dict[str, str] = {
     "analysis": "figures, tables and the report of a run",
     "translation": "translation of raw text with a tuned system",
     "moses": "conversion of models for Moses, and calls of Moses programs",
-    "monitoring": "progress and resource usage of a workflow run",
+    "monitoring": "progress of a workflow run",
     "project": "creation of a run directory, and execution of the workflow",
 }
 
@@ -169,7 +169,6 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "monitoring": {
         "status": Stage(1, "print the progress of a run and its failed jobs"),
-        "usage": Stage(1, "print the time, memory and disk space used by a run"),
     },
     "project": {
         "init": Stage(1, "create a run directory with configuration and Snakemake profile"),
@@ -183,6 +182,5 @@ SHORT = {
     "translate": ("translation", "translate"),
     "pack": ("translation", "pack"),
     "status": ("monitoring", "status"),
-    "usage": ("monitoring", "usage"),
 }
 """Short names of commands: ``rnnsmt translate`` is ``rnnsmt translation translate``."""

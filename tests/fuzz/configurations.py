@@ -10,11 +10,11 @@ from pathlib import Path
 import yaml
 
 from rnnsmt.base.io import InputError
-from rnnsmt.monitoring.estimate import setting_mistakes
 from rnnsmt.plan.config import check, resolve_auto
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.models import Systems
 from rnnsmt.plan.paths import Texts
+from rnnsmt.project.network_settings import setting_mistakes
 from snakemake_logger_plugin_rnnsmt.command_line import _configfile
 
 from ..conftest import ROOT

@@ -127,18 +127,6 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
-def test_the_estimate_of_a_plan(workflow):
-    """The plan prints hours, memory and disk of long rules once, if the corpora have numbers of words."""
-    done = workflow.call("--dry-run", "--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert said.count("Estimate for 348 of 1,358 million target words of bitext") == 1
-    assert re.search(r"^align_words +[\d.]+ +0\.0 +[\d.]+ +[\d.]+$", said, re.M)
-    assert re.search(r"^all +[\d.,]+ +[\d.]+ +[\d.]+ +[\d.,]+$", said, re.M)
-    without = workflow.call("--dry-run")
-    assert "Estimate for" not in without.stdout + without.stderr
-
-
 @pytest.mark.parametrize("name", ["slurm", "slurm-small"])
 def test_threads_on_a_cluster(name):
     """A cluster profile sets the threads of every rule that otherwise shares the cores of a machine."""

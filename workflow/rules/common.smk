@@ -43,7 +43,6 @@ if source := ROOT if ROOT and (ROOT / "src").is_dir() else checkout():
 
 from rnnsmt.align import PASSES_OF
 from rnnsmt.corpus.check import first_warnings
-from rnnsmt.monitoring.estimate import setting_mistakes
 from rnnsmt.monitoring.runs import enter, executes, others_active
 from rnnsmt.monitoring.unfinished import missing_outputs, needed_for
 from rnnsmt.moses.ini import MosesIni
@@ -55,6 +54,7 @@ from rnnsmt.plan.features import NNJM_DIRECTIONS
 from rnnsmt.plan.models import Systems, column_options, settings_options
 from rnnsmt.plan.paths import FULL_TABLE, PAIRS, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.plan.pipeline import near_name, omitted
+from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import STAGES
 
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml.

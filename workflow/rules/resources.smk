@@ -1,13 +1,9 @@
 # Memory (MB), time (minutes), threads and devices of the jobs, by the table in src/rnnsmt/plan/resources.py. A cluster
 # enforces memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
-from rnnsmt.monitoring.estimate import lines as estimate
-from rnnsmt.monitoring.estimate import first_layers_mb
+from rnnsmt.networks.options import preset_with
+from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 from rnnsmt.plan.resources import MEMORY_SHARE, Machine, available_memory_mb
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
-
-if workflow.is_main_process:
-    for line in estimate(config):
-        logger.info(line)
 
 
 def cores():
@@ -24,13 +20,23 @@ def memory_of_jobs():
     return MEMORY_SHARE * available_memory_mb() if given is None else given
 
 
+def first_layer_mb():
+    """Return the MB of the first layer of the joint model, which a search computes for every word of both vocabularies.
+
+    The first layer of the CSLM is part of the memory that is counted for every network in a search.
+    """
+    settings = preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
+    words = config["rnn"]["vocab_size"] + 1  # and </s>
+    return settings.sizes(words, words).first_layer_bytes / 1e6
+
+
 machine = Machine(
     config,
     cores=cores(),
     memory_mb=memory_of_jobs(),
     has_gpu=shutil.which("nvidia-smi") is not None,
     neural_mb=MOST_NEURAL_MEGABYTES,
-    layer_mb=first_layers_mb(config),
+    layer_mb={"nnjm": first_layer_mb()},
 )
 GPU, DEVICE, LONG = machine.gpu, machine.device, machine.long
 

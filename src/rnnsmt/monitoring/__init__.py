@@ -1,1 +1,1 @@
-"""Monitoring of workflow runs: status, resource usage and estimates."""
+"""Monitoring of workflow runs."""

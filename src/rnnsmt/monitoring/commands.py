@@ -1,4 +1,4 @@
-"""The commands that inspect a run of the workflow."""
+"""The command that inspects a run of the workflow."""
 
 import argparse
 from pathlib import Path
@@ -21,22 +21,5 @@ def status(args: argparse.Namespace) -> None:
         rnnsmt status
     """
     from rnnsmt.monitoring.runs import status as lines_of
-
-    write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))
-
-
-usage_options = status_options
-
-
-def usage(args: argparse.Namespace) -> None:
-    """Print the resource usage of a workflow run by rule: seconds, CPU seconds, memory requested and used, disk space.
-
-    Memory is the peak of the largest process of a job; jobs with several processes use more in total.
-
-    Example, in the directory of a run:
-
-        rnnsmt usage
-    """
-    from rnnsmt.monitoring.runs import usage as lines_of
 
     write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))

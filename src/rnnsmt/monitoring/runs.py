@@ -1,4 +1,4 @@
-"""Runs of the workflow: detection of dead runs, status, and resource usage of the jobs.
+"""Runs of the workflow: detection of dead runs, and status.
 
 After ``kill -9`` or a power failure, the same command resumes the run. A killed Snakemake does not remove its lock, and
 the next run would refuse to start. Every run of this workflow therefore holds a system lock on a file in
@@ -14,11 +14,6 @@ The status of a run consists of the progress recorded by its logger, whether it 
 jobs. ``snakemake_logger_plugin_rnnsmt`` updates ``.snakemake/rnnsmt-status.json`` during a run; the stages write rate
 and expected end to their logs. The status can therefore be queried from another terminal, or from another machine with
 access to the directory.
-
-The resource usage of a job consists of its time, its peak and requested memory, and the size of its outputs. Snakemake
-writes rule, outputs, log and resources of every job to ``.snakemake/log``; a stage writes its seconds and its peak
-memory to the last line of its log. If a job was executed several times, its last execution is reported. The size of
-outputs is their current size; scratch files and checkpoints are not outputs.
 """
 
 import atexit
@@ -32,7 +27,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from rnnsmt.base.io import InputError, read_json
 
@@ -272,71 +267,3 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(max(int(seconds), 0), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
-
-
-# In Snakemake's log, the jobs of a group are indented.
-_JOB = re.compile(r"^(?P<margin> *)(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:(?P=margin)    .*\n)*)", re.M)
-_OUTPUT = re.compile(r"^ +output: (.+)$", re.M)
-_LOG = re.compile(r"^ +log: ([^,\n]+)", re.M)
-_MEMORY = re.compile(r"\bmem_mb=(\d+)")
-_TOOK = re.compile(r"([\d,.]+) s, ([\d,.]+) CPU s, peak ([\d,]+) MB\s*$", re.M)
-
-
-class JobUsage(NamedTuple):
-    """Resources of one job: wall-clock and CPU seconds, requested and peak memory in MB, size of its outputs in MB."""
-
-    rule: str
-    seconds: float
-    cpu: float
-    requested_mb: int
-    peak_mb: int
-    output_mb: float
-
-
-def by_rule(directory: Path) -> dict[str, list[JobUsage]]:
-    """Return the jobs of a run by rule, in the order in which they started.
-
-    Jobs whose logs do not report their resources are omitted.
-
-    Raises:
-        InputError: there is no Snakemake log.
-    """
-    if not (logs := sorted((directory / ".snakemake/log").glob("*.snakemake.log"))):
-        raise InputError(
-            f"{directory}: no workflow run found in this directory; use the directory that contains results/"
-        )
-    jobs = {}
-    for path in logs:
-        for job in _JOB.finditer(path.read_text(encoding="utf-8", errors="replace")):
-            log, memory, output = (pattern.search(job["about"]) for pattern in (_LOG, _MEMORY, _OUTPUT))
-            if log is None or memory is None or not (directory / log[1]).is_file():
-                continue
-            if took := _TOOK.findall((directory / log[1]).read_text(encoding="utf-8", errors="replace")):
-                seconds, cpu, peak = (float(value.replace(",", "")) for value in took[-1])
-                files = [directory / name for name in (output[1].split(", ") if output else ())]
-                written = sum(file.stat().st_size for file in files if file.is_file()) / 1e6
-                jobs[log[1]] = JobUsage(job["rule"], seconds, cpu, int(memory[1]), int(peak), written)
-    rules: dict[str, list[JobUsage]] = {}
-    for usage_of_job in jobs.values():
-        rules.setdefault(usage_of_job.rule, []).append(usage_of_job)
-    return rules
-
-
-def usage(directory: Path) -> Iterator[str]:
-    """Yield a Markdown table of the jobs of a run by rule: sums of seconds and outputs, maximum memory.
-
-    Raises:
-        InputError: as ``by_rule``.
-    """
-    rules = by_rule(directory)
-    yield "| rule | jobs | seconds | CPU seconds | MB requested | MB used | MB written |"
-    yield "|---|---:|---:|---:|---:|---:|---:|"
-    for rule, jobs in rules.items():
-        yield _row(rule, jobs, f"{max(job.requested_mb for job in jobs):,} | {max(job.peak_mb for job in jobs):,}")
-    yield _row("all", [job for jobs in rules.values() for job in jobs], "|")
-
-
-def _row(name: str, jobs: list[JobUsage], memory: str) -> str:
-    seconds, cpu = sum(job.seconds for job in jobs), sum(job.cpu for job in jobs)
-    written = sum(job.output_mb for job in jobs)
-    return f"| {name} | {len(jobs)} | {seconds:,.0f} | {cpu:,.0f} | {memory} | {written:,.1f} |"

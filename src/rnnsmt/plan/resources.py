@@ -1,20 +1,16 @@
-"""Resources of the rules: memory, time, disk space, threads and GPU, in one table.
+"""Resources of the rules: memory, time, threads and GPU, in one table.
 
 The rules request memory (``mem_mb``) and time (``runtime``) by the table, as linear functions of the size of their
-input files in MB (compressed, if they are); the estimate of a plan (``rnnsmt.monitoring.estimate``) computes the same
-memory from the number of words of the text. The factors were set on Multi30k, mini-wmt and ten million words of laws
-by ``rnnsmt usage``. Memory that grows with the vocabulary grows more slowly than the text, so the requests for large
-corpora are higher than necessary; ``--set-resources`` and profiles override the requests.
-
-CPU seconds and disk space, of all jobs of a rule, are functions of millions of target words, fitted to runs of the
-workflow on text of up to 3 million words (benchmarks/growth.py, docs/scale.md).
+input files in MB (compressed, if they are). The factors were set on Multi30k, mini-wmt and ten million words of laws.
+Memory that grows with the vocabulary grows more slowly than the text, so the requests for large corpora are higher than
+necessary; ``--set-resources`` and profiles override the requests.
 """
 
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -50,17 +46,6 @@ class Line(NamedTuple):
         return self.base + self.slope * x
 
 
-class Power(NamedTuple):
-    """Power function of millions of words: ``factor`` x ^ ``exponent``."""
-
-    factor: float
-    exponent: float
-
-    def at(self, words: float) -> float:
-        """Return the value for millions of words."""
-        return self.factor * words**self.exponent
-
-
 class ByPreset(NamedTuple):
     """Memory in MB that depends on the preset of a network and not on the size of its text."""
 
@@ -68,24 +53,6 @@ class ByPreset(NamedTuple):
     demo: int
     small: int
     paper: int
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Usage of a rule as a function of millions of words, for the estimate of a plan.
-
-    Attributes:
-        words: field of ``rnnsmt.monitoring.estimate.TextSizes`` for the size of its text.
-        seconds: CPU seconds of all its jobs.
-        disk: megabytes of disk space of all its outputs.
-        reads: rules whose outputs a job reads, and the share of these outputs; the size of its input is computed from
-            their disk space.
-    """
-
-    words: str
-    seconds: Line
-    disk: Power
-    reads: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,7 +64,6 @@ class JobNeeds:
         minutes: minutes as a function of MB of input; None for a job that saves a checkpoint and is resumed.
         most: maximum of ``memory``, for a stage that writes to disk beyond it.
         neural: additional memory of a search for each network that it queries, MB as a function of MB of source text.
-        growth: usage as a function of words; None for rules that take seconds for any text, or were not measured.
         reads_limit: whether the command has the request as ``--memory-mb``, like those with ``most``.
     """
 
@@ -105,7 +71,6 @@ class JobNeeds:
     minutes: Line | None
     most: float = math.inf
     neural: Line | None = None
-    growth: Growth | None = None
     reads_limit: bool = False
 
 
@@ -137,9 +102,6 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     runs, networks = config["tuning"]["runs"], max(1, config["rnn"]["leave_out"])
     sets = 1 + sum(entry["role"] == "test" for entry in config["corpora"])
     decoding = Line(min(240 * sets * runs, long))
-    aligners = 1 if config["alignment"]["external"] else len(config["alignment"]["aligners"])
-    # A job reads the text once for every aligner; the disk space of `symmetrize` is that of two aligners.
-    aligned = {"select_bitext": aligners, "symmetrize": aligners / 2}
     search, neural = Line(430, 10), Line(200, 37000)
     # the scores of the networks are cached for one decoding, not for all iterations of a tuning run
     decoded_once = Line(100, 18500)
@@ -149,59 +111,45 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     moses = Line(3500 if moses_has_joint_model(config) else 1500, 60)
     # fmt: off
     return {
-        # corpus; the growth of truecase and prepare_bitext includes the monolingual corpora
+        # corpus
         "demo": JobNeeds(Line(150), Line(10)),
         "fetch": JobNeeds(Line(100), Line(720)),
         "unpack": JobNeeds(Line(100), Line(15, 0.05)),
         "separate": JobNeeds(Line(150), Line(15, 0.05)),
-        "prepare_bitext": JobNeeds(text, Line(15, 0.1), growth=Growth("text", Line(1.39, 5.63), Power(4.1, 0.943))),
+        "prepare_bitext": JobNeeds(text, Line(15, 0.1)),
         "prepare_mono": JobNeeds(text, Line(15, 0.1)),
         "raw_reference": JobNeeds(Line(200), Line(30)),
-        "train_truecaser": JobNeeds(Line(150, 2), Line(10, 0.02), growth=Growth(
-            "pool", Line(0.5, 1.07), Power(0.944, 0.479), {"prepare_bitext": 0.5})),
-        "truecase": JobNeeds(text, Line(15, 0.1), growth=Growth("text", Line(1.41, 1.21), Power(4.06, 0.943))),
+        "train_truecaser": JobNeeds(Line(150, 2), Line(10, 0.02)),
+        "truecase": JobNeeds(text, Line(15, 0.1)),
         "join_dev": JobNeeds(Line(100), Line(10)),
         # selection
-        "selection_models": JobNeeds(Line(400, 20), Line(15, 0.05), growth=Growth(
-            "pool", Line(4.8), Power(17.9, 0.00123), {"truecase": 0.5}), reads_limit=True),
-        "selection_score_bitext": JobNeeds(text, Line(15, 0.05), growth=Growth(
-            "pool", Line(0.757, 0.952), Power(0.22, 0.993))),
-        "selection_score_mono": JobNeeds(text, Line(15, 0.05), growth=Growth(
-            "mono_pool", Line(0.405, 0.55), Power(0.214, 0.993))),
-        "select_bitext": JobNeeds(Line(400, 10), Line(30, 0.1), BUDGET_MB, growth=Growth(
-            "pool", Line(0.54, 1.51), Power(4, 1), {"truecase": 1, "selection_score_bitext": 1})),
-        "select_mono": JobNeeds(Line(400, 10), Line(30, 0.1), BUDGET_MB, growth=Growth(
-            "mono_pool", Line(0.508, 1.41), Power(2.13, 0.999), {"truecase": 0.5, "selection_score_mono": 1})),
+        "selection_models": JobNeeds(Line(400, 20), Line(15, 0.05), reads_limit=True),
+        "selection_score_bitext": JobNeeds(text, Line(15, 0.05)),
+        "selection_score_mono": JobNeeds(text, Line(15, 0.05)),
+        "select_bitext": JobNeeds(Line(400, 10), Line(30, 0.1), BUDGET_MB),
+        "select_mono": JobNeeds(Line(400, 10), Line(30, 0.1), BUDGET_MB),
         "join_training": JobNeeds(Line(100), Line(15, 0.02)),
         # align
         "moses_align": JobNeeds(Line(2000, 300), Line(60, 10)),
-        "align_words": JobNeeds(Line(430, 25), None, growth=Growth(
-            "bitext", Line(0, 182), Power(4.3, 0.994), {"select_bitext": 1})),
+        "align_words": JobNeeds(Line(430, 25), None),
         "align_cut": JobNeeds(Line(400, 40), Line(60, 1)),
         "align_count": JobNeeds(Line(400, 3), Line(30, 0.1)),
         "align_estimate": JobNeeds(Line(400, 3), Line(30, 0.1)),
         "align_links": JobNeeds(Line(350, 5), Line(30, 0.1)),
-        "symmetrize": JobNeeds(Line(450), Line(15, 0.05), growth=Growth(
-            "bitext", Line(3.27, 1.07), Power(2.18, 0.997))),
+        "symmetrize": JobNeeds(Line(450), Line(15, 0.05)),
         "check_alignment": JobNeeds(Line(350), Line(15, 0.05)),
         # phrases
         "moses_train": JobNeeds(Line(3000, 10), Line(60, 1), reads_limit=True),
-        "lexical": JobNeeds(Line(300, 2), Line(15, 0.05), growth=Growth(
-            "bitext", Line(1.91, 1.4), Power(11.6, 0.606), aligned)),
-        "extract": JobNeeds(Line(450, 150), Line(30, 0.1), BUDGET_MB, growth=Growth(
-            "bitext", Line(0.567, 10.7), Power(78.3, 0.951), aligned)),
-        "phrase_table": JobNeeds(Line(450, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
-            "bitext", Line(7.08, 6.75), Power(145, 0.884), {"extract": 1, "lexical": 1})),
-        "reordering_table": JobNeeds(Line(400, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
-            "bitext", Line(2.1, 3.22), Power(34.2, 0.885), {"extract": 1})),
+        "lexical": JobNeeds(Line(300, 2), Line(15, 0.05)),
+        "extract": JobNeeds(Line(450, 150), Line(30, 0.1), BUDGET_MB),
+        "phrase_table": JobNeeds(Line(450, 15), Line(30, 0.05), BUDGET_MB),
+        "reordering_table": JobNeeds(Line(400, 15), Line(30, 0.05), BUDGET_MB),
         "prune_table": JobNeeds(Line(300, 8), Line(30, 0.05), reads_limit=True),
         # lm
-        "language_model": JobNeeds(Line(400, 60), Line(30, 0.5), BUDGET_MB, growth=Growth(
-            "mono", Line(0.935, 1.3), Power(25.5, 0.824), {"select_mono": 1})),
+        "language_model": JobNeeds(Line(400, 60), Line(30, 0.5), BUDGET_MB),
         "interpolated_language_model": JobNeeds(Line(300, 18), Line(30, 0.1)),
         # rnn
-        "rnn_prepare": JobNeeds(Line(400, 0.5), Line(15, 0.02), growth=Growth(
-            "bitext", Line(5.25, 3.27), Power(230, 0.886), {"phrase_table": 1, "select_bitext": 1})),
+        "rnn_prepare": JobNeeds(Line(400, 0.5), Line(15, 0.02)),
         "rnn_train": JobNeeds(ByPreset("rnn", 700, 2800, 8000), None),
         "shortlist": JobNeeds(Line(300), Line(30)),
         "rnn_score": JobNeeds(ByPreset("rnn", 600, 1300, 4000), Line(30, 0.6 * networks)),
@@ -227,12 +175,11 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "even_weights": JobNeeds(Line(100), Line(10)),
         "tune_lists": JobNeeds(Line(400, 25), Line(120, 5)),
         "rerank": JobNeeds(Line(300, 9 / runs), Line(60, 1)),
-        # moses; the growth of filter_tables is that of one text, and includes 8 bytes for every line that is kept
+        # moses
         "augment": JobNeeds(Line(350), Line(10, 0.02)),
         "moses_ini": JobNeeds(Line(100), Line(10)),
         "augmented_ini": JobNeeds(Line(100), Line(10)),
-        "filter_tables": JobNeeds(Line(400), Line(10, 0.02), growth=Growth(
-            "bitext", Line(2.53, 4.21), Power(19.6, 0.759))),
+        "filter_tables": JobNeeds(Line(400), Line(10, 0.02)),
         "augment_filtered": JobNeeds(Line(350, 0.1), Line(10)),
         "fill_up": JobNeeds(Line(250), Line(10, 0.5)),
         # tuning and evaluation
@@ -336,7 +283,7 @@ class Machine:
             memory_mb: memory of all jobs of this machine together, in MB.
             has_gpu: whether this machine has a GPU.
             neural_mb: maximum memory in MB that a network in a search uses.
-            layer_mb: additional memory of networks by name, see ``rnnsmt.monitoring.estimate``.
+            layer_mb: additional memory of networks by name, by ``first_layers_mb`` of the rules.
         """
         self.config, self.cores, self.neural_mb, self.layer_mb = config, cores, neural_mb, layer_mb
         self.is_cluster = config["cluster"]

@@ -8,11 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from rnnsmt.plan.resources import (
-    Growth,
     JobNeeds,
     Line,
     Machine,
-    Power,
     available_memory_mb,
     needed_memory,
     needs_of_rules,
@@ -45,7 +43,6 @@ def cluster(resolved):
 def test_lines():
     assert Line(100, 2).at(30) == 160
     assert Line(100).at(30) == 100
-    assert Power(3, 2).at(5) == 75
 
 
 def test_requests_grow_with_the_input_and_every_attempt(machine, cluster):
@@ -214,36 +211,6 @@ def test_every_rule_asks_for_what_the_table_says_of_it(resolved):
         assert asked[rule] == expected
 
 
-MEASURED = {
-    "prepare_bitext": 70, "train_truecaser": 74, "truecase": 62, "selection_models": 190, "selection_score_mono": 42,
-    "select_mono": 312, "language_model": 427, "selection_score_bitext": 56, "select_bitext": 303, "align_words": 598,
-    "symmetrize": 288, "lexical": 270, "extract": 3555, "phrase_table": 596, "rnn_prepare": 362,
-    "reordering_table": 398, "filter_tables": 240,
-}  # fmt: skip
-"""MB of the largest job of each rule on text of 3 million words (docs/scale.md)."""
-
-
-def test_requests_cover_what_was_measured(resolved):
-    """Requests cover the measured memory and are at most ten times as large."""
-    table = needs_of_rules(resolved)
-    assert {rule for rule, needs in table.items() if needs.growth} == set(MEASURED)
-    for rule, used in MEASURED.items():
-        growth = table[rule].growth
-        read = sum(share * table[name].growth.disk.at(3) for name, share in growth.reads.items())
-        request = needed_memory(table[rule], resolved, lambda read=read: read)
-        assert used <= request <= 10 * used, (rule, request)
-
-
-def test_input_of_a_job_is_the_output_of_others(resolved):
-    table = needs_of_rules(resolved)
-    for needs in table.values():
-        if needs.growth:
-            assert all(table[rule].growth for rule in needs.growth.reads)
-    assert table["extract"].growth.reads == {"select_bitext": 2, "symmetrize": 1}, "once for each of two aligners"
-    resolved["alignment"]["external"] = "mine.align"
-    assert needs_of_rules(resolved)["extract"].growth.reads == {"select_bitext": 1, "symmetrize": 0.5}
-
-
 def test_defaults_of_the_table():
-    needs = JobNeeds(Line(10), Line(1), growth=Growth("pool", Line(1), Power(1, 1)))
+    needs = JobNeeds(Line(10), Line(1))
     assert needed_memory(needs, {}, lambda: pytest.fail("its size is not asked for")) == 10

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.monitoring.estimate import first_layers_mb, setting_mistakes
 from rnnsmt.plan.config import resolve_auto
 from rnnsmt.plan.models import Systems
+from rnnsmt.project.network_settings import setting_mistakes
 
 
 @pytest.fixture
@@ -45,11 +45,3 @@ def test_phrases_that_a_network_does_not_take(config):
     )
     config["scorers"]["feedforward"]["max_length"] = 8
     assert list(setting_mistakes(Systems(config))) == []
-
-
-def test_first_layers(config):
-    """The first layer of the joint model has 14 positions, the words of one side and </s>, 512 units, in float32."""
-    config["nnjm"], config["rnn"]["vocab_size"] = {"preset": "paper", "settings": {}}, 15000
-    assert first_layers_mb(config) == {"nnjm": 14 * 15001 * 512 * 4 / 1e6}
-    config["nnjm"]["settings"] = {"window": 3, "order": 3, "hidden_1": 10}
-    assert first_layers_mb(config) == {"nnjm": 9 * 15001 * 10 * 4 / 1e6}

@@ -1,0 +1,37 @@
+"""Check of the settings of all networks before a run: each training would reject its own only when it starts."""
+
+from collections.abc import Iterator
+
+from rnnsmt.base.io import InputError
+from rnnsmt.networks.options import preset_with
+from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
+from rnnsmt.plan.models import Systems
+from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
+from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
+
+
+def setting_mistakes(systems: Systems) -> Iterator[str]:
+    """Yield a line for every network whose settings are out of range or incompatible."""
+    config = systems.config
+    for lstm in config["seq2seq"]["networks"]:
+        try:
+            preset_with(SEQ2SEQ_PRESETS[config["seq2seq"]["preset"]], systems.lstm_settings(lstm))
+        except InputError as error:
+            yield f"seq2seq.networks.{lstm}: {error}"
+    try:
+        preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
+    except InputError as error:
+        yield f"nnjm.settings: {error}"
+    longest = config["phrases"]["max_length"]
+    for scorer in systems.scorers:
+        try:
+            settings = preset_with(RNN_PRESETS[config["rnn"]["preset"]], systems.scorer_settings(scorer))
+        except InputError as error:
+            yield f"{scorer}: {error}"
+            continue
+        is_used = scorer in systems.networks
+        if is_used and settings.variant == "feed-forward" and settings.max_length < longest:
+            yield (
+                f"{scorer}: accepts phrases of at most {settings.max_length} words, but phrases.max_length is "
+                f"{longest}; set its max_length to {longest}"
+            )
