@@ -235,7 +235,8 @@ def test_nothing_half_written_stays(finished):
 
 
 JOB = re.compile(
-    r"^ *(?:local)?rule (?P<rule>\w+):\n(?:    .*\n)*?    log: (?P<log>[^,\n]+).*\n(?:    .*\n)*?    resources: .*mem_mb=(?P<mb>\d+)",
+    r"^ *(?:local)?rule (?P<rule>\w+):\n(?:    .*\n)*?"
+    r"    log: (?P<log>[^,\n]+).*\n(?:    .*\n)*?    resources: .*mem_mb=(?P<mb>\d+)",
     re.M,
 )
 """A job in Snakemake's log."""
