@@ -3,8 +3,6 @@
 # make test-all         run all tests, including complete runs of the workflow
 # make test-slurm       run the cluster tests on a Slurm that they start (Debian: slurm-wlm, munge)
 # make test-notebooks   execute the notebooks in notebooks/
-# make kill-test N=50   kill the workflow N times at random, resume it each time, compare the results
-# make fuzz MINUTES=5   run the fuzz tests (tests/fuzz); ONLY=texts: one harness
 # make bench            compare the speed of five stages with the record for this processor, on the results of `make table`
 # make setup            create .venv with the packages of requirements.lock; tests and checks add requirements-dev.lock
 # make check            run formatters, linters, type and import checks, as before a commit
@@ -18,7 +16,6 @@
 # make locks            update the lock files with hashes
 
 PYTHON ?= python3
-N ?= 50
 CORES ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
@@ -33,11 +30,10 @@ UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal -
 
 .DELETE_ON_ERROR:
 
-.PHONY: setup table test test-all test-slurm test-notebooks fuzz kill-test bench check docs wheel test-wheel sbom locks screenshots models format clean
+.PHONY: setup table test test-all test-slurm test-notebooks bench check docs wheel test-wheel sbom locks screenshots models format clean
 
 table: setup
-	$(BIN)/snakemake --cores $(CORES)
-	@echo && cat results/table1.md
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) $(shell test -t 2 && echo --logger rich)
 
 test: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n $(CORES) -m "not slow" tests
@@ -50,12 +46,6 @@ test-slurm: $(VENV)/ready-dev
 
 test-notebooks: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -m slow tests/unit/test_notebooks.py
-
-fuzz: $(VENV)/ready-dev
-	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5) $(if $(ONLY),--only $(ONLY))
-
-kill-test: $(VENV)/ready-dev
-	$(BIN)/python -m tests.fuzz.kills --kills $(or $(N),50) --cores $(CORES)
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/regression.py

@@ -37,7 +37,6 @@ PACKAGES: dict[str, str] = {
     "analysis": "figures, tables and the report of a run",
     "translation": "translation of raw text with a tuned system",
     "moses": "conversion of models for Moses, and calls of Moses programs",
-    "monitoring": "progress of a workflow run",
     "project": "creation of a run directory, and execution of the workflow",
 }
 
@@ -167,12 +166,10 @@ STAGES: dict[str, dict[str, Stage]] = {
         "add-column": Stage(2, "add the score of an RNN Encoder-Decoder to a Moses phrase table"),
         "add-feature": Stage(2, "add features of rescored n-best lists to a moses.ini"),
     },
-    "monitoring": {
-        "status": Stage(1, "print the progress of a run and its failed jobs"),
-    },
     "project": {
         "init": Stage(1, "create a run directory with configuration and Snakemake profile"),
         "run": Stage(1, "run the workflow in a run directory; accepts the options of Snakemake"),
+        "status": Stage(1, "print the progress of a run and its running jobs"),
     },
 }
 
@@ -181,6 +178,6 @@ SHORT = {
     "run": ("project", "run"),
     "translate": ("translation", "translate"),
     "pack": ("translation", "pack"),
-    "status": ("monitoring", "status"),
+    "status": ("project", "status"),
 }
 """Short names of commands: ``rnnsmt translate`` is ``rnnsmt translation translate``."""

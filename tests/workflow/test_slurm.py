@@ -36,12 +36,8 @@ TABLE = "results/table1.tsv"
 SHARED = f"""
 include: {str(ROOT / "workflow/rules/common.smk")!r}
 include: {str(ROOT / "workflow/rules/resources.smk")!r}
-
-from rnnsmt.plan.resources import JobNeeds, Line
-
-machine.needs |= dict(large=JobNeeds(Line(200), Line(5)), touch=JobNeeds(Line(500), Line(5)))
 """
-"""Shared rule files, and the resources of the rules of the tests."""
+"""Shared rule files."""
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +74,7 @@ def started(cpus: int, memory: int, nodes: int = 1) -> Iterator[SlurmCluster]:
 class OnSlurm(Workflow):
     """Workflow whose jobs are submitted to Slurm."""
 
-    profile = "slurm-small"
+    profile = "slurm"
 
     def command(self, *options: str) -> list[str]:
         # This Slurm has no accounting, which the executor asks otherwise.
@@ -255,7 +251,7 @@ def updates_before(log: Path) -> int:
 MORE_MEMORY = """
 rule large:
     output: "large"
-    resources: mem_mb=memory("large"), runtime=minutes("large")
+    resources: mem_mb=megabytes(200), runtime=minutes(10)
     shell:
         "echo {resources.mem_mb} >> tries; "
         "python -c 'import time; block = bytearray(400 << 20); time.sleep(6)' && touch {output}"
@@ -272,7 +268,7 @@ def test_a_job_out_of_memory_gets_more(slurm, tmp_path):
     assert [state for _, state, _ in new_jobs(slurm, before)] == ["FAILED", "COMPLETED"]
     logs = tmp_path.glob(".snakemake/slurm_logs/**/*.log")
     assert "exceeded memory limit" in "".join(path.read_text() for path in logs)
-    assert re.search(r"large failed: SLURM-job '\d+' failed, SLURM status is: 'FAILED'", done.stdout + done.stderr)
+    assert re.search(r"SLURM-job '\d+' failed, SLURM status is: 'FAILED'", done.stdout + done.stderr)
 
 
 STATUS = """#!/bin/sh
@@ -308,31 +304,29 @@ rule both:
     default_target: True
     input: "first"
     output: "second"
-    resources: mem_mb=memory("touch"), runtime=minutes("touch")
+    resources: mem_mb=megabytes(100), runtime=minutes(10)
     shell: "touch {output}"
 
 rule long:
     output: "first"
-    resources: mem_mb=memory("touch"), runtime=minutes("touch")
+    resources: mem_mb=megabytes(100), runtime=minutes(10)
     shell: "echo try >> tries; while [ ! -e go-on ]; do sleep 0.2; done; touch {output}"
 """
 """A job that waits for a file, and one that uses its output."""
 
 
 def test_jobs_outlive_the_process_that_submitted_them(slurm, tmp_path):
-    """Refuse a new run while jobs of a killed process are running, then use their outputs."""
+    """After a kill, a new run uses the outputs of the jobs that have ended since; --unlock removes the lock."""
     workflow = own_rules(tmp_path, TWO_RULES)
     before = set(slurm.jobs())
     with subprocess.Popen(workflow.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         wait_until((tmp_path / "tries").exists, 60, "the first job runs")
         process.kill()
-    [(number, state, _)] = new_jobs(slurm, before)
+    [(_, state, _)] = new_jobs(slurm, before)
     assert state == "RUNNING"
-    done = workflow.call()
-    assert done.returncode != 0
-    assert f"its jobs {number} are still" in done.stdout + done.stderr
     (tmp_path / "go-on").touch()
     wait_until(lambda: not slurm.alive(), 60, "the end of the job")
+    assert workflow.call("--unlock").returncode == 0
     done = workflow.call(timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "second").exists()
@@ -342,7 +336,5 @@ def test_jobs_outlive_the_process_that_submitted_them(slurm, tmp_path):
 
 def test_a_thousand_jobs_side_by_side(on_slurm):
     """A plan may have more shards than phrase pairs."""
-    many = OnSlurm(on_slurm.directory)
-    many.profile = "slurm"
-    plan = many.plan("--jobs", "1000", "--set-scatter", "rnn_score=500")
+    plan = on_slurm.plan("--jobs", "1000", "--set-scatter", "rnn_score=500")
     assert plan["rnn_score"] == 500

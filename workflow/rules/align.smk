@@ -25,10 +25,10 @@ if "alignment" in MOSES_PARTS:
             heuristic=HEURISTICS,
         conda:
             BASE_ENV
-        threads: machine.half
+        threads: HALF
         resources:
-            mem_mb=memory("moses_align"),
-            runtime=minutes("moses_align"),
+            mem_mb=megabytes(2000, 300),
+            runtime=minutes(60, 10),
         params:
             version=version("moses", "align"),
             home=MOSES_HOME,
@@ -52,9 +52,9 @@ elif ALIGN_SHARDS == 1:
             direction="forward|reverse",
         conda:
             BASE_ENV
-        threads: 1 if is_demo_corpus(config) else machine.half
+        threads: 1 if is_demo_corpus(config) else HALF
         resources:
-            mem_mb=memory("align_words"),
+            mem_mb=megabytes(430, 25),
             runtime=LONG,
         params:
             version=version("align", "words"),
@@ -82,10 +82,10 @@ else:
             direction="forward|reverse",
         conda:
             BASE_ENV
-        threads: machine.half
+        threads: HALF
         resources:
-            mem_mb=memory("align_cut"),
-            runtime=minutes("align_cut"),
+            mem_mb=megabytes(400, 40),
+            runtime=minutes(60, 1),
         params:
             version=version("align", "cut"),
             shards=ALIGN_SHARDS,
@@ -110,8 +110,8 @@ else:
             BASE_ENV
         threads: part_threads
         resources:
-            mem_mb=memory("align_count"),
-            runtime=minutes("align_count"),
+            mem_mb=megabytes(400, 3),
+            runtime=minutes(30, 0.1),
         params:
             version=version("align", "count"),
         shell:
@@ -135,8 +135,8 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory("align_estimate"),
-            runtime=minutes("align_estimate"),
+            mem_mb=megabytes(400, 3),
+            runtime=minutes(30, 0.1),
         params:
             version=version("align", "estimate"),
         shell:
@@ -158,8 +158,8 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory("align_links"),
-            runtime=minutes("align_links"),
+            mem_mb=megabytes(350, 5),
+            runtime=minutes(30, 0.1),
         params:
             version=version("align", "links"),
         shell:
@@ -181,8 +181,8 @@ if "alignment" not in MOSES_PARTS:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory("symmetrize"),
-            runtime=minutes("symmetrize"),
+            mem_mb=megabytes(450),
+            runtime=minutes(15, 0.05),
         params:
             version=version("align", "symmetrize"),
         shell:
@@ -202,8 +202,8 @@ rule check_alignment:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("check_alignment"),
-        runtime=minutes("check_alignment"),
+        mem_mb=megabytes(350),
+        runtime=minutes(15, 0.05),
     params:
         version=version("align", "check"),
     shell:

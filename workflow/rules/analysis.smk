@@ -48,8 +48,8 @@ rule learning_curve:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("learning_curve"),
-        runtime=minutes("learning_curve"),
+        mem_mb=megabytes(250),
+        runtime=minutes(10),
     params:
         version=version("analysis", "learning-curve"),
         title=lambda w: NETWORK_TITLES[w.name],
@@ -73,8 +73,8 @@ rule mert_curves:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("mert_curves"),
-        runtime=minutes("mert_curves"),
+        mem_mb=megabytes(250),
+        runtime=minutes(10),
     params:
         version=version("analysis", "mert-curves"),
         systems=in_order(systems.compared),
@@ -106,8 +106,8 @@ rule bleu_curves:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("bleu_curves"),
-        runtime=minutes("bleu_curves"),
+        mem_mb=megabytes(400),
+        runtime=minutes(60, 0.1),
     params:
         version=version("analysis", "bleu-curves"),
         systems=lambda w: " ".join(
@@ -138,8 +138,8 @@ rule sentence_vectors:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory("sentence_vectors"),
-        runtime=minutes("sentence_vectors"),
+        mem_mb=megabytes(3000),
+        runtime=minutes(10),
     params:
         version=version("analysis", "sentence-vectors"),
         pictures=lambda w, output: output[:2],
@@ -165,8 +165,8 @@ rule score_scatter:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("score_scatter"),
-        runtime=minutes("score_scatter"),
+        mem_mb=megabytes(350),
+        runtime=minutes(10, 0.02),
     params:
         version=version("analysis", "score-scatter"),
         seed=config["seed"],
@@ -197,8 +197,8 @@ rule compare_systems:
     conda:
         search_env
     resources:
-        mem_mb=search_memory("compare_systems"),
-        runtime=minutes("compare_systems"),
+        mem_mb=search_megabytes(430, 10, neural=(300, 3000)),
+        runtime=minutes(60),
         gpu=search_gpu,
         gpu_share=search_gpu_share,
         device=DEVICE,
@@ -236,8 +236,8 @@ rule phrase_examples:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory("phrase_examples"),
-        runtime=minutes("phrase_examples"),
+        mem_mb=megabytes(600, 2),
+        runtime=minutes(30, 0.05),
     params:
         version=version("analysis", "phrase-examples"),
         pairs=subpath(input[0], parent=True),
@@ -277,8 +277,8 @@ rule embeddings:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory("embeddings"),
-        runtime=minutes("embeddings"),
+        mem_mb=megabytes(750, 2),
+        runtime=minutes(60),
     params:
         version=version("analysis", "embeddings"),
         pairs=subpath(input[0], parent=True),
@@ -310,8 +310,8 @@ rule report_page:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("report_page"),
-        runtime=minutes("report_page"),
+        mem_mb=megabytes(300, 5),
+        runtime=minutes(10),
     params:
         version=version("analysis", "report"),
         examples=lambda w, input: ["--examples", *input.examples] if input.examples else [],

@@ -16,44 +16,35 @@ from snakemake.utils import update_config
 # Version of the package that these rules require.
 VERSION = "1.0.0"
 
-# Rules run the command `rnnsmt` in the directory of the Python that runs Snakemake; with --sdm conda, the environment
-# of the rule precedes it on PATH. ROOT is the directory of this workflow, None for a module that is hosted elsewhere.
-os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
+# ROOT is the directory of this workflow, None for a module that is hosted elsewhere.
 ROOT = None
 if isinstance(workflow.current_basedir, LocalSourceFile):
     ROOT = Path(str(workflow.current_basedir), "../..").resolve()
-try:
-    from rnnsmt.base.io import InputError
-    from rnnsmt.plan.pipeline import check_package, checkout
-except ImportError:
+
+# With --sdm conda, the command rnnsmt and the packages that this Python lacks are in the environments of the rules.
+has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
+if find_spec("rnnsmt") is None or not has_environments and shutil.which("rnnsmt") is None:
     raise WorkflowError(
-        f"{sys.executable}: the package rnnsmt is missing or too old; this workflow requires version {VERSION}: "
-        + (f"pip install -e {ROOT}" if ROOT and (ROOT / "src").is_dir() else f"pip install rnnsmt=={VERSION}")
+        f"the package rnnsmt is not installed for {sys.executable}, or its command is not on PATH: activate the "
+        f"environment (source {Path(sys.executable).parent}/activate), or install it (pip install rnnsmt=={VERSION})"
     )
 
-try:
-    check_package(ROOT, VERSION)
-except InputError as error:
-    raise WorkflowError(f"{sys.executable}: {error}")
+from rnnsmt import __version__
 
-# envs/*.post-deploy.sh installs the package from this checkout; without a checkout, the released package of this
-# version.
-if source := ROOT if ROOT and (ROOT / "src").is_dir() else checkout():
-    os.environ.update(RNNSMT_CHECKOUT=str(source))
+if __version__ != VERSION:
+    raise WorkflowError(f"rnnsmt {__version__} is installed, but this workflow requires {VERSION}")
 
 from rnnsmt.align import PASSES_OF
+from rnnsmt.base.io import InputError
 from rnnsmt.corpus.check import first_warnings
-from rnnsmt.monitoring.runs import enter, executes, others_active
-from rnnsmt.monitoring.unfinished import missing_outputs, needed_for
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
-from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, resolve_auto
+from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, moses_has_joint_model, parts_of_moses, resolve_auto
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.features import NNJM_DIRECTIONS
 from rnnsmt.plan.models import Systems, column_options, settings_options
 from rnnsmt.plan.paths import FULL_TABLE, PAIRS, REORDERING_TABLE, RUN, SENTENCES, Texts
-from rnnsmt.plan.pipeline import near_name, omitted
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import STAGES
 
@@ -76,13 +67,8 @@ if MOSES_PARTS:
     MOSES_HOME = str(moses.home)
 resolved = resolve_auto(config)
 
-# Whether jobs run on machines other than this one. The lock of a killed run is removed, see monitoring/runs.py.
+# Whether jobs run on machines other than this one.
 CLUSTER = config["cluster"]
-try:
-    if enter(Path(".snakemake"), CLUSTER, sys.argv):
-        logger.info("Removed the lock that a killed run had left in this directory.")
-except InputError as error:
-    raise WorkflowError(str(error))
 
 # The files of all texts, and the components of all systems.
 texts = Texts(config)
@@ -92,22 +78,6 @@ if mistakes := list(setting_mistakes(systems)):
 
 # A workflow that uses this one as a module may run some of the rules only, on files from its own rules.
 is_module = not (ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT))
-
-# With --sdm conda, packages that this Python lacks are in the environments of the rules.
-has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
-if (
-    (systems.networks or systems.lstm_models)
-    and find_spec("torch") is None
-    and not has_environments
-    and not is_module
-    and workflow.is_main_process
-    and executes(sys.argv)
-):
-    raise WorkflowError(
-        f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
-        f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: "
-        "--config 'compare=[baseline]'"
-    )
 
 # Without matplotlib and scikit-learn, the report has no figures.
 HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
@@ -119,10 +89,13 @@ if workflow.is_main_process:
     try:
         warnings += list(first_warnings(list(texts.corpora.values()), (texts.source, texts.target)))
     except InputError as error:
-        if executes(sys.argv):
-            raise WorkflowError(str(error))
         warnings += str(error).splitlines()
-    warnings += others_active(Path(".snakemake"))
+    if (systems.networks or systems.lstm_models) and not has_environments and not find_spec("torch"):
+        warnings.append(
+            f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
+            f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: "
+            "--config 'compare=[baseline]'"
+        )
     if not HAS_FIGURES and not is_module:
         warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     if resolved:  # after the checks: an error message is printed alone
@@ -214,11 +187,20 @@ def ini_tables(wildcards):
     return [ancient(table) for table in tables]
 
 
-def unfinished_outputs(targets):
-    """Return the missing outputs of unfinished jobs of earlier runs that these files are made from."""
-    if is_module or not (missing := missing_outputs(Path.cwd())):
-        return []
-    found = needed_for(targets, missing, list(workflow.rules))
-    if found:
-        logger.info(f"Creating missing output files of jobs that have not finished: {', '.join(found)}")
-    return found
+def outputs_on_the_way_to(targets):
+    """Return the outputs, other than temporary ones, of all jobs that create these files, directly or indirectly.
+
+    They are the input of the rule `all`. Snakemake deletes the outputs of a job when it starts, and records its params
+    even if it fails or is stopped. A missing file that is not requested is not created again as long as the files made
+    from it exist: they would stay as earlier settings made them.
+    """
+    ahead, outputs = list(targets), {}
+    while ahead:
+        path = str(ahead.pop())
+        producer = next((r for r in workflow.rules if r.is_producer(path)), None)
+        if producer is None or path in outputs:
+            continue
+        wildcards = producer.get_wildcards(path)
+        outputs.update((str(file), "temp" in file.flags) for file in producer.expand_output(wildcards)[0])
+        ahead += producer.expand_input(wildcards)[0]
+    return [path for path, is_temporary in outputs.items() if not is_temporary]

@@ -21,8 +21,8 @@ rule fetch:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("fetch"),
-        runtime=minutes("fetch"),
+        mem_mb=megabytes(100),
+        runtime=minutes(720),
     params:
         version=version("corpus", "fetch"),
         url=lambda w: texts.download(w.key, w.file)["url"],
@@ -48,8 +48,8 @@ rule unpack:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("unpack"),
-        runtime=minutes("unpack"),
+        mem_mb=megabytes(100),
+        runtime=minutes(15, 0.05),
     params:
         version=version("corpus", "unpack"),
         member=lambda w: texts.member(w.key, w.file)[1],
@@ -69,8 +69,8 @@ rule separate:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("separate"),
-        runtime=minutes("separate"),
+        mem_mb=megabytes(150),
+        runtime=minutes(15, 0.05),
     params:
         version=version("corpus", "separate"),
         parts=lambda w: texts.corpora[w.corpus].file.options(),
@@ -96,10 +96,10 @@ rule prepare_bitext:
     priority: 10
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("prepare_bitext"),
-        runtime=minutes("prepare_bitext"),
+        mem_mb=megabytes(300),
+        runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "prepare"),
         sides=lambda w: in_order([texts.corpora[w.corpus].source, texts.corpora[w.corpus].target]),
@@ -125,10 +125,10 @@ rule prepare_mono:
     priority: 10
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("prepare_mono"),
-        runtime=minutes("prepare_mono"),
+        mem_mb=megabytes(300),
+        runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "prepare"),
         cleaning=CLEANING,
@@ -150,8 +150,8 @@ rule raw_reference:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("raw_reference"),
-        runtime=minutes("raw_reference"),
+        mem_mb=megabytes(200),
+        runtime=minutes(30),
     params:
         version=version("corpus", "prepare"),
         case=switch("lowercase", config["text"]["lowercase"]),
@@ -172,8 +172,8 @@ rule train_truecaser:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("train_truecaser"),
-        runtime=minutes("train_truecaser"),
+        mem_mb=megabytes(150, 2),
+        runtime=minutes(10, 0.02),
     params:
         version=version("corpus", "train-truecaser"),
     shell:
@@ -190,10 +190,10 @@ rule truecase:
         "results/logs/corpus/truecase.{corpus}.{lang}.log",
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("truecase"),
-        runtime=minutes("truecase"),
+        mem_mb=megabytes(300),
+        runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "truecase"),
     shell:
@@ -213,8 +213,8 @@ rule join_dev:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("join_dev"),
-        runtime=minutes("join_dev"),
+        mem_mb=megabytes(100),
+        runtime=minutes(10),
     params:
         version=version("corpus", "join"),
         corpora=in_order(texts.dev),

@@ -19,8 +19,8 @@ rule cslm_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("cslm_prepare"),
-        runtime=minutes("cslm_prepare"),
+        mem_mb=megabytes(150),
+        runtime=minutes(15, 0.05),
     params:
         version=version("cslm", "prepare"),
         texts=in_order(texts.lm_texts()),
@@ -43,9 +43,9 @@ rule cslm_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: machine.beside_tuning(16)
+    threads: min(HALF, 16)
     resources:
-        mem_mb=memory("cslm_train"),
+        mem_mb=by_preset("cslm", 600, 2800, 8000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -76,8 +76,8 @@ rule cslm_perplexity:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory("cslm_perplexity"),
-        runtime=minutes("cslm_perplexity"),
+        mem_mb=megabytes(600, 10),
+        runtime=minutes(60),
         gpu=GPU,
         device=DEVICE,
     params:
@@ -101,9 +101,9 @@ rule cslm_rescore:
         system=any_of(systems.phrase_based),
     conda:
         TORCH_ENV
-    threads: machine.search_threads
+    threads: SEARCH_THREADS
     resources:
-        mem_mb=memory("cslm_rescore"),
+        mem_mb=by_preset("cslm", 600, 1600, 4000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,

@@ -16,8 +16,8 @@ rule demo:
         BASE_ENV
     threads: 2
     resources:
-        mem_mb=memory("demo"),
-        runtime=minutes("demo"),
+        mem_mb=megabytes(150),
+        runtime=minutes(10),
     params:
         version=version("demo", "make"),
         options=f"--seed {config['seed']} --scale {config['demo']['scale']}",

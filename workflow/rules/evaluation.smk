@@ -28,10 +28,10 @@ if "decoding" in MOSES_PARTS:
             system=any_of(systems.phrase_based),
         conda:
             BASE_ENV
-        threads: machine.search_threads
+        threads: SEARCH_THREADS
         resources:
-            mem_mb=memory("moses_decode"),
-            runtime=minutes("moses_decode"),
+            mem_mb=megabytes(3500 if moses_has_joint_model(config) else 1500, 60),
+            runtime=minutes(240 * len(SETS) * len(RUNS)),
         params:
             version=version("moses", "decode"),
             home=MOSES_HOME,
@@ -64,10 +64,10 @@ else:
             system=any_of(systems.phrase_based),
         conda:
             search_env
-        threads: search_threads("decode")
+        threads: SEARCH_THREADS
         resources:
-            mem_mb=search_memory("decode"),
-            runtime=minutes("decode"),
+            mem_mb=search_megabytes(430, 10, neural=(100, 18500)),
+            runtime=minutes(240 * len(SETS) * len(RUNS)),
             gpu=search_gpu,
             gpu_share=search_gpu_share,
             device=DEVICE,
@@ -92,8 +92,8 @@ rule detokenize_reference:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("detokenize_reference"),
-        runtime=minutes("detokenize_reference"),
+        mem_mb=megabytes(200),
+        runtime=minutes(30),
     params:
         version=version("corpus", "detokenize"),
     shell:
@@ -114,8 +114,8 @@ rule score:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("score"),
-        runtime=minutes("score"),
+        mem_mb=megabytes(200),
+        runtime=minutes(30),
     params:
         version=version("evaluation", "score"),
         parts=(version("corpus", "detokenize"), version("evaluation", "bleu")),
@@ -147,8 +147,8 @@ rule table1:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("table1"),
-        runtime=minutes("table1"),
+        mem_mb=megabytes(450),
+        runtime=minutes(120),
     params:
         version=version("evaluation", "table"),
         sets=in_order(SETS),
@@ -214,8 +214,8 @@ rule provenance:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("provenance"),
-        runtime=minutes("provenance"),
+        mem_mb=megabytes(250),
+        runtime=minutes(60),
     params:
         version=version("evaluation", "provenance"),
         joint=JOINT,

@@ -17,10 +17,10 @@ rule language_model:
         "results/logs/lm/estimate.log",
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("language_model"),
-        runtime=minutes("language_model"),
+        mem_mb=megabytes(400, 60, most=16000),
+        runtime=minutes(30, 0.5),
     params:
         version=version("lm", "estimate"),
         texts=in_order(texts.lm_texts()),
@@ -61,10 +61,10 @@ rule interpolated_language_model:
         "results/logs/lm/interpolate.log",
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("interpolated_language_model"),
-        runtime=minutes("interpolated_language_model"),
+        mem_mb=megabytes(300, 18),
+        runtime=minutes(30, 0.1),
     params:
         version=version("lm", "interpolate"),
         models=in_order(LM_MODELS),

@@ -16,10 +16,10 @@ rule augment:
         columns=FEATURE_NAMES,
     conda:
         BASE_ENV
-    threads: machine.beside_tuning(2)
+    threads: min(HALF, 2)
     resources:
-        mem_mb=memory("augment"),
-        runtime=minutes("augment"),
+        mem_mb=megabytes(350),
+        runtime=minutes(10, 0.02),
     params:
         version=version("phrases", "augment"),
         columns=lambda w, input: column_options(
@@ -42,8 +42,8 @@ rule moses_ini:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("moses_ini"),
-        runtime=minutes("moses_ini"),
+        mem_mb=megabytes(100),
+        runtime=minutes(10),
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
@@ -70,8 +70,8 @@ rule augmented_ini:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("augmented_ini"),
-        runtime=minutes("augmented_ini"),
+        mem_mb=megabytes(100),
+        runtime=minutes(10),
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
@@ -101,8 +101,8 @@ rule filter_tables:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("filter_tables"),
-        runtime=minutes("filter_tables"),
+        mem_mb=megabytes(400),
+        runtime=minutes(10, 0.02),
     params:
         version=version("phrases", "filter"),
         max_length=config["phrases"]["max_length"],
@@ -132,8 +132,8 @@ rule augment_filtered:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("augment_filtered"),
-        runtime=minutes("augment_filtered"),
+        mem_mb=megabytes(350, 0.1),
+        runtime=minutes(10),
     params:
         version=version("phrases", "augment"),
         columns=lambda w, input: column_options(
@@ -162,8 +162,8 @@ rule fill_up:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("fill_up"),
-        runtime=minutes("fill_up"),
+        mem_mb=megabytes(250),
+        runtime=minutes(10, 0.5),
     params:
         version=version("phrases", "fill-up"),
         directory=subpath(output[0], parent=True),

@@ -26,8 +26,8 @@ rule nnjm_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("nnjm_prepare"),
-        runtime=minutes("nnjm_prepare"),
+        mem_mb=megabytes(300, 2),
+        runtime=minutes(15, 0.05),
     params:
         version=version("nnjm", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
@@ -50,9 +50,9 @@ rule nnjm_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: machine.beside_tuning(16)
+    threads: min(HALF, 16)
     resources:
-        mem_mb=memory("nnjm_train"),
+        mem_mb=by_preset("nnjm", 700, 1500, 8000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -83,8 +83,8 @@ rule nnjm_export:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory("nnjm_export"),
-        runtime=minutes("nnjm_export"),
+        mem_mb=by_preset("nnjm", 600, 900, 1500),
+        runtime=minutes(30),
     params:
         version=version("nnjm", "export-nplm"),
         directory=subpath(output.model, parent=True),
@@ -107,9 +107,9 @@ rule nnjm_rescore:
         system=any_of(systems.phrase_based),
     conda:
         TORCH_ENV
-    threads: machine.search_threads
+    threads: SEARCH_THREADS
     resources:
-        mem_mb=memory("nnjm_rescore"),
+        mem_mb=by_preset("nnjm", 900, 2500, 6000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,

@@ -29,10 +29,10 @@ if "training" in MOSES_PARTS:
             program="results/logs/phrases/moses.programs.log",
         conda:
             BASE_ENV
-        threads: machine.half
+        threads: HALF
         resources:
-            mem_mb=memory("moses_train"),
-            runtime=minutes("moses_train"),
+            mem_mb=megabytes(3000, 10),
+            runtime=minutes(60, 1),
         params:
             version=version("moses", "train"),
             home=MOSES_HOME,
@@ -60,8 +60,8 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory("lexical"),
-            runtime=minutes("lexical"),
+            mem_mb=megabytes(300, 2),
+            runtime=minutes(15, 0.05),
         params:
             version=version("phrases", "lexical"),
         shell:
@@ -79,10 +79,10 @@ else:
             "results/logs/phrases/extract.log",
         conda:
             BASE_ENV
-        threads: machine.stage_threads
+        threads: STAGE_THREADS
         resources:
-            mem_mb=memory("extract"),
-            runtime=minutes("extract"),
+            mem_mb=megabytes(450, 150, most=16000),
+            runtime=minutes(30, 0.1),
         params:
             version=version("phrases", "extract"),
             max_length=config["phrases"]["max_length"],
@@ -103,10 +103,10 @@ else:
             "results/logs/phrases/score.log",
         conda:
             BASE_ENV
-        threads: machine.stage_threads
+        threads: STAGE_THREADS
         resources:
-            mem_mb=memory("phrase_table"),
-            runtime=minutes("phrase_table"),
+            mem_mb=megabytes(450, 15, most=16000),
+            runtime=minutes(30, 0.05),
         params:
             version=version("phrases", "score"),
             smoothing=config["phrases"]["smoothing"],
@@ -124,10 +124,10 @@ else:
             "results/logs/phrases/reordering.log",
         conda:
             BASE_ENV
-        threads: machine.stage_threads
+        threads: STAGE_THREADS
         resources:
-            mem_mb=memory("reordering_table"),
-            runtime=minutes("reordering_table"),
+            mem_mb=megabytes(400, 15, most=16000),
+            runtime=minutes(30, 0.05),
         params:
             version=version("phrases", "reordering"),
         shell:
@@ -150,10 +150,10 @@ if PRUNING:
             "results/logs/phrases/prune.log",
         conda:
             BASE_ENV
-        threads: machine.stage_threads
+        threads: STAGE_THREADS
         resources:
-            mem_mb=memory("prune_table"),
-            runtime=minutes("prune_table"),
+            mem_mb=megabytes(300, 8),
+            runtime=minutes(30, 0.05),
         params:
             version=version("phrases", "prune"),
             threshold=config["phrases"]["prune"],

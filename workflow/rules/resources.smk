@@ -1,73 +1,100 @@
-# Memory (MB), time (minutes), threads and devices of the jobs, by the table in src/rnnsmt/plan/resources.py. A cluster
-# enforces memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
+# Memory (MB), time (minutes), threads and devices of the jobs. A cluster enforces memory and time. On one machine, the
+# jobs share the memory, and the time is not limited.
+#
+# The requests stand beside the commands. They are linear functions of the size of the input files in MB (compressed, if
+# they are), set on Multi30k, mini-wmt and ten million words of laws; every further attempt requests more. Memory that
+# grows with the vocabulary grows more slowly than the text, so the requests for large corpora are higher than necessary;
+# --set-resources and profiles override them.
+import psutil
+
 from rnnsmt.networks.options import preset_with
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
-from rnnsmt.plan.resources import MEMORY_SHARE, Machine, available_memory_mb
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
+# Memory of Snakemake itself in a job on a cluster.
+SNAKEMAKE_MB = 300
 
-def cores():
-    """Return the cores of this machine; 1 on a cluster, where the profile sets the threads of a job."""
-    try:
-        return 1 if CLUSTER else workflow.cores
-    except WorkflowError:  # --cores is not given, e.g. if nothing is executed
-        return 1
+# runtime of a job that saves a checkpoint before its time limit and is resumed by the next attempt: a day on a cluster,
+# ten years on one machine.
+LONG = 1440 if CLUSTER else 10 * 365 * 1440
+
+# Resources that the jobs of one machine share, unless --resources is given: one job at a time uses the GPU, and in
+# addition up to four searches with a network, which leave it idle most of the time; all jobs together get 85 % of the
+# memory. On a cluster, the profile limits the number of GPUs.
+if not CLUSTER:
+    for name, amount in {"gpu": 1, "gpu_share": 4, "mem_mb": int(0.85 * psutil.virtual_memory().total / 1e6)}.items():
+        workflow.global_resources.setdefault(name, amount)
+
+# Device of the networks, and the number of GPUs that a job of a network requests. A machine that submits jobs cannot
+# detect the GPUs of the cluster, so they must be requested by rnn: {device: cuda}.
+DEVICE = config["rnn"]["device"]
+if DEVICE == "auto":
+    DEVICE = "cuda" if not CLUSTER and shutil.which("nvidia-smi") else "cpu"
+GPU = int(DEVICE == "cuda")
+
+# On a cluster, the profile sets the threads.
+CORES = 1 if CLUSTER else workflow.resource_settings.cores or 1
+
+# Threads of a network's training, so that the other half of the cores remains for the tuning of other systems.
+HALF = max(1, CORES // 2)
+
+# Threads of the stages from text to tables, which read two sides or use two processes: at most half of the cores, since
+# they would otherwise wait for the end of a training. On the demo corpus, two stages of one thread each are faster.
+STAGE_THREADS = 2 if CLUSTER else 1 if is_demo_corpus(config) else min(HALF, 2)
+
+# Threads of tuning and decoding: the share of every system, so that all systems are tuned at the same time.
+SEARCH_THREADS = max(1, CORES // len(config["compare"]))
 
 
-def memory_of_jobs():
-    """Return the memory of all jobs of this machine in MB: --resources mem_mb, or the value of profiles/default."""
-    given = workflow.global_resources.get("mem_mb").value
-    return MEMORY_SHARE * available_memory_mb() if given is None else given
+def request(needed, attempt):
+    """Return the mem_mb of an attempt; Slurm kills a job that uses more."""
+    return int(needed * attempt) + (SNAKEMAKE_MB if CLUSTER else 0)
 
 
-def first_layer_mb():
-    """Return the MB of the first layer of the joint model, which a search computes for every word of both vocabularies.
+def megabytes(base, slope=0, most=None):
+    """Return mem_mb: base + slope × MB of input, at most ``most`` for a stage that writes to disk beyond it."""
 
-    The first layer of the CSLM is part of the memory that is counted for every network in a search.
+    def memory(wildcards, input, attempt):
+        needed = base + (slope * input.size_mb if slope else 0)
+        return request(min(needed, most or needed), attempt)
+
+    return memory
+
+
+def by_preset(package, demo, small, paper):
+    """Return mem_mb of a job whose memory depends on the preset of a network, and not on the size of its text."""
+    needed = {"demo": demo, "small": small, "paper": paper}[config[package]["preset"]]
+    return lambda wildcards, attempt: request(needed, attempt)
+
+
+def search_megabytes(base, slope, neural):
+    """Return mem_mb of a search: base + slope × MB of input, and more for every network that it queries.
+
+    neural: base and slope of the n-grams of a network by MB of source text, up to the limit of the search. A job has the
+    networks of all trainings (input.network), and a tuning run queries one of them. The first layer of the joint model is
+    computed for every word of both vocabularies; that of the CSLM is part of ``neural``.
     """
-    settings = preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
-    words = config["rnn"]["vocab_size"] + 1  # and </s>
-    return settings.sizes(words, words).first_layer_bytes / 1e6
+
+    def memory(wildcards, input, attempt):
+        sources = {input.source} if isinstance(input.source, str) else set(input.source)
+        text = sum(mb for path, mb in zip(input, input.size_files_mb) if path in sources)
+        needed = base + slope * input.size_mb
+        for name in {Path(model).parent.parent.name for model in input.network}:
+            needed += min(neural[0] + neural[1] * text, MOST_NEURAL_MEGABYTES)
+            if name == "nnjm":
+                settings = preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
+                words = config["rnn"]["vocab_size"] + 1  # and </s>
+                needed += settings.sizes(words, words).first_layer_bytes / 1e6
+        return request(needed, attempt)
+
+    return memory
 
 
-machine = Machine(
-    config,
-    cores=cores(),
-    memory_mb=memory_of_jobs(),
-    has_gpu=shutil.which("nvidia-smi") is not None,
-    neural_mb=MOST_NEURAL_MEGABYTES,
-    layer_mb={"nnjm": first_layer_mb()},
-)
-GPU, DEVICE, LONG = machine.gpu, machine.device, machine.long
-
-
-def memory(rule):
-    """Return mem_mb of a rule."""
-    return lambda wildcards, input, attempt: machine.memory(rule, input, attempt)
-
-
-def search_memory(rule):
-    """Return mem_mb of a rule that decodes; decoding with networks needs more memory."""
-    return lambda wildcards, input, attempt: machine.search_memory(rule, input, attempt)
-
-
-def search_threads(rule):
-    """Return the threads of a rule that decodes, more if fewer jobs than systems fit into the memory."""
-
-    def threads(wildcards, input):
-        models = systems.of_every_training("results/{name}/network{n}/model{left_out}.pt")
-        training = not all(map(os.path.exists, models))
-        try:
-            return machine.threads_of_search(rule, input, training)
-        except WorkflowError:  # the files do not exist yet; Snakemake calls this function again before the job
-            return machine.search_threads
-
-    return threads
-
-
-def minutes(rule, parts=lambda wildcards: 1):
-    """Return runtime of a rule. parts: number of jobs that share the work."""
-    return lambda wildcards, input, attempt: machine.minutes(rule, input, attempt, parts(wildcards))
+def minutes(base, slope=0, parts=lambda wildcards: 1):
+    """Return runtime: base + slope × MB of input; parts: number of jobs that share the work."""
+    return lambda wildcards, input, attempt: int(
+        min(LONG, attempt * (base + (slope * input.size_mb / parts(wildcards) if slope else 0)))
+    )
 
 
 def parts_of(wildcards):
@@ -77,7 +104,7 @@ def parts_of(wildcards):
 
 def part_threads(wildcards):
     """Return the share of the cores of one of several jobs."""
-    return machine.share(parts_of(wildcards))
+    return max(1, CORES // parts_of(wildcards))
 
 
 def search_env(wildcards):

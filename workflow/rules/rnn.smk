@@ -30,8 +30,8 @@ rule rnn_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("rnn_prepare"),
-        runtime=minutes("rnn_prepare"),
+        mem_mb=megabytes(400, 0.5),
+        runtime=minutes(15, 0.02),
     params:
         version=version("rnn", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
@@ -58,9 +58,9 @@ rule rnn_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: machine.beside_tuning(16)
+    threads: min(HALF, 16)
     resources:
-        mem_mb=memory("rnn_train"),
+        mem_mb=by_preset("rnn", 700, 2800, 8000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -93,8 +93,8 @@ rule shortlist:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("shortlist"),
-        runtime=minutes("shortlist"),
+        mem_mb=megabytes(300),
+        runtime=minutes(30),
     params:
         version=version("rnn", "shortlist"),
         pairs=subpath(input[0], parent=True),
@@ -115,8 +115,8 @@ rule rnn_score:
         TORCH_ENV
     threads: part_threads
     resources:
-        mem_mb=memory("rnn_score"),
-        runtime=minutes("rnn_score", parts_of),
+        mem_mb=by_preset("rnn", 600, 1300, 4000),
+        runtime=minutes(30, 0.6, parts_of),
         gpu=GPU,
         device=DEVICE,
     params:
@@ -145,8 +145,8 @@ rule rnn_score_filtered:
         TORCH_ENV
     threads: part_threads
     resources:
-        mem_mb=memory("rnn_score_filtered"),
-        runtime=minutes("rnn_score_filtered", parts_of),
+        mem_mb=by_preset("rnn", 600, 1300, 6000),
+        runtime=minutes(30, 0.6, parts_of),
         gpu=GPU,
         device=DEVICE,
     params:
@@ -177,10 +177,10 @@ rule propose:
         part="dev|all",
     conda:
         TORCH_ENV
-    threads: machine.beside_tuning(16)
+    threads: min(HALF, 16)
     resources:
-        mem_mb=memory("propose"),
-        runtime=minutes("propose"),
+        mem_mb=by_preset("rnn", 600, 1500, 4000),
+        runtime=minutes(60, 1),
         gpu=GPU,
         device=DEVICE,
     params:

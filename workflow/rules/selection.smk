@@ -22,8 +22,8 @@ rule selection_models:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("selection_models"),
-        runtime=minutes("selection_models"),
+        mem_mb=megabytes(400, 20),
+        runtime=minutes(15, 0.05),
     params:
         version=version("selection", "models"),
         corpora=lambda w: in_order([*texts.in_domain_texts(w.lang), *texts.scored(w.kind)]),
@@ -47,10 +47,10 @@ rule selection_score_bitext:
         "results/logs/selection/score.bitext.{corpus}.log",
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("selection_score_bitext"),
-        runtime=minutes("selection_score_bitext"),
+        mem_mb=megabytes(300),
+        runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
         source_models=subpath(input.source_models, parent=True),
@@ -71,10 +71,10 @@ rule selection_score_mono:
         "results/logs/selection/score.mono.{corpus}.log",
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("selection_score_mono"),
-        runtime=minutes("selection_score_mono"),
+        mem_mb=megabytes(300),
+        runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
         models=subpath(input.models, parent=True),
@@ -96,10 +96,10 @@ rule select_bitext:
         "results/logs/selection/select.bitext.log",
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("select_bitext"),
-        runtime=minutes("select_bitext"),
+        mem_mb=megabytes(400, 10, most=16000),
+        runtime=minutes(30, 0.1),
     params:
         version=version("selection", "select"),
         corpora=lambda w, input: texts.selection_options("bitext", input.scores, input.texts),
@@ -126,10 +126,10 @@ rule select_mono:
         "results/logs/selection/select.mono.log",
     conda:
         BASE_ENV
-    threads: machine.stage_threads
+    threads: STAGE_THREADS
     resources:
-        mem_mb=memory("select_mono"),
-        runtime=minutes("select_mono"),
+        mem_mb=megabytes(400, 10, most=16000),
+        runtime=minutes(30, 0.1),
     params:
         version=version("selection", "select"),
         corpora=lambda w, input: texts.selection_options("mono", input.scores, input.texts),
@@ -153,8 +153,8 @@ rule join_training:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("join_training"),
-        runtime=minutes("join_training"),
+        mem_mb=megabytes(100),
+        runtime=minutes(15, 0.02),
     params:
         version=version("corpus", "join"),
         corpora=in_order(texts.bitext),

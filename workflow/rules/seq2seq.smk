@@ -26,8 +26,8 @@ rule seq2seq_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("seq2seq_prepare"),
-        runtime=minutes("seq2seq_prepare"),
+        mem_mb=megabytes(150, 3),
+        runtime=minutes(15, 0.1),
     params:
         version=version("seq2seq", "prepare"),
         sizes=f"--source-vocab-size {config['seq2seq']['source_vocab_size']} "
@@ -52,9 +52,9 @@ rule seq2seq_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: machine.beside_tuning(16)
+    threads: min(HALF, 16)
     resources:
-        mem_mb=memory("seq2seq_train"),
+        mem_mb=by_preset("seq2seq", 700, 3200, 12000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -88,10 +88,10 @@ rule seq2seq_translate:
         system=any_of(systems.lstms_alone),
     conda:
         TORCH_ENV
-    threads: machine.search_threads
+    threads: SEARCH_THREADS
     resources:
-        mem_mb=memory("seq2seq_translate"),
-        runtime=minutes("seq2seq_translate"),
+        mem_mb=by_preset("seq2seq", 600, 1600, 6000),
+        runtime=minutes(240 * len(SETS)),
         gpu=GPU,
         device=DEVICE,
     params:
@@ -122,10 +122,10 @@ rule nbest_lists:
         system=any_of(systems.phrase_based),
     conda:
         search_env
-    threads: machine.search_threads
+    threads: SEARCH_THREADS
     resources:
-        mem_mb=search_memory("nbest_lists"),
-        runtime=minutes("nbest_lists"),
+        mem_mb=search_megabytes(430, 10, neural=(100, 18500)),
+        runtime=minutes(240 * len(SETS) * len(RUNS)),
         gpu=search_gpu,
         gpu_share=search_gpu_share,
         device=DEVICE,
@@ -154,9 +154,9 @@ rule seq2seq_rescore:
         system=any_of(systems.phrase_based),
     conda:
         TORCH_ENV
-    threads: machine.search_threads
+    threads: SEARCH_THREADS
     resources:
-        mem_mb=memory("seq2seq_rescore"),
+        mem_mb=by_preset("seq2seq", 600, 1600, 6000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -182,8 +182,8 @@ rule even_weights:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("even_weights"),
-        runtime=minutes("even_weights"),
+        mem_mb=megabytes(100),
+        runtime=minutes(10),
     params:
         version=version("moses", "add-feature"),
         names=lambda w: systems.list_features(w.system),
@@ -219,8 +219,8 @@ rule tune_lists:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("tune_lists"),
-        runtime=minutes("tune_lists"),
+        mem_mb=megabytes(400, 25),
+        runtime=minutes(120, 5),
     params:
         version=version("tuning", "optimise"),
         options=systems.optimiser_options(),
@@ -246,8 +246,8 @@ rule rerank:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("rerank"),
-        runtime=minutes("rerank"),
+        mem_mb=megabytes(300, 9 / len(RUNS)),
+        runtime=minutes(60, 1),
     params:
         version=version("tuning", "rerank"),
     shell:

@@ -18,8 +18,8 @@ rule describe_system:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory("describe_system"),
-        runtime=minutes("describe_system"),
+        mem_mb=megabytes(250),
+        runtime=minutes(10),
     params:
         version=version("translation", "describe"),
         text=TEXT_STEPS,

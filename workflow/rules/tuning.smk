@@ -20,9 +20,9 @@ if "tuning" in MOSES_PARTS:
             system=any_of(systems.phrase_based),
         conda:
             BASE_ENV
-        threads: machine.search_threads
+        threads: SEARCH_THREADS
         resources:
-            mem_mb=memory("moses_tune"),
+            mem_mb=megabytes(3500 if moses_has_joint_model(config) else 1500, 60),
             runtime=LONG,
         params:
             version=version("moses", "tune"),
@@ -60,9 +60,9 @@ else:
             system=any_of(systems.phrase_based),
         conda:
             search_env
-        threads: search_threads("mert")
+        threads: SEARCH_THREADS
         resources:
-            mem_mb=search_memory("mert"),
+            mem_mb=search_megabytes(430, 10, neural=(200, 37000)),
             runtime=LONG,
             gpu=search_gpu,
             gpu_share=search_gpu_share,

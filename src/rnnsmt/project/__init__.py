@@ -1,1 +1,1 @@
-"""Directories of runs: their configuration and profile (``rnnsmt init``), and the workflow in them (``rnnsmt run``)."""
+"""Directories of runs: configuration and profile (``rnnsmt init``), the workflow in them (``run``), its ``status``."""

@@ -1,8 +1,9 @@
-"""The commands that set up the directory of a run and run the workflow in it."""
+"""The commands that set up the directory of a run, run the workflow in it, and print its status."""
 
 import argparse
 from pathlib import Path
 
+from rnnsmt.base.io import STANDARD_STREAM, write_lines_or_stdout
 from rnnsmt.base.options import positive
 
 
@@ -54,7 +55,7 @@ def init_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--profile",
-        choices=["default", "slurm", "slurm-small"],
+        choices=["default", "slurm"],
         default="default",
         help="Snakemake profile to copy to DIR/profiles/default",
     )
@@ -88,11 +89,11 @@ def run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the workflow in the current directory, or in that of --directory, and print Table 1.
+    """Run the workflow in the current directory, or in that of --directory.
 
     Options are passed on to Snakemake (see `snakemake --help`); --cores is required. By default, --snakefile is the
     workflow of this package, --configfile is config.yaml in the directory, and --workflow-profile is its
-    profiles/default.
+    profiles/default. On a terminal, --logger is rich.
 
     Example, in a directory created by `rnnsmt init`:
 
@@ -101,3 +102,21 @@ def run(args: argparse.Namespace) -> None:
     from rnnsmt.project.running import run_workflow
 
     run_workflow(args.passed)
+
+
+def status_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--directory", default=".", metavar="DIR", help="run directory, as in snakemake --directory")
+
+
+def status(args: argparse.Namespace) -> None:
+    """Print the progress of a run: jobs done, and the running jobs with the last lines of their logs.
+
+    The command can be used from another terminal during the run, or afterwards.
+
+    Example, in the directory of a run:
+
+        rnnsmt status
+    """
+    from rnnsmt.project.status import status as lines_of
+
+    write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))

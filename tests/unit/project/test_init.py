@@ -71,7 +71,7 @@ def test_the_demo_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert profile == (pipeline_directory() / "profiles/default/config.yaml").read_text()
 
 
-@pytest.mark.parametrize("profile", ["default", "slurm", "slurm-small"])
+@pytest.mark.parametrize("profile", ["default", "slurm"])
 def test_comments_do_not_name_files_of_a_checkout(tmp_path: Path, profile: str) -> None:
     assert main(["init", str(tmp_path), "--demo", "--profile", profile]) == 0
     lines = (tmp_path / "profiles/default/config.yaml").read_text().splitlines()

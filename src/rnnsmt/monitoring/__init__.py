@@ -1,1 +1,0 @@
-"""Monitoring of workflow runs."""
