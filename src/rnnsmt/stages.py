@@ -79,7 +79,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "extract": Stage(4, "extract phrase pairs consistent with a word alignment"),
         "score": Stage(4, "compute the phrase table"),
         "reordering": Stage(2, "compute the lexicalised reordering table"),
-        "prune": Stage(1, "prune a phrase table by the significance of its phrase pairs"),
         "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
         "fill-up": Stage(1, "add the phrase pairs of another phrase table (fill-up)"),
         "augment": Stage(1, "add scores to a phrase table"),

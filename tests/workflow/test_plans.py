@@ -732,25 +732,6 @@ def test_interpolated_language_models(workflow):
     assert f" --lm {output} " in workflow.commands("cslm_perplexity", *settings)
 
 
-def test_a_pruned_phrase_table(workflow, plan):
-    """All rules after the pruning use the pruned table and the origins of its lines."""
-    settings = ["phrases={prune: a+e}", "compare=[baseline, rnn]"]
-    jobs = workflow.plan("--config", *settings)
-    assert jobs.items() >= (BASELINE | RNN | {"prune_table": 1, "filter_tables": 2, "mert": 2}).items()
-    command = workflow.commands("prune_table", *settings)
-    pruned = "results/phrases/origins.pruned.npy"
-    assert "--phrase-table results/model/phrase-table.gz " in command
-    assert "--threshold a+e --output results/model/phrase-table.pruned.gz " in command
-    assert f"--origins results/phrases/origins.npy --output-origins {pruned} " in command
-    prepare = workflow.commands("rnn_prepare", *settings)
-    assert f"--phrase-table results/model/phrase-table.pruned.gz --origins {pruned} " in prepare
-    for rule in ("augment", "filter_tables", "augment_filtered", "score_scatter", "moses_ini", "augmented_ini"):
-        commands = workflow.commands(rule, *settings)
-        assert "phrase-table.pruned.gz" in commands
-        assert "phrase-table.gz" not in commands
-    assert_absent(plan, "prune_table")
-
-
 def test_lower_case_everywhere(workflow):
     commands = workflow.commands("raw_reference", "text={lowercase: true}")
     assert "--no-escape --lowercase --keep-all" in commands

@@ -301,11 +301,6 @@ def test_nothing_to_do_after_a_run(finished, small_config):
             ["language_model", "phrase_table", "rnn_train", "cslm_train"],
         ),
         (
-            "phrases={prune: a-e}",
-            {"prune_table": 1, "rnn_prepare": 1, "rnn_train": 2, "mert": 5},
-            ["align_words", "phrase_table", "language_model"],
-        ),
-        (
             "phrases={max_length: 5}",
             {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 5},
             ["align_words", "language_model"],

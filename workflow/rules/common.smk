@@ -53,7 +53,7 @@ from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_mose
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.features import NNJM_DIRECTIONS
 from rnnsmt.plan.models import Systems, column_options, settings_options
-from rnnsmt.plan.paths import FULL_TABLE, PAIRS, REORDERING_TABLE, RUN, SENTENCES, Texts
+from rnnsmt.plan.paths import PHRASE_TABLE, PAIRS, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.plan.pipeline import near_name, omitted
 from rnnsmt.stages import STAGES
 

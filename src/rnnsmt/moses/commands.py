@@ -16,14 +16,14 @@ from rnnsmt.moses.ini import (
     MosesIni,
 )
 from rnnsmt.plan.config import PARTS
-from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
+from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model-dir", type=Path, required=True, metavar="DIR", help="directory with the tables and language models")
     add("--output", type=Path, required=True, metavar="FILE", help="output file: moses.ini")
-    add("--phrase-table", default=FULL_TABLE, metavar="FILE", help="phrase table, relative to --model-dir")
+    add("--phrase-table", default=PHRASE_TABLE, metavar="FILE", help="phrase table, relative to --model-dir")
     add("--reordering-table", default=REORDERING_TABLE, metavar="FILE",
         help="lexicalised reordering table, relative to --model-dir; none: only distance-based reordering")  # fmt: skip
     add("--lm", nargs="+", default=["lm.arpa.gz"], metavar="FILE",

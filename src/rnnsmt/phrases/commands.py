@@ -1,7 +1,6 @@
-"""Commands that create, prune and filter the phrase and reordering tables, and add phrase pairs and score columns."""
+"""Commands that create and filter the phrase and reordering tables, and add phrase pairs and score columns."""
 
 import argparse
-import math
 
 from rnnsmt.base.options import positive
 from rnnsmt.phrases import SMOOTHINGS
@@ -16,19 +15,14 @@ def add_resources(parser: argparse.ArgumentParser) -> None:
 
 def _add_aligned_text(parser: argparse.ArgumentParser) -> None:
     """Add ``--source``, ``--target`` and ``--alignment``, lists of parallel files."""
-    _add_text(parser, "training corpus")
+    parser.add_argument(
+        "--source", nargs="+", required=True, metavar="FILE", help="source side of the training corpus, tokenised"
+    )
+    parser.add_argument(
+        "--target", nargs="+", required=True, metavar="FILE", help="target side of the training corpus, tokenised"
+    )
     parser.add_argument("--alignment", nargs="+", required=True, metavar="FILE",
         help="word alignment in Pharaoh format (i-j), parallel to the text")  # fmt: skip
-
-
-def _add_text(parser: argparse.ArgumentParser, corpus: str) -> None:
-    """Add ``--source`` and ``--target``, lists of parallel files; corpus: its name in the help text."""
-    parser.add_argument(
-        "--source", nargs="+", required=True, metavar="FILE", help=f"source side of the {corpus}, tokenised"
-    )
-    parser.add_argument(
-        "--target", nargs="+", required=True, metavar="FILE", help=f"target side of the {corpus}, tokenised"
-    )
 
 
 def lexical_options(parser: argparse.ArgumentParser) -> None:
@@ -162,66 +156,6 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.phrases.phrase_table import write_reordering_table
 
     return write_reordering_table(args.extract, args.output, args.smoothing, args.threads, args.memory_mb)
-
-
-def prune_options(parser: argparse.ArgumentParser) -> None:
-    def threshold(text: str) -> str:
-        try:
-            valid = text in ("a+e", "a-e") or 0 < float(text) < math.inf
-        except ValueError:
-            valid = False
-        if not valid:
-            raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a positive number")
-        return text
-
-    add = parser.add_argument
-    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
-    _add_text(parser, "corpus that the table was extracted from")
-    add("--threshold", type=threshold, default="a+e", metavar="a+e|a-e|N",
-        help="minimum significance (-ln p) of the pairs to keep; a+e, a-e: slightly above or below ln(number "
-        "of sentence pairs)")  # fmt: skip
-    add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
-    add("--origins", metavar="FILE",
-        help="cross-validation folds that each phrase pair was extracted from, written by "
-        "`phrases score --output-origins`; requires --output-origins")  # fmt: skip
-    add(
-        "--output-origins",
-        metavar="FILE",
-        help="output file: folds of the remaining phrase pairs (.npy)",
-    )
-    add_resources(parser)
-
-
-def prune(args: argparse.Namespace) -> dict[str, object]:
-    r"""Prune a phrase table by the significance of its pairs (Johnson et al. 2007), like ``filter-pt -l`` of Moses.
-
-    For every phrase pair, the sentence pairs of the corpus that contain the source phrase, the target phrase, and both
-    are counted, whether or not the phrases are aligned to each other. The significance of the phrase pair is -ln p of
-    Fisher's exact test, one-sided. If both phrases occur only in the same single sentence pair, the significance is
-    alpha = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs;
-    ``a+e`` is slightly above alpha and removes them. The threshold can also be any number.
-
-    The remaining lines are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt phrases prune --phrase-table try/phrase-table.gz --source results/corpus/joined/train.en.gz \
-            --target results/corpus/joined/train.fr.gz --threshold a+e --output try/pruned.gz \
-            --origins try/origins.npy --output-origins try/pruned.origins.npy
-    """
-    from rnnsmt.phrases.significance import prune_table
-
-    return prune_table(
-        args.phrase_table,
-        args.source,
-        args.target,
-        args.threshold,
-        args.output,
-        origins=args.origins,
-        output_origins=args.output_origins,
-        threads=args.threads,
-        memory_mb=args.memory_mb,
-    )
 
 
 def filter_options(parser: argparse.ArgumentParser) -> None:

@@ -19,14 +19,9 @@ PAIRS = "results/rnn/pairs"
 SENTENCES = "results/seq2seq/sentences"
 """Sentence pairs as word ids, which the LSTMs read."""
 
-FULL_TABLE = "phrase-table.gz"
+PHRASE_TABLE = "phrase-table.gz"
 
 REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
-
-
-def phrase_table(config: Mapping[str, Any]) -> str:
-    """Return the file name of the phrase table that all systems use: the pruned one if ``phrases.prune`` is set."""
-    return FULL_TABLE if config["phrases"]["prune"] == "none" else "phrase-table.pruned.gz"
 
 
 def estimated_lms(config: Mapping[str, Any]) -> list[str]:

@@ -194,7 +194,6 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
             "bitext", Line(7.08, 6.75), Power(145, 0.884), {"extract": 1, "lexical": 1})),
         "reordering_table": JobNeeds(Line(400, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
             "bitext", Line(2.1, 3.22), Power(34.2, 0.885), {"extract": 1})),
-        "prune_table": JobNeeds(Line(300, 8), Line(30, 0.05), reads_limit=True),
         # lm
         "language_model": JobNeeds(Line(400, 60), Line(30, 0.5), BUDGET_MB, growth=Growth(
             "mono", Line(0.935, 1.3), Power(25.5, 0.824), {"select_mono": 1})),

@@ -272,10 +272,6 @@ MISTAKES = {
         lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
         ["selection.bitext: no corpus with both sides is in-domain"],
     ),
-    "another significance": (
-        lambda c: c["phrases"].update(prune="a"),
-        ["phrases.prune: 'a' is not allowed; must be none or a+e or a-e or a number greater than 0 and at most 1000"],
-    ),
     "thresholds that fall": (
         lambda c: c["lm"].update(prune=[0, 1, 0]),
         ["lm.prune: thresholds must not decrease"],

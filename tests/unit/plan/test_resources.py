@@ -69,7 +69,7 @@ def test_limits(machine, cluster):
     """A stage that writes to disk requests at most 16 GB, and on one machine less than half of the jobs' memory."""
     assert machine.memory("extract", sized(10_000), 1) == 4700
     assert machine.memory("align_words", sized(10_000), 1) == 10_000, "all of it: the job runs alone"
-    assert machine.memory("prune_table", sized(10_000), 1) == 4700
+    assert machine.memory("moses_train", sized(10_000), 1) == 4700
     assert cluster.memory("align_words", sized(10_000), 1) == 430 + 250_000 + 300
     assert cluster.memory("extract", sized(10_000), 1) == 16_000 + 300
     assert cluster.memory("extract", sized(10_000), 2) == 32_000 + 300
