@@ -41,9 +41,6 @@ PACKAGES: dict[str, str] = {
     "project": "creation of a run directory, and execution of the workflow",
 }
 
-ALIGNMENT = 3
-"""The version of the code that determines alignment links, in one job or in shards."""
-
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
         "make": Stage(5, "generate the English-French demo corpus"),
@@ -66,11 +63,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "select": Stage(1, "select the lines with the lowest scores"),
     },
     "align": {
-        "words": Stage(ALIGNMENT, "align the words of a parallel corpus in one direction"),
-        "cut": Stage(ALIGNMENT, "split a corpus into shards that are aligned in parallel"),
-        "count": Stage(ALIGNMENT, "collect the expected counts of one shard in one iteration"),
-        "estimate": Stage(ALIGNMENT, "estimate the parameters of an iteration from the counts of all shards"),
-        "links": Stage(ALIGNMENT, "write the links of a corpus that was aligned in shards"),
+        "words": Stage(3, "align the words of a parallel corpus in one direction"),
         "check": Stage(1, "check a word alignment from another program against its text"),
         "symmetrize": Stage(1, "combine the alignments of both directions"),
     },

@@ -454,7 +454,7 @@ def configurations(directory: Path, cores: int) -> Iterator[Configuration]:
             "rnn": SETTINGS["rnn"],
             "compare": ["baseline"],
         },
-        options=("--set-scatter", "align_words=2", "rnn_score=3"),
+        options=("--set-scatter", "rnn_score=3"),
         targets=("all", ALIGNED.format("fast_align"), "results/augmented/rnn_wp/network1/phrase-table.gz"),
     )  # fmt: skip
     run_reference(files, cores)

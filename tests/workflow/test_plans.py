@@ -586,15 +586,6 @@ def test_parts_of_the_scoring(workflow):
     assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)
 
 
-def test_shards_of_the_alignment(workflow, plan):
-    """An alignment in shards has a job for each shard and pass: 16 passes of model4 and 5 of fast_align."""
-    jobs = workflow.plan("--set-scatter", "align_words=3")
-    chain = {"align_cut": 4, "align_count": 2 * (16 + 5) * 3, "align_estimate": 2 * (15 + 4), "align_links": 4}
-    assert {rule: number for rule, number in jobs.items() if rule.startswith("align_")} == chain
-    assert_absent(plan, *chain)
-    assert {**jobs, "align_words": 4}.items() >= plan.items()
-
-
 def test_the_parts_of_the_scoring_share_the_cores(workflow):
     plan = workflow.call("--dry-run", "--cores", "12", "--config", "rnn={device: cpu}").stdout
     jobs = plan.split("\nrule rnn_score:\n")[1:]

@@ -497,17 +497,6 @@ def test_alignment_resumes_after_a_kill(workflow, finished, small_config):
         assert (workflow.directory / name).read_bytes() == (finished.directory / name).read_bytes(), name
 
 
-def test_alignment_in_shards_resumes_after_a_kill(workflow, finished, small_config):
-    """An alignment in shards resumes in the pass in which it was killed, with the links of an alignment in one job."""
-    links = "results/align/model4/forward.gz"
-    options = [links, "--set-scatter", "align_words=2", "--configfile", str(small_config)]
-    kill_and_start_again(workflow, "results/logs/align/count.model4.forward.3.2-of-2.log", *options)
-    assert "rule align_cut:" not in workflow.log()
-    assert workflow.log().count("rule align_count:") <= (16 - 3) * 2
-    assert (workflow.directory / links).read_bytes() == (finished.directory / links).read_bytes()
-    assert not list(workflow.directory.glob("results/align/*/*.passes"))
-
-
 def test_tuning_resumes_after_a_kill(copy_of_finished, finished, small_config):
     """Tuning that is killed in the second run of a system resumes with the results of an uninterrupted workflow."""
     shutil.rmtree(copy_of_finished.directory / "results/systems")

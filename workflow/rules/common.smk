@@ -41,7 +41,6 @@ except InputError as error:
 if source := ROOT if ROOT and (ROOT / "src").is_dir() else checkout():
     os.environ.update(RNNSMT_CHECKOUT=str(source))
 
-from rnnsmt.align import PASSES_OF
 from rnnsmt.corpus.check import first_warnings
 from rnnsmt.monitoring.estimate import setting_mistakes
 from rnnsmt.monitoring.runs import enter, executes, others_active

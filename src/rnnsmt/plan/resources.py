@@ -177,10 +177,6 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "moses_align": JobNeeds(Line(2000, 300), Line(60, 10)),
         "align_words": JobNeeds(Line(430, 25), None, growth=Growth(
             "bitext", Line(0, 182), Power(4.3, 0.994), {"select_bitext": 1})),
-        "align_cut": JobNeeds(Line(400, 40), Line(60, 1)),
-        "align_count": JobNeeds(Line(400, 3), Line(30, 0.1)),
-        "align_estimate": JobNeeds(Line(400, 3), Line(30, 0.1)),
-        "align_links": JobNeeds(Line(350, 5), Line(30, 0.1)),
         "symmetrize": JobNeeds(Line(450), Line(15, 0.05), growth=Growth(
             "bitext", Line(3.27, 1.07), Power(2.18, 0.997))),
         "check_alignment": JobNeeds(Line(350), Line(15, 0.05)),
