@@ -22,7 +22,6 @@ COMMANDS = {
     **STAGES,
     "sgm": "corpus prepare --source set.sgm --target ref.sgm --output-source O1 --output-target O2 --report O3 "
     "--keep-all",
-    "marked": "search decode --ini marked.ini --input marked.en --output O1",
     "rerank": "tuning rerank --ini moses.ini --nbest lists --input dev.en --output O1",
     "optimise": "tuning optimise --ini moses.ini --nbest lists --source dev.en --reference dev.fr --output-ini O1 "
     "--seed 1 --restarts 1",
@@ -39,7 +38,7 @@ COMMANDS = {
 
 FILES = [
     *READERS,
-    *(("sgm", "set.sgm"), ("sgm", "ref.sgm"), ("marked", "marked.en"), ("decode", "moses.ini"), ("mert", "moses.ini")),
+    *(("sgm", "set.sgm"), ("sgm", "ref.sgm"), ("decode", "moses.ini"), ("mert", "moses.ini")),
     *(("rerank", "lists"), ("rerank", "moses.ini"), ("optimise", "lists"), ("text", "vocabulary"), ("text", "tok.fr")),
     *(("interpolate", "second.arpa"), ("fill", "pairs"), ("scores", "bleu.json"), ("joint", "al"), ("binarise", "pt")),
     *(
@@ -66,8 +65,6 @@ TOKENS: dict[str, list[bytes]] = {
         "lists": "|||~ ||| ~LM0=~LM0= nan~0-0=0-0~1=2~-1=5~0-99999=1~= ~Distortion0= 1 2",
         "tmx": '<tu>~</tu>~<tuv xml:lang="en">~</tuv>~<seg>~</seg>~<ph>~<!ENTITY a "b">~&a;~<![CDATA[~]]>'
         "~<!DOCTYPE x [~]>~&#0;",
-        "marked": '<n translation="x">~<n translation="x||y" prob="0.5||nan">~</n>~<wall/>~<zone>~</zone>~<~>~&lt;~<n'
-        "~<n translation=>",
         "json": '{~}~[~]~"~:~null~NaN~Infinity~\\ud800~1e999~{}~[]~true',
         "links": "0-0~1-99~-1-0~0-~-~99999999999-0~0-0-0~0-0 0-0~32768-0~65536-1",
         "table": "|||~ ||| ~||| |||~0-0~1-7~1 1 1~0 0 0~1e-40~e1~f1~e1 e2 e1 e2 e1 e2",
@@ -79,7 +76,7 @@ TOKENS: dict[str, list[bytes]] = {
 
 def tokens_of(name: str) -> list[bytes]:
     """Return the tokens of the format of a file."""
-    kinds = {"marked.en": "marked", "lists": "lists", "al": "links", "fwd": "links", "rev": "links", "pt": "table"}
+    kinds = {"lists": "lists", "al": "links", "fwd": "links", "rev": "links", "pt": "table"}
     kinds |= {"ro": "table", "pairs": "table", "moses.ini": "ini", "lex.e2f": "table", "lex.f2e": "table"}
     return TOKENS[kinds.get(name, name.rpartition(".")[2] if name.rpartition(".")[2] in TOKENS else "text")]
 
@@ -100,10 +97,6 @@ class Texts(Harness):
                 lines = Path(f"raw.{side}").read_text().splitlines()
                 segments = "".join(f'<seg id="{n}">{line} &amp; x</seg>\n' for n, line in enumerate(lines, 1))
                 Path(name).write_text(f'<srcset setid="s">\n<doc docid="d">\n{segments}</doc>\n</srcset>\n')
-            lines = Path("dev.en").read_text().splitlines()
-            marked = [f'<n translation="x" prob="0.5">{line}</n> <wall/> {line}' for line in lines]
-            Path("marked.en").write_text("\n".join(marked) + "\n")
-            Path("marked.ini").write_text(Path("moses.ini").read_text() + "\n[xml-input]\ninclusive\n")
             words = ["<null>", "<unk>", *(f"f{number}" for number in range(12)), "</s>"]
             Path("vocabulary").write_text("\n".join(words) + "\n")
             for line in (

@@ -86,7 +86,6 @@ ONE_SCORE = (
 KNOWN_FEATURES = (*ONE_SCORE, *TABLES)
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
-XML_INPUT, MONOTONE_AT_PUNCTUATION = "xml-input", "monotone-at-punctuation"
 """Sections that the decoder uses, in addition to those that are attributes of ``MosesIni``."""
 
 WITHOUT_EFFECT = (
@@ -104,7 +103,7 @@ WITHOUT_EFFECT = (
 KNOWN_VALUES = {
     "input-factors": ("0",),
     "inputtype": ("0",),
-    XML_INPUT: ("pass-through", "exclusive", "inclusive", "ignore"),
+    "xml-input": ("pass-through",),
     "max-phrase-length": ("20",),
 }
 """Sections that change translations, with their supported values; the first one is Moses' default."""
@@ -259,11 +258,7 @@ class MosesIni:
         self._check_mapping()
         for name, lines in self.sections.items():
             value = " ".join(lines)
-            if (
-                name == "mapping"
-                or name in (POP_LIMIT, STACK, DROP_UNKNOWN, MONOTONE_AT_PUNCTUATION, *WITHOUT_EFFECT)
-                or value.lower() in _OFF
-            ):
+            if name == "mapping" or name in (POP_LIMIT, STACK, DROP_UNKNOWN, *WITHOUT_EFFECT) or value.lower() in _OFF:
                 continue
             allowed = KNOWN_VALUES.get(name, ())
             if value not in allowed:

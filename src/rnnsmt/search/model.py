@@ -17,12 +17,10 @@ from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.moses.ini import (
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
-    MONOTONE_AT_PUNCTUATION,
     NEURAL_MODELS,
     NO_LIMIT,
     PHRASE_TABLES,
     RESCORING,
-    XML_INPUT,
     Feature,
     MosesIni,
     feature_count,
@@ -37,7 +35,6 @@ from rnnsmt.search.phrase_pairs import (
     load_phrase_tables,
     load_reordering_table,
 )
-from rnnsmt.search.source_text import MarkedSentence, read_marks, walls_at_punctuation
 
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the logarithm of 0, floored as in Moses."""
@@ -68,10 +65,6 @@ class SearchModel:
         table_limits: maximum number of translations per source phrase, for each phrase table; 0 for no limit.
         longest: number of words of the longest source phrase that is looked up.
         drop_unknown: whether unknown words without a digit are dropped instead of passed through.
-        xml_input: treatment of XML in the input: ``exclusive`` (words with a given translation have no other one),
-            ``inclusive`` (given translations are added to those of the table) or ``ignore`` (given translations are
-            discarded); None if the input is plain text.
-        monotone_at_punctuation: whether phrases must not be reordered across punctuation.
         neural: the neural features.
         looked_up: sentences of the last look-up and their ``TranslationOptions``.
         release: see ``ModelTables``.
@@ -90,8 +83,6 @@ class SearchModel:
     table_limits: list[int]
     longest: int
     drop_unknown: bool = False
-    xml_input: str | None = None
-    monotone_at_punctuation: bool = False
     neural: list[NeuralFeature] = field(default_factory=list)
     looked_up: tuple[list[str], Any] | None = None
     release: Callable[[], None] = lambda: None
@@ -99,14 +90,6 @@ class SearchModel:
     def weights(self, ini: MosesIni) -> np.ndarray:
         """Return the weights ``float64`` [F] of an ini that has the features of this model."""
         return np.array([ini.weight(name) for name in self.feature_names])
-
-    def without_marks(self, sentences: list[str]) -> list[MarkedSentence]:
-        """Separate the text of sentences from their XML, according to the ini.
-
-        Raises:
-            InputError: the XML cannot be parsed.
-        """
-        return _without_marks(sentences, self.xml_input, self.monotone_at_punctuation)
 
     @property
     def neural_columns(self) -> list[int]:
@@ -118,17 +101,6 @@ class SearchModel:
         """Return the columns of the features in n-best lists: all except the unknown-word penalty, as in Moses."""
         count = len(self.feature_names)
         return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
-
-
-def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punctuation: bool) -> list[MarkedSentence]:
-    marked = [MarkedSentence(sentence, [], set()) for sentence in sentences]
-    if xml_input is not None:
-        marked = [read_marks(sentence, number) for number, sentence in enumerate(sentences, 1)]
-    if xml_input == "ignore":
-        marked = [mark._replace(translations=[]) for mark in marked]
-    if monotone_at_punctuation:
-        marked = [mark._replace(walls=mark.walls | walls_at_punctuation(mark.text)) for mark in marked]
-    return marked
 
 
 def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
@@ -209,10 +181,6 @@ def load_model(
     if directory is not None and not directory.is_dir():
         raise InputError(f"{directory}: no such directory")
     ini.check_sections()
-    policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
-    xml_input = None if policy == "pass-through" else policy
-    if sentences is not None:
-        sentences = [mark.text for mark in _without_marks(sentences, xml_input, False)]
     names, columns = feature_vector(ini)
     texts = model_texts(ini, directory)
     networks = _networks(ini, directory)
@@ -236,8 +204,6 @@ def load_model(
         table_limits=[ini.table_limit_of(feature) for feature in some(ini, PHRASE_TABLES)],
         longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
-        xml_input=xml_input,
-        monotone_at_punctuation=ini.is_on(MONOTONE_AT_PUNCTUATION),
         neural=[
             load_feature(feature.kind, feature.name, path, ini.neural_options(feature, directory), options)
             for feature, path in networks

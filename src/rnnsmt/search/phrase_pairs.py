@@ -21,7 +21,10 @@ from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.progress import say
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.search.kernels import tables as kernels
-from rnnsmt.search.source_text import LOG_FLOOR, sentence_bytes
+from rnnsmt.search.source_text import sentence_bytes
+
+LOG_FLOOR = -100.0
+"""Lower bound of logarithmic scores, as in Moses."""
 
 MAX_SOURCE_PHRASE = 20
 """Maximum length in words of a source phrase that is looked up in a sentence (Moses' max-phrase-length)."""
@@ -302,7 +305,7 @@ class TargetPhrases(NamedTuple):
 
 
 class TranslationOptions(NamedTuple):
-    """Phrase pairs for sentences, independent of weights: from the model, for unknown words, and from XML.
+    """Phrase pairs for sentences, independent of weights: from the model, and for unknown words.
 
     Attributes:
         spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1; -1 for none. The
@@ -315,13 +318,12 @@ class TranslationOptions(NamedTuple):
         forward_class: ``int32`` [n], numbers of distinct forward scores; the last one is the largest.
         reordering_of: ``int32`` [rows], row of each pair in these two.
         table_of: ``int8`` [rows], phrase table of a pair; -1 for pairs from no table.
-        walls: per sentence, as returned by ``source_text.walls_before``.
         longest: number of words of the longest source phrase.
-        sources: number of source phrases, including unknown words and spans with translations in XML.
-        known: number of pairs of the model, which come first; then those of unknown words, then those of XML.
+        sources: number of source phrases, including unknown words.
+        known: number of pairs of the model, which come first, before those of unknown words.
         unknown: words that have no single-word translation.
-        affiliations: those of the pairs, or None if the model does not need them; passed-through words and translations
-            from XML are affiliated with the first source word.
+        affiliations: those of the pairs, or None if the model does not need them; passed-through words are affiliated
+            with their source word.
         prepared: for every neural feature of the model, the result of ``NeuralFeature.prepare`` for these pairs.
     """
 
@@ -335,7 +337,6 @@ class TranslationOptions(NamedTuple):
     forward_class: np.ndarray
     reordering_of: np.ndarray
     table_of: np.ndarray
-    walls: list[np.ndarray]
     longest: int
     sources: int
     known: int

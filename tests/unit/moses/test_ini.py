@@ -103,6 +103,8 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
     [
         ("[reordering-constraint]\n", r"line 2: \[reordering-constraint\] is not supported by this decoder"),
         ("[xml-input]\nconstraint\n", r"\[xml-input\] constraint is not supported .* or set it to pass-through"),
+        ("[xml-input]\nexclusive\n", r"\[xml-input\] exclusive is not supported .* or set it to pass-through"),
+        ("[monotone-at-punctuation]\n1\n", r"\[monotone-at-punctuation\] 1 is not supported"),
         ("[minimum-bayes-risk]\n1\n", r"\[minimum-bayes-risk\] 1"),
         ("[beam-threshold]\n0.1\n", r"\[beam-threshold\] 0.1"),
         ("[max-phrase-length]\n3\n", r"\[max-phrase-length\] 3"),

@@ -143,6 +143,13 @@ def test_table_limit_keeps_the_best_by_weighted_score(tmp_path: Path) -> None:
     assert np.diff(search.ranked.first).max() == 1
 
 
+def test_tags_are_words(tmp_path: Path) -> None:
+    model, _ = _loaded(tiny_model(tmp_path, 2))
+    (result,) = decode(model, ['<x translation="u">a</x> <wall/> b'], model.weights(model.ini), SearchOptions())
+    assert result.unknown == 3
+    assert "<wall/>" in result.text.split()
+
+
 @pytest.mark.parametrize("size", [1, 4, 17])
 def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
     tiny = tiny_model(tmp_path, 12)
@@ -154,7 +161,6 @@ def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
         work = search.work_for(6)
         kernels.search_sentence(
             search.looked_up.spans[0],
-            search.looked_up.walls[0],
             search.lms,
             search.several,
             search.ranked,

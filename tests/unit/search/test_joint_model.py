@@ -238,21 +238,6 @@ def test_windows_of_earlier_texts_are_given_up(tmp_path, monkeypatch):
     assert max(sizes[1:]) <= 20 + 10
 
 
-def test_words_from_xml_hang_on_the_first_source_word(tmp_path):
-    loaded = Loaded(tmp_path, 11, {"NNJM": 0.7})
-    loaded.ini.sections["xml-input"] = ["inclusive"]
-    loaded.ini.write(tmp_path / "xml.ini")
-    loaded.ini = MosesIni.read(tmp_path / "xml.ini")
-    model = loaded.model()
-    marked = 'a <n translation="z z z" prob="0.9">b c</n> a'
-    (result,) = decode(model, [marked], model.weights(loaded.ini), SearchOptions(nbest=200))
-    column = model.feature_names.index("NNJM0:0")
-    assert any("z z z" in text for text in result.nbest.texts)
-    for text, phrases, row in zip(result.nbest.texts, result.nbest.phrases, result.nbest.features, strict=True):
-        value = HashedJoint().derivation(["a", "b", "c", "a"], path_of(text, phrases), loaded.pairs)
-        assert row[column] == pytest.approx(value, abs=1e-4)
-
-
 @pytest.mark.parametrize("two", [False, True])
 def test_a_binary_model_gives_the_same(tmp_path, capsys, two):
     loaded = Loaded(tmp_path, 7, {"CSLM": 0.3, "NNJM": 0.6}, two=two)

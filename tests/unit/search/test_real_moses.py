@@ -20,14 +20,6 @@ from rnnsmt.moses.nplm_file import bilingual_options
 from .twin import SOURCE, TARGET, tiny_model
 
 SENTENCES = ["a b c", "c a b a", "b", "a d c b", "c c b a b"]
-PUNCTUATED = ["a b , c b", "c a . b a", "b !", "a d , c b", ", c c b ."]
-MARKED = [
-    'a <x translation="u v||w" prob="0.3||0.01">b c</x>',
-    'c <x translation="new word">a b</x> a',
-    "b <wall/> a",
-    '<y><x translation="v" prob="0.5">a</x> <x translation="d x">d</x></y> c<wall/>b',
-    '<x translation="u u u" span="1-2" prob="0.1"/>c c b a b',
-]
 WEIGHTS = {"TranslationModel0": [0.1, 0.07, 0.2, 0.05, 0.13, 0.3], "WordPenalty0": [-0.4], "LM0": [0.6]}
 
 
@@ -55,10 +47,6 @@ def moses() -> str:
         "wbe-msd-bidirectional-fe-allff drop-unknown",
         "wbe-msd-bidirectional-fe-allff two",
         "hier-mslr-bidirectional-fe-allff two",
-        "wbe-msd-bidirectional-fe-allff monotone-at-punctuation",
-        "wbe-msd-bidirectional-fe-allff two xml-input=exclusive",
-        "wbe-msd-bidirectional-fe-allff xml-input=inclusive",
-        "wbe-msd-bidirectional-fe-allff xml-input=ignore",
     ]
 )
 def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
@@ -88,11 +76,10 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         pair = (directory / "phrase-table").read_text().splitlines()[0].split(" ||| ")
         with (directory / "further-table").open("a") as table:
             table.write(" ||| ".join([*pair[:2], "0.4 0.1", *pair[3:]]) + "\n")
-    for name, _, value in (switch.partition("=") for switch in switches if switch != "two"):
-        ini.sections[name] = [value or "true"]
+    if "drop-unknown" in switches:
+        ini.sections["drop-unknown"] = ["true"]
     ini.write(directory / "moses.ini")
-    sentences = {"monotone-at-punctuation": PUNCTUATED}.get(switches[-1], SENTENCES) if switches else SENTENCES
-    (directory / "input").write_text("\n".join(MARKED if "xml" in request.param else sentences) + "\n")
+    (directory / "input").write_text("\n".join(SENTENCES) + "\n")
     return directory
 
 

@@ -254,7 +254,7 @@ def find_spans(table, buffer, word_begin, word_end, bounds, out):
 
 
 LEAST_SCORE, MOST_SCORE = -100.0, 710.0
-"""Range of scores: ``source_text.LOG_FLOOR``, and the logarithm of the largest double."""
+"""Range of scores: ``phrase_pairs.LOG_FLOOR``, and the logarithm of the largest double."""
 
 
 class MappedModel(NamedTuple):
