@@ -78,7 +78,6 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "lm": {
         "estimate": Stage(1, "estimate an interpolated modified Kneser-Ney model (ARPA)"),
-        "interpolate": Stage(1, "interpolate models linearly, with weights tuned on a text"),
         "perplexity": Stage(1, "compute the perplexity of a text"),
     },
     "rnn": {

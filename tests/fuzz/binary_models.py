@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rnnsmt.base.kernels.numbers import add_to_checksum, checksum_value, new_checksum
-from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
+from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni
 from rnnsmt.search import SearchOptions, binary, decode, load_model
 from rnnsmt.search.model import model_texts, read_tables
 
@@ -79,7 +79,7 @@ def forged_array(file: BinaryFile, rng: random.Random) -> None:
 
 
 class BinaryModels(Harness):
-    """Two models: one with word alignments, one with two phrase tables and two LMs."""
+    """Two models: one with word alignments, one with two LMs."""
 
     name = "binary-models"
     forged: bool | None = None
@@ -87,12 +87,14 @@ class BinaryModels(Harness):
 
     def prepare(self) -> None:
         """Create the models."""
-        for target, two in (("one table", False), ("two tables", True)):
+        for target, two_lms in (("one LM", False), ("two LMs", True)):
             own = self.directory / target
-            tiny_model(own, 1 + two, two=two)
+            tiny_model(own, 1 + two_lms, two_lms=two_lms)
             ini = MosesIni.read(own / "moses.ini")
             # the first with the word alignments that a joint model needs
-            texts = [text._replace(links=text.kind in PHRASE_TABLES and not two) for text in model_texts(ini, None)]
+            texts = [
+                text._replace(links=text.kind == PHRASE_DICTIONARY and not two_lms) for text in model_texts(ini, None)
+            ]
             binary.make_binary(own / binary.NAME, texts, read_tables)
             self.originals[target] = (own / binary.NAME).read_bytes()
 

@@ -53,7 +53,6 @@ SETTINGS: dict[str, Any] = {
     "demo": {"scale": 0.1},
     "tuning": {"runs": 2, "optimiser": "mert", "iterations": 2, "restarts": 2, "nbest": 20},
     "search": {"pop_limit": 40, "stack": 40, "cslm_cells": 20},
-    "lm": {"models": {"gazette": ["gazette"]}, "interpolate": True},
     "rnn": {"settings": {"hidden": 16, "embedding": 8, "maxout": 8, "updates": 60}},
     "cslm": {"settings": {"projection": 8, "hidden_1": 16, "hidden_2": 8, "epochs": 2}},
     "nnjm": {"settings": {"projection": 8, "hidden_1": 16, "hidden_2": 8, "epochs": 2}},

@@ -26,7 +26,6 @@ COMMANDS = {
     "optimise": "tuning optimise --ini moses.ini --nbest lists --source dev.en --reference dev.fr --output-ini O1 "
     "--seed 1 --restarts 1",
     "text": "cslm prepare --input tok.fr --vocabulary vocabulary --output-dir OD",
-    "interpolate": "lm interpolate --models lm.arpa second.arpa --tune dev.fr --output O1",
     "fill": "phrases fill-up --phrase-table pt --reordering-table ro --pairs pairs --output-dir OD",
     "scores": "evaluation table --scores bleu.json --output-tsv O1 --output-md O2 --output-html O3",
     "joint": "nnjm prepare --source tok.en --target tok.fr --alignment al --vocab-size 30 --output-dir OD",
@@ -40,7 +39,7 @@ FILES = [
     *READERS,
     *(("sgm", "set.sgm"), ("sgm", "ref.sgm"), ("decode", "moses.ini"), ("mert", "moses.ini")),
     *(("rerank", "lists"), ("rerank", "moses.ini"), ("optimise", "lists"), ("text", "vocabulary"), ("text", "tok.fr")),
-    *(("interpolate", "second.arpa"), ("fill", "pairs"), ("scores", "bleu.json"), ("joint", "al"), ("binarise", "pt")),
+    *(("fill", "pairs"), ("scores", "bleu.json"), ("joint", "al"), ("binarise", "pt")),
     *(
         ("binarise", "lm.arpa"),
         ("table", "lex.f2e"),
@@ -99,11 +98,7 @@ class Texts(Harness):
                 Path(name).write_text(f'<srcset setid="s">\n<doc docid="d">\n{segments}</doc>\n</srcset>\n')
             words = ["<null>", "<unk>", *(f"f{number}" for number in range(12)), "</s>"]
             Path("vocabulary").write_text("\n".join(words) + "\n")
-            for line in (
-                STAGES["lm"].replace("tok.fr", "dev.fr").replace("O1", "second.arpa"),
-                STAGES["bleu"].replace("O1", "bleu.json"),
-            ):
-                command(line.split())
+            command(STAGES["bleu"].replace("O1", "bleu.json").split())
             with tarfile.open("corpus.tar", "w") as archive:
                 for name in ("tok.en", "dev.en", "tok.fr"):
                     archive.add(name)

@@ -691,38 +691,6 @@ def test_pruning_of_the_language_model(workflow):
     assert "--prune" not in workflow.commands("language_model", "lm={order: 4}")
 
 
-def test_further_language_models(workflow, plan):
-    """Further language models are estimated on the text of their corpora and used by all systems in order."""
-    settings = ["lm={models: {near: [harbour], far: [gazette, general]}}", "compare=[baseline, cslm]"]
-    jobs = workflow.plan("--config", *settings)
-    assert jobs.items() >= {"language_model": 1, "further_language_model": 2, "mert": 2, "decode": 2}.items()
-    commands = workflow.commands("further_language_model", *settings)
-    texts = {"near": ["harbour"], "far": ["gazette", "general"]}
-    for name, corpora in texts.items():
-        paths = " ".join(f"results/selection/mono/{corpus}.1.gz" for corpus in corpora)
-        assert f"--input {paths} --order 5 " in commands
-        assert f"--output results/model/lm.{name}.arpa.gz " in commands
-    for rule in ("moses_ini", "augmented_ini"):
-        assert "--lm lm.arpa.gz lm.near.arpa.gz lm.far.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
-    assert_absent(workflow.plan("--config", *settings), "interpolated_language_model")
-    assert "further_language_model" not in plan
-
-
-def test_interpolated_language_models(workflow):
-    """With lm.interpolate, all language models are interpolated, and systems use only the result."""
-    settings = ["lm={models: {near: [harbour], far: [gazette]}, interpolate: true}", "compare=[baseline, cslm]"]
-    jobs = workflow.plan("--config", *settings)
-    wanted = {"language_model": 1, "further_language_model": 2, "interpolated_language_model": 1, "mert": 2}
-    assert jobs.items() >= wanted.items()
-    command = workflow.commands("interpolated_language_model", *settings)
-    models = " ".join(f"results/model/lm{name}.arpa.gz" for name in ("", ".near", ".far"))
-    output = "results/model/lm-interpolated.arpa.gz"
-    assert f"--models {models} --tune results/corpus/joined/truecased/dev.fr.gz --output {output} " in command
-    for rule in ("moses_ini", "augmented_ini"):
-        assert "--lm lm-interpolated.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
-    assert f" --lm {output} " in workflow.commands("cslm_perplexity", *settings)
-
-
 def test_lower_case_everywhere(workflow):
     commands = workflow.commands("raw_reference", "text={lowercase: true}")
     assert "--no-escape --lowercase --keep-all" in commands
@@ -946,7 +914,6 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
                 (workflow.directory / entry[side]).write_text(f"{side} {number}\n" * 3)
     config = {
         "corpora": CORPORA,
-        "lm": {"models": {"near": ["train1"], "far": ["train1", "mono1"]}, "interpolate": True},
         "proposals": {"nbest": 1},
         "compare": ["baseline", "rnn", "cslm_rnn", "cslm", "rnn_proposals"],
     }
@@ -965,10 +932,6 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
         ({"corpora": exchanged("train1", "train2")}, {"join_training": 2, "align_words": 4}, ["train_truecaser"]),
         ({"corpora": exchanged("mono1", "mono2")}, {"language_model": 1, "cslm_prepare": 1}, ["align_words"]),
         ({"corpora": exchanged("test1", "test2")}, {"table1": 1}, ["filter_tables", "decode", "score"]),
-        ({"lm": {"models": {"far": ["train1", "mono1"], "near": ["train1"]}, "interpolate": True}},
-         {"interpolated_language_model": 1}, ["language_model", "further_language_model"]),
-        ({"lm": {"models": {"near": ["train1"], "far": ["mono1", "train1"]}, "interpolate": True}},
-         {"further_language_model": 1, "interpolated_language_model": 1}, ["language_model"]),
         ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn", "rnn_proposals"]},
          {"table1": 1, "mert_curves": 1}, ["mert", "decode"]),
         ({"proposals": {"nbest": 3}}, {"propose": 2, "mert": 1}, ["rnn_train"]),

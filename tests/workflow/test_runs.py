@@ -260,14 +260,6 @@ def test_the_tables_of_a_set_with_further_columns(finished):
         assert not tables[1].is_symlink()
 
 
-def test_an_interpolated_language_model(copy_of_finished, small_config):
-    settings = ("--config", "lm={models: {other: [harbour]}, interpolate: true}")
-    model = "results/model/lm-interpolated.arpa.gz"
-    done = copy_of_finished.call(model, "--configfile", str(small_config), *settings)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert gzip.decompress((copy_of_finished.directory / model).read_bytes())[:6] == b"\\data\\"
-
-
 def test_nothing_to_do_after_a_run(finished, small_config):
     assert not finished.plan("--configfile", str(small_config))
 
@@ -294,11 +286,6 @@ def test_nothing_to_do_after_a_run(finished, small_config):
             "lm={prune: [0, 0, 1]}",
             {"language_model": 1, "mert": 5, "decode": 5},
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],
-        ),
-        (
-            "lm={models: {near: [harbour]}}",
-            {"further_language_model": 1, "mert": 5, "decode": 5},
-            ["language_model", "phrase_table", "rnn_train", "cslm_train"],
         ),
         (
             "phrases={max_length: 5}",

@@ -206,7 +206,7 @@ def ini_tables(wildcards):
     unknown = {kind.upper(): config[kind]["unknown"] for kind in ("cslm", "nnjm")}
     limits = config["search"]["distortion_limit"], config["search"]["table_limit"]
     try:
-        if Path(ini).is_file() and not MosesIni.read(ini).has_settings(tables, LMS, *limits, unknown):
+        if Path(ini).is_file() and not MosesIni.read(ini).has_settings(tables, LM, *limits, unknown):
             return tables
     except InputError:
         return tables

@@ -14,7 +14,7 @@ from typing import Any
 
 from rnnsmt.base.io import KENLM_MAGIC, InputError, open_binary, read_json, write_json
 from rnnsmt.base.progress import say
-from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni, default_ini
+from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni, default_ini
 
 COLUMN_WEIGHT = 0.2
 """Weight of the column before tuning, the same as that of every phrase score in Moses' untuned models."""
@@ -123,14 +123,14 @@ class Model:
         ini: its features and weights; None: default weights for the files below.
         table: phrase table in text form.
         reordering: reordering table, if there is no ini.
-        lms: language models (ARPA), if there is no ini.
-        lm_order: their order.
+        lm: language model (ARPA), if there is no ini.
+        lm_order: its order.
     """
 
     ini: MosesIni | None
     table: Path
     reordering: Path | None = None
-    lms: Sequence[Path] = ()
+    lm: Path | None = None
     lm_order: int = 5
 
 
@@ -148,7 +148,7 @@ def model_of_ini(path: Path) -> Model:
                 f"{BINARY_TABLES[feature.kind]}, to which no score can be added; replace it with "
                 "PhraseDictionaryMemory and the text file (phrase-table.gz) from which it was built"
             )
-    tables = [feature for feature in ini.features if feature.kind in PHRASE_TABLES]
+    tables = [feature for feature in ini.features if feature.kind == PHRASE_DICTIONARY]
     if len(tables) != 1:
         raise InputError(
             f"{path}: has {len(tables)} phrase tables (PhraseDictionaryMemory); the model must have exactly one"
@@ -170,14 +170,14 @@ def ini_with_column(model: Model, table: Path, scores: int, directory: Path) -> 
     """
     if model.ini is None:
         reordering = None if model.reordering is None else str(model.reordering.resolve())
-        lm, *further = (str(path.resolve()) for path in model.lms)
+        assert model.lm is not None
         weights = [COLUMN_WEIGHT] * (scores - 3) if scores >= 4 else None
         return default_ini(
-            directory, str(table.resolve()), reordering, lm, model.lm_order, scores + 1, further_weights=weights,
-            further_lms=further,
+            directory, str(table.resolve()), reordering, str(model.lm.resolve()), model.lm_order, scores + 1,
+            further_weights=weights,
         )  # fmt: skip
     ini = model.ini
-    feature = next(feature for feature in ini.features if feature.kind in PHRASE_TABLES)
+    feature = next(feature for feature in ini.features if feature.kind == PHRASE_DICTIONARY)
     weights_before = ini.weights[feature.name]
     if len(weights_before) != scores:
         raise InputError(

@@ -16,7 +16,7 @@ from rnnsmt.moses.ini import (
     MosesIni,
 )
 from rnnsmt.plan.config import PARTS
-from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
+from rnnsmt.plan.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
@@ -26,9 +26,8 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     add("--phrase-table", default=PHRASE_TABLE, metavar="FILE", help="phrase table, relative to --model-dir")
     add("--reordering-table", default=REORDERING_TABLE, metavar="FILE",
         help="lexicalised reordering table, relative to --model-dir; none: only distance-based reordering")  # fmt: skip
-    add("--lm", nargs="+", default=["lm.arpa.gz"], metavar="FILE",
-        help="n-gram language models (ARPA), relative to --model-dir, one feature each")  # fmt: skip
-    add("--lm-order", type=int, default=5, help="n-gram order of the language models")
+    add("--lm", default=LM, metavar="FILE", help="n-gram language model (ARPA), relative to --model-dir")
+    add("--lm-order", type=int, default=5, help="n-gram order of the language model")
     add("--cslm", metavar="FILE", help="model file of a continuous-space language model, relative to --model-dir")
     add("--cslm-unknown", choices=CSLM_UNKNOWN, default=CSLM_UNKNOWN[0],
         help="CSLM probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided "
@@ -73,7 +72,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
     if args.nplm and args.nnjm:
         raise InputError("--nnjm and --nplm cannot be combined, because both specify the joint model")
-    for name in [args.phrase_table, *args.lm, *filter(None, (reordering, args.cslm, args.nnjm, args.nplm))]:
+    for name in filter(None, (args.phrase_table, args.lm, reordering, args.cslm, args.nnjm, args.nplm)):
         if not (args.model_dir / name).is_file():
             raise InputError(f"{args.model_dir / name}: no such file; build the model first")
     if args.nplm:
@@ -91,14 +90,13 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         args.model_dir,
         args.phrase_table,
         reordering,
-        args.lm[0],
+        args.lm,
         args.lm_order,
         args.num_features,
         args.distortion_limit,
         args.table_limit,
         neural,
         args.further_weights,
-        args.lm[1:],
     )
     ini.write(args.output)
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}
@@ -109,10 +107,9 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     add("--ini", type=Path, metavar="FILE", help="moses.ini of the model; its weights are kept")
     add("--phrase-table", type=Path, metavar="FILE", help="plain-text phrase table, instead of --ini")
     add("--reordering-table", type=Path, metavar="FILE", help="reordering table; requires --phrase-table")
-    add("--lm", type=Path, nargs="+", metavar="FILE",
-        help="language models (ARPA); requires --phrase-table (default: a model estimated on "
-        "--target)")  # fmt: skip
-    add("--lm-order", type=positive, default=5, metavar="N", help="order of the language models")
+    add("--lm", type=Path, metavar="FILE",
+        help="language model (ARPA); requires --phrase-table (default: a model estimated on --target)")  # fmt: skip
+    add("--lm-order", type=positive, default=5, metavar="N", help="order of the language model")
     add(
         "--source",
         type=Path,
@@ -155,7 +152,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
 
     An RNN Encoder-Decoder is trained on the phrase table, and its probability p(target | source) is added to every
     phrase pair as an additional score. Inputs are the model (a moses.ini, or a plain-text phrase table and, optionally,
-    a reordering table and language models) and the tokenised text that the phrase table was trained on. DIR/moses.ini
+    a reordering table and a language model) and the tokenised text that the phrase table was trained on. DIR/moses.ini
     refers to the new table. With dev text, its weights are tuned by MERT; DIR/untuned.ini has the weights before
     tuning. Without dev text, the weight of the new score is 0.2, and the other weights are those in --ini or Moses'
     defaults.
@@ -188,7 +185,7 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--reordering-table and --lm cannot be combined with --ini, which names these files")
     if (args.dev_source is None) != (args.dev_reference is None):
         raise InputError("--dev-source and --dev-reference must be used together")
-    paths = [args.reordering_table, *(args.lm or ()), args.source, args.target, args.dev_source, args.dev_reference]
+    paths = [args.reordering_table, args.lm, args.source, args.target, args.dev_source, args.dev_reference]
     for path in filter(None, paths):
         if not path.is_file():
             raise InputError(f"{path}: no such file")
@@ -196,8 +193,8 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     if args.ini is not None:
         model = model_of_ini(args.ini)
     else:
-        lms = args.lm or [directory / "lm.arpa.gz"]
-        model = Model(None, args.phrase_table, args.reordering_table, lms, args.lm_order)
+        lm = args.lm or directory / "lm.arpa.gz"
+        model = Model(None, args.phrase_table, args.reordering_table, lm, args.lm_order)
     scores = number_of_scores(model.table)
     if args.dev_source and model.ini is not None:
         check_language_models(model.ini)
@@ -233,9 +230,9 @@ def add_column(args: argparse.Namespace) -> dict[str, object]:
     steps.run("score", ["rnn", "score", *scored, *device, *threads], [network], [column])
     augmented = ["--phrase-table", model.table, "--column", column, "--output", table]
     steps.run("augment", ["phrases", "augment", *augmented, *threads], [model.table, column], [table])
-    if args.ini is None and args.lm is None:
-        estimated = ["--input", args.target, "--order", args.lm_order, "--output", model.lms[0]]
-        steps.run("lm", ["lm", "estimate", *estimated], [args.target], [model.lms[0]])
+    if model.lm is not None and args.lm is None:
+        estimated = ["--input", args.target, "--order", args.lm_order, "--output", model.lm]
+        steps.run("lm", ["lm", "estimate", *estimated], [args.target], [model.lm])
     ini, tuned = ini_with_column(model, table, scores, directory), directory / "moses.ini"
     if args.dev_source is None:
         ini.write(tuned)

@@ -193,7 +193,6 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         # lm
         "language_model": JobNeeds(Line(400, 60), Line(30, 0.5), BUDGET_MB, growth=Growth(
             "mono", Line(0.935, 1.3), Power(25.5, 0.824), {"select_mono": 1})),
-        "interpolated_language_model": JobNeeds(Line(300, 18), Line(30, 0.1)),
         # rnn
         "rnn_prepare": JobNeeds(Line(400, 0.5), Line(15, 0.02), growth=Growth(
             "bitext", Line(5.25, 3.27), Power(230, 0.886), {"phrase_table": 1, "select_bitext": 1})),

@@ -20,6 +20,8 @@ RENAMED = {
     "tuning.patience": "tuning.iterations, a fixed number",
     "tuning.combine": "no key: it is always the mean",
     "tuning.nested": "no key: every system is tuned on its own",
+    "lm.models": "no key: it was removed, see docs/upgrading.md",
+    "lm.interpolate": "no key: it was removed, see docs/upgrading.md",
     "phrases.prune": "no key: it was removed, see docs/upgrading.md",
     "rnn.seeds": "networks.seeds",
     "cslm.vocab_size": "rnn.vocab_size, which the CSLM shares",

@@ -1,4 +1,4 @@
-"""A Moses model in memory, without its weights: phrase tables, reordering scores, n-gram LMs, neural features.
+"""A Moses model in memory, without its weights: phrase table, reordering scores, n-gram LMs, neural features.
 
 The second half of the module defines the layout of a feature vector (the scores of the features of a ``moses.ini``) and
 parses the types of reordering models.
@@ -19,7 +19,7 @@ from rnnsmt.moses.ini import (
     LANGUAGE_MODELS,
     NEURAL_MODELS,
     NO_LIMIT,
-    PHRASE_TABLES,
+    PHRASE_DICTIONARY,
     RESCORING,
     Feature,
     MosesIni,
@@ -32,7 +32,7 @@ from rnnsmt.search.phrase_pairs import (
     MAX_SOURCE_PHRASE,
     PhraseTable,
     ReorderingTable,
-    load_phrase_tables,
+    load_phrase_table,
     load_reordering_table,
 )
 
@@ -51,7 +51,7 @@ class SearchModel:
         ini: the ini that the model was loaded from.
         feature_names: one name ``NAME:INDEX`` per scalar weight: stateful features first, in the order of the ini, then
             the others, the unknown-word penalty last.
-        table: the phrase pairs of all phrase tables, sorted by source phrase.
+        table: the phrase pairs, sorted by source phrase.
         reordering: the scores of the reordering table.
         reordering_scores: ``int64`` [8], columns of the reordering table that hold the backward scores of the four
             orientations, then the forward scores; -1 for none.
@@ -62,7 +62,7 @@ class SearchModel:
         lms: the n-gram language models.
         columns: ``int64`` column indices in a feature vector, by kind of feature.
         distortion_limit: in words, at most ``MAX_WINDOW``.
-        table_limits: maximum number of translations per source phrase, for each phrase table; 0 for no limit.
+        table_limit: maximum number of translations per source phrase; 0 for no limit.
         longest: number of words of the longest source phrase that is looked up.
         drop_unknown: whether unknown words without a digit are dropped instead of passed through.
         neural: the neural features.
@@ -80,7 +80,7 @@ class SearchModel:
     lms: list[Automaton]
     columns: dict[str, np.ndarray]
     distortion_limit: int
-    table_limits: list[int]
+    table_limit: int
     longest: int
     drop_unknown: bool = False
     neural: list[NeuralFeature] = field(default_factory=list)
@@ -104,9 +104,9 @@ class SearchModel:
 
 
 def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
-    """Return the text files of a model: phrase tables, reordering table and n-gram LMs.
+    """Return the text files of a model: phrase table, reordering table and n-gram LMs.
 
-    ``links`` of the phrase tables is set if a neural feature requires their word alignment.
+    ``links`` of the phrase table is set if a neural feature requires its word alignment.
 
     Args:
         directory: as ``model_dir`` of ``load_model``.
@@ -114,7 +114,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     Raises:
         InputError: a file is missing, or the ini has no phrase table, no LM, or several reordering tables.
     """
-    tables, lms = some(ini, PHRASE_TABLES), some(ini, LANGUAGE_MODELS)
+    tables, lms = some(ini, (PHRASE_DICTIONARY,)), some(ini, LANGUAGE_MODELS)
     reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
     links = any(feature.kind in NEURAL_MODELS and NEURAL_MODELS[feature.kind].reads_links for feature in ini.features)
@@ -123,7 +123,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
             feature.kind,
             feature_count(feature, str(ini.path)),
             ini.located(feature, directory),
-            links and feature.kind in PHRASE_TABLES,
+            links and feature.kind == PHRASE_DICTIONARY,
         )
         for feature in scored
     ]
@@ -131,7 +131,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
 
 
 def binary_directories(texts: Sequence[ModelText], directory: Path | None) -> list[Path]:
-    """Return the directories to search for a binary file: ``directory`` and that of the first phrase table."""
+    """Return the directories to search for a binary file: ``directory`` and that of the phrase table."""
     beside = texts[0].path.parent
     return [beside] if directory is None else [directory, beside]
 
@@ -140,16 +140,15 @@ def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) 
     """Read the text files of a model.
 
     Args:
-        texts: the files, as returned by ``model_texts``.
+        texts: the files, as returned by ``model_texts``: the phrase table first.
         sentences: as in ``load_model``.
 
     Raises:
         InputError: a file is missing or malformed.
     """
-    tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
     # the language models first, because reading them requires the most memory
     lms = [load_automaton(text.path) for text in texts if text.kind == "LM"]
-    table = load_phrase_tables(tables, sentences, any(text.links for text in texts))
+    table = load_phrase_table(texts[0].path, texts[0].columns, sentences, texts[0].links)
     reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
     for text in texts:
         if text.kind == "LexicalReordering":
@@ -201,7 +200,7 @@ def load_model(
         release=tables.release,
         columns=columns,
         distortion_limit=max(min(limit, MAX_WINDOW), 0),
-        table_limits=[ini.table_limit_of(feature) for feature in some(ini, PHRASE_TABLES)],
+        table_limit=ini.table_limit,
         longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
         neural=[
@@ -237,7 +236,7 @@ def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
         features = [model.feature_names[index].rpartition(":")[0] for index in places]
         for index, feature in zip(places, features, strict=True):
             name, number = kind, int(model.feature_names[index].rpartition(":")[2])
-            if kind == "PhraseDictionaryMemory":
+            if kind == PHRASE_DICTIONARY:
                 named = [*PHRASE_SCORES, *columns]
                 name = named[number] if number < len(named) else f"score {number + 1}"
             kinds[index] = f"{feature} {name}" if len(set(features)) > 1 else name
@@ -268,7 +267,7 @@ right and discontinuous to the left. Orientations with the same index share a sc
 
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
 
-_KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
+_KNOWN = (*_STATEFUL, PHRASE_DICTIONARY, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 
 _SINGLE = ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion")
 """Kinds that a model has at most once, except kinds that are loaded from files."""
@@ -338,8 +337,8 @@ def _check_features(ini: MosesIni) -> None:
             )
         if feature.kind not in _KNOWN:
             raise InputError(
-                f"{ini.path}: unknown feature {feature.kind}; tables must be PhraseDictionaryMemory (text form), and "
-                f"the other supported features are {', '.join(k for k in _KNOWN if k not in PHRASE_TABLES)}"
+                f"{ini.path}: unknown feature {feature.kind}; the table must be {PHRASE_DICTIONARY} (text form), and "
+                f"the other supported features are {', '.join(k for k in _KNOWN if k != PHRASE_DICTIONARY)}"
             )
         for option in ("input-factor", "output-factor", "factor"):
             if feature.options.get(option, "0") != "0":

@@ -7,6 +7,7 @@ import numpy as np
 
 from rnnsmt.base.io import words_of
 from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.moses.ini import PHRASE_DICTIONARY
 from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.features import score_alone, suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
@@ -75,7 +76,7 @@ def _with_unknown_words(
     model.release()
     lengths = np.diff(targets.bounds)[target_of]
     static = np.zeros((len(row_of), len(model.feature_names)))
-    static[: len(used), model.columns["PhraseDictionaryMemory"]] = table.log_scores[used]
+    static[: len(used), model.columns[PHRASE_DICTIONARY]] = table.log_scores[used]
     model.release()
     if "WordPenalty" in model.columns:
         static[:, model.columns["WordPenalty"][0]] = -lengths
@@ -91,7 +92,6 @@ def _with_unknown_words(
         target_of,
         static,
         *_reordering(model, row_of),
-        _taken(table.table_of, row_of, -1),
         model.longest,
         len(numbers),
         len(used),
@@ -167,29 +167,8 @@ def _affiliations(table: Affiliations, row_of: np.ndarray, lengths: np.ndarray) 
     return Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
 
 
-def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:
-    """Return the rows of ``values`` with the indices ``rows``, filled with ``other`` for row -1."""
-    taken = np.full((len(rows), *values.shape[1:]), other, values.dtype)
-    taken[rows >= 0] = values[rows[rows >= 0]]
-    return taken
-
-
-def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.ndarray) -> np.ndarray:
-    """Return which of the options ``order`` [n], ranked by source phrase, are within the limits of their tables."""
-    mask = np.ones(len(order), bool)
-    tables = looked_up.table_of[order]
-    for number, limit in enumerate(model.table_limits):
-        rows = np.flatnonzero(tables == number)
-        if limit > 0 and len(rows):
-            sources = looked_up.source_of[order[rows]]
-            # rank of each option: its distance from the first option of the same source phrase
-            begins = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
-            mask[rows] = np.arange(len(rows)) - np.repeat(begins, np.diff([*begins, len(rows)])) < limit
-    return mask
-
-
 def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:
-    """Rank the options of every source phrase by their estimate under ``weights`` [F], and apply the table limits.
+    """Rank the options of every source phrase by their estimate under ``weights`` [F], and apply the table limit.
 
     The estimate contains the n-gram LM score of the phrase in the empty context. This score also estimates the scores
     of neural features: the sum of their weights is added to the weight of the LM. With several LMs, it is divided in
@@ -205,10 +184,9 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
     order = np.lexsort((-estimate, looked_up.source_of))
     counts = np.bincount(looked_up.source_of, minlength=looked_up.sources)
     starts = np.concatenate([[0], np.cumsum(counts)])
-    if any(model.table_limits):
-        order = order[_within_limits(model, looked_up, order)]
-        counts = np.bincount(looked_up.source_of[order], minlength=looked_up.sources)
-        starts = np.concatenate([[0], np.cumsum(counts)])
+    if model.table_limit > 0:
+        order = order[np.arange(len(order)) - np.repeat(starts[:-1], counts) < model.table_limit]
+        starts = np.concatenate([[0], np.cumsum(np.minimum(counts, model.table_limit))])
     places = model.reordering_places
     # index -1 of a missing score reads the last weight; np.where discards it
     reordering = looked_up.reordering * np.where(places >= 0, weights[places], 0.0)

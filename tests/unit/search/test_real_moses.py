@@ -45,15 +45,15 @@ def moses() -> str:
         "hier-leftright-backward-fe-allff",
         "hier-monotonicity-forward-fe-allff",
         "wbe-msd-bidirectional-fe-allff drop-unknown",
-        "wbe-msd-bidirectional-fe-allff two",
-        "hier-mslr-bidirectional-fe-allff two",
+        "wbe-msd-bidirectional-fe-allff two-lms",
+        "hier-mslr-bidirectional-fe-allff two-lms",
     ]
 )
 def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Create a model whose table has the columns of the RNN and WP; some probabilities are at the lower limit."""
     reordering, *switches = request.param.split()
-    two = "two" in switches
-    directory = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering, two=two).directory
+    two_lms = "two-lms" in switches
+    directory = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering, two_lms=two_lms).directory
     untuned = MosesIni.read(directory / "moses.ini")
     lines = len((directory / "phrase-table").read_text().splitlines())
     scores = np.random.default_rng(1).uniform(-9.0, 0.0, lines).astype(np.float32)
@@ -69,13 +69,9 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         for feature in ini.features
     ]
     ini.weights.update(WEIGHTS | {"LexicalReordering0": untuned.weights["LexicalReordering0"]})
-    if two:  # one of the pairs of the second table is also in the first
-        ini.features += [feature for feature in untuned.features if feature.name in ("TranslationModel1", "LM1")]
-        ini.weights |= {name: untuned.weights[name] for name in ("TranslationModel1", "LM1")}
-        ini.sections["mapping"] = untuned.sections["mapping"]
-        pair = (directory / "phrase-table").read_text().splitlines()[0].split(" ||| ")
-        with (directory / "further-table").open("a") as table:
-            table.write(" ||| ".join([*pair[:2], "0.4 0.1", *pair[3:]]) + "\n")
+    if two_lms:
+        ini.features += [feature for feature in untuned.features if feature.name == "LM1"]
+        ini.weights["LM1"] = untuned.weights["LM1"]
     if "drop-unknown" in switches:
         ini.sections["drop-unknown"] = ["true"]
     ini.write(directory / "moses.ini")
