@@ -74,7 +74,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "reordering": Stage(2, "compute the lexicalised reordering table"),
         "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
         "fill-up": Stage(1, "add the phrase pairs of another phrase table (fill-up)"),
-        "augment": Stage(1, "add scores to a phrase table"),
+        "augment": Stage(1, "add scores to a phrase table, and to the moses.ini of its model"),
     },
     "lm": {
         "estimate": Stage(1, "estimate an interpolated modified Kneser-Ney model (ARPA)"),
@@ -155,7 +155,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "tune": Stage(2, "tune weights with mert-moses.pl"),
         "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
         "ini": Stage(2, "write the moses.ini of a model directory"),
-        "add-column": Stage(2, "add the score of an RNN Encoder-Decoder to a Moses phrase table"),
         "add-feature": Stage(2, "add features of rescored n-best lists to a moses.ini"),
     },
     "monitoring": {

@@ -2,6 +2,7 @@
 
 import argparse
 
+from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.phrases import SMOOTHINGS
 
@@ -219,14 +220,18 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
 
 
 def augment_options(parser: argparse.ArgumentParser) -> None:
+    table = parser.add_mutually_exclusive_group(required=True)
+    table.add_argument("--phrase-table", metavar="FILE", help="phrase table in Moses format")
+    table.add_argument("--ini", metavar="FILE",
+        help="moses.ini of a model, whose phrase table gets the scores; requires --output-ini")  # fmt: skip
     add = parser.add_argument
-    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     add("--column", nargs="+", action="append", required=True, metavar="FILE",
         help="scores of the lines of the table (.npy), in consecutive shards; may be repeated")  # fmt: skip
     add("--kept-lines", metavar="FILE",
         help="output of `phrases filter --output-lines`; required for a filtered table, with scores of the unfiltered "
         "table or of `rnn score --kept-lines`")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
+    add("--output-ini", metavar="FILE", help="output file: moses.ini that refers to this table; requires --ini")
     add("--threads", type=positive, default=1, help="number of compression threads")
 
 
@@ -237,6 +242,11 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
     because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
     streamed; its other fields are not changed. Every --column adds one score; its files are consecutive shards.
 
+    With --ini, the table is that of a model, for example of one that Moses built. --output-ini is a copy of this
+    moses.ini that refers to the new table and has a further weight for every column: 0 for a column of whole numbers,
+    which are counts (`rnn shortlist`), 0.2 for any other. All other weights and settings are those of --ini. The paths
+    in the copy are absolute, so that Moses can read it in any directory. Tune the weights before you use it.
+
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
@@ -244,7 +254,13 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
             --column results/rnn/shortlist.npy
         rnnsmt phrases augment --phrase-table results/model/filtered/dev/phrase-table.gz --output try/augmented.dev.gz \
             --kept-lines results/model/filtered/dev/lines.npy --column results/rnn/shortlist.npy
+        rnnsmt phrases augment --ini results/model/moses.ini --column try/column.npy --output try/column.gz \
+            --output-ini try/column.ini
     """
-    from rnnsmt.phrases.augmentation import augment_table
+    from rnnsmt.phrases.augmentation import augment_model, augment_table
 
+    if (args.ini is None) != (args.output_ini is None):
+        raise InputError("--ini and --output-ini: must be used together")
+    if args.ini is not None:
+        return augment_model(args.ini, args.column, args.output, args.output_ini, args.threads, args.kept_lines)
     return augment_table(args.phrase_table, args.column, args.output, args.threads, args.kept_lines)

@@ -210,10 +210,7 @@ def test_an_empty_phrase_table_is_reported(directory: Path, capsys: pytest.Captu
     assert "no phrase pairs" not in capsys.readouterr().err
     (directory / "model" / "phrase-table").write_text("")
     assert main(_command(directory)) == 0
-    assert (
-        "phrase-table: contains no phrase pairs; all words remain untranslated"
-        in capsys.readouterr().err
-    )
+    assert "phrase-table: contains no phrase pairs; all words remain untranslated" in capsys.readouterr().err
 
 
 def _change_ini(directory: Path, more: str) -> None:
