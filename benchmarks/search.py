@@ -81,14 +81,13 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
         work = search.work_for(max(len(spans) for spans in search.looked_up.spans))
         searching = best_time(
             lambda search=search, work=work: [
-                kernels.search_sentence(spans, walls, search.lms, search.several, search.ranked, work, search.constants)
-                for spans, walls in zip(search.looked_up.spans, search.looked_up.walls, strict=True)
+                kernels.search_sentence(spans, search.lms, search.several, search.ranked, work, search.constants)
+                for spans in search.looked_up.spans
             ],
             repeat,
         )
         best = kernels.search_sentence(
             search.looked_up.spans[0],
-            search.looked_up.walls[0],
             search.lms,
             search.several,
             search.ranked,

@@ -224,13 +224,13 @@ def extract(
     from rnnsmt.phrases.extraction import extract_phrases
     from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
     from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
-    from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
+    from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
 
     check_integer("max_length", max_length, 1, 8)
     check_choice("smoothing", smoothing, SMOOTHINGS)
     _check_threads(threads)
     directory = _directory(output_dir)
-    tables = TableFiles(directory / FULL_TABLE, directory / REORDERING_TABLE)
+    tables = TableFiles(directory / PHRASE_TABLE, directory / REORDERING_TABLE)
     with _Files() as files:
         e2f, f2e, pairs = (str(files.directory / name) for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
         texts = [files.of(source, "source")], [files.of(target, "target")], [files.of_links(alignment)]

@@ -40,9 +40,6 @@ PACKAGES: dict[str, str] = {
     "project": "creation of a run directory, and execution of the workflow",
 }
 
-ALIGNMENT = 3
-"""The version of the code that determines alignment links, in one job or in shards."""
-
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
         "make": Stage(5, "generate the English-French demo corpus"),
@@ -65,11 +62,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "select": Stage(1, "select the lines with the lowest scores"),
     },
     "align": {
-        "words": Stage(ALIGNMENT, "align the words of a parallel corpus in one direction"),
-        "cut": Stage(ALIGNMENT, "split a corpus into shards that are aligned in parallel"),
-        "count": Stage(ALIGNMENT, "collect the expected counts of one shard in one iteration"),
-        "estimate": Stage(ALIGNMENT, "estimate the parameters of an iteration from the counts of all shards"),
-        "links": Stage(ALIGNMENT, "write the links of a corpus that was aligned in shards"),
+        "words": Stage(3, "align the words of a parallel corpus in one direction"),
         "check": Stage(1, "check a word alignment from another program against its text"),
         "symmetrize": Stage(1, "combine the alignments of both directions"),
     },
@@ -78,14 +71,12 @@ STAGES: dict[str, dict[str, Stage]] = {
         "extract": Stage(4, "extract phrase pairs consistent with a word alignment"),
         "score": Stage(4, "compute the phrase table"),
         "reordering": Stage(2, "compute the lexicalised reordering table"),
-        "prune": Stage(1, "prune a phrase table by the significance of its phrase pairs"),
         "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
         "fill-up": Stage(1, "add the phrase pairs of another phrase table (fill-up)"),
-        "augment": Stage(1, "add scores to a phrase table"),
+        "augment": Stage(1, "add scores to a phrase table, and to the moses.ini of its model"),
     },
     "lm": {
         "estimate": Stage(1, "estimate an interpolated modified Kneser-Ney model (ARPA)"),
-        "interpolate": Stage(1, "interpolate models linearly, with weights tuned on a text"),
         "perplexity": Stage(1, "compute the perplexity of a text"),
     },
     "rnn": {
@@ -163,7 +154,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "tune": Stage(2, "tune weights with mert-moses.pl"),
         "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
         "ini": Stage(2, "write the moses.ini of a model directory"),
-        "add-column": Stage(2, "add the score of an RNN Encoder-Decoder to a Moses phrase table"),
         "add-feature": Stage(2, "add features of rescored n-best lists to a moses.ini"),
     },
     "project": {

@@ -42,7 +42,6 @@ STAGES = {
     "table": "phrases score --extract ex.parquet --lex-e2f lex.e2f --lex-f2e lex.f2e --output O1",
     "reordering": "phrases reordering --extract ex.parquet --output O1",
     "filter": "phrases filter --input dev.en --phrase-table pt --reordering-table ro --output-dir OD",
-    "prune": "phrases prune --phrase-table pt --source tok.en --target tok.fr --threshold 0.01 --output O1",
     "augment": "phrases augment --phrase-table pt --column sc.npy --output O1",
     "lm": "lm estimate --input tok.fr --order 2 --estimator builtin --output O1",
     "perplexity": "lm perplexity --lm lm.arpa --input dev.fr --output O1",
@@ -145,15 +144,7 @@ READERS = [
     *(("models", "dev.en"), ("models", "tok.en"), ("score", "tok.en"), ("select", "scores"), ("select", "tok.fr")),
     *(("curve", "dev.fr"), ("words", "tok.en"), ("check", "al"), ("symmetrize", "rev"), ("lexical", "al")),
     *(("extract", "tok.fr"), ("table", "lex.e2f"), ("filter", "dev.en"), ("filter", "pt"), ("filter", "ro")),
-    *(
-        ("prune", "pt"),
-        ("prune", "tok.en"),
-        ("augment", "pt"),
-        ("lm", "tok.fr"),
-        ("perplexity", "lm.arpa"),
-        ("perplexity", "dev.fr"),
-        ("pairs", "pt"),
-    ),
+    *(("augment", "pt"), ("lm", "tok.fr"), ("perplexity", "lm.arpa"), ("perplexity", "dev.fr"), ("pairs", "pt")),
     *(("pairs", "tok.fr"), ("decode", "pt"), ("decode", "ro"), ("decode", "lm.arpa"), ("decode", "dev.en")),
     *(("mert", "dev.fr"), ("mert", "lm.arpa"), ("bleu", "dev.fr")),
 ]
@@ -252,16 +243,6 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("not UTF-8", "pairs", "pt", line(3, lambda row: b"\xff" + row), "pt, line 3: not UTF-8"),
     ("not UTF-8", "pairs", "tok.fr", line(4, lambda row: b"\xff" + row), "tok.fr, line 4: not UTF-8"),
     ("half a line", "pairs", "pt", line(3, lambda row: row[:9]), "pt, line 3: 1 field(s) between |||"),
-    ("not UTF-8", "prune", "pt", line(3, lambda row: b"\xff" + row), "pt, line 3: not UTF-8"),
-    ("not UTF-8", "prune", "tok.fr", line(4, lambda row: b"\xff" + row), "tok.fr, line 4: not UTF-8"),
-    (
-        "one line less",
-        "prune",
-        "tok.fr",
-        lambda d: d[: d.rstrip().rfind(b"\n") + 1],
-        "tok.fr ends after line 39, but tok.en has more lines",
-    ),
-    ("no score", "prune", "pt", line(2, lambda row: b"a ||| b ||| x"), "pt, line 2: 'x' is not a score"),
     ("empty", "pairs", "pt", lambda d: b"", "pt: the table is empty"),
 ]
 

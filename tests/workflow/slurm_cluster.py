@@ -1,4 +1,4 @@
-"""A Slurm cluster for tests, whose nodes are all this machine; its daemons run as the user, in a directory.
+"""A Slurm cluster for tests, whose only node is this machine; its daemons run as the user, in a directory.
 
 It requires slurmctld, slurmd, munged and the commands of Slurm (Debian: ``apt install slurm-wlm munge``). There are no
 cgroups: processes are found by their parents, and memory is checked every second (OverMemoryKill).
@@ -29,9 +29,9 @@ AuthType=auth/munge
 AuthInfo=socket={directory}/munge.socket
 CredType=cred/munge
 StateSaveLocation={directory}/state
-SlurmdSpoolDir={directory}/spool/%n
+SlurmdSpoolDir={directory}/spool
 SlurmctldPidFile={directory}/slurmctld.pid
-SlurmdPidFile={directory}/slurmd.%n.pid
+SlurmdPidFile={directory}/slurmd.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SwitchType=switch/none
@@ -49,13 +49,12 @@ JobCompLoc={directory}/completed
 MinJobAge=3600
 KillWait=5
 ReturnToService=2
-{nodes}
+NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs={cpus} RealMemory={memory} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverTimeLimit=0
 """
 
-NODE = (
-    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} State=UNKNOWN"
-)
+NODE = "node1"
+"""Name of the node."""
 
 
 def missing() -> str | None:
@@ -86,12 +85,11 @@ class SlurmCluster:
 
     Args:
         directory: an empty directory with a short path (the socket of munged is in it).
-        cpus: number of processors of each node, independent of those of the machine.
-        memory: memory of each node in MB, independent of that of the machine.
-        nodes: number of nodes. Several nodes require a slurmd built with this option, as Debian's is.
+        cpus: number of processors of the node, independent of those of the machine.
+        memory: memory of the node in MB, independent of that of the machine.
     """
 
-    def __init__(self, directory: Path, cpus: int, memory: int, nodes: int = 1) -> None:
+    def __init__(self, directory: Path, cpus: int, memory: int) -> None:
         import getpass
 
         self.directory = directory
@@ -99,19 +97,12 @@ class SlurmCluster:
         self.environment = {"SLURM_CONF": str(directory / "slurm.conf"), "PATH": f"{bin_directory}{os.pathsep}{PATHS}"}
         self._daemons: list[subprocess.Popen[bytes]] = []
         host = socket.gethostname().split(".")[0]
-        self.nodes = [f"node{number}" for number in range(1, nodes + 1)]
-        ports = free_ports(1 + nodes)
-        lines = [
-            NODE.format(name=name, host=host, port=port, cpus=cpus, memory=memory)
-            for name, port in zip(self.nodes, ports[1:], strict=True)
-        ]
-        text = CONFIGURATION.format(
-            host=host, directory=directory, ports=ports, user=getpass.getuser(), nodes="\n".join(lines)
-        )
+        settings = {"host": host, "directory": directory, "user": getpass.getuser(), "node": NODE}
+        text = CONFIGURATION.format(**settings, ports=free_ports(2), cpus=cpus, memory=memory)
         (directory / "slurm.conf").write_text(text)
         (directory / "munge.key").write_bytes(os.urandom(1024))
         (directory / "munge.key").chmod(0o600)
-        for name in ("state", "spool", "bin", *(f"spool/{node}" for node in self.nodes)):
+        for name in ("state", "spool", "bin"):
             (directory / name).mkdir()
         # Snakemake's executor takes SLURM_CONF out of the environment of its srun: these commands know it.
         for name in CLIENTS:
@@ -122,7 +113,7 @@ class SlurmCluster:
             command.chmod(0o755)
 
     def start(self) -> None:
-        """Start the daemons one after the other, and wait until the nodes accept jobs."""
+        """Start the daemons one after the other, and wait until the node accepts jobs."""
         inside = {name: str(self.directory / f"munge.{name}") for name in ("socket", "pid", "seed", "log", "key")}
         options = [
             f"--{'key' if name == 'key' else name}-file={path}" for name, path in inside.items() if name != "socket"
@@ -130,18 +121,17 @@ class SlurmCluster:
         self._launch("munged", "--foreground", "--force", f"--socket={inside['socket']}", *options)
         wait_until(Path(inside["socket"]).exists, 20, "munged listens")
         self._launch("slurmctld", "-D", "-f", self.environment["SLURM_CONF"])
-        for name in self.nodes:
-            self._launch("slurmd", "-D", "-f", self.environment["SLURM_CONF"], "-N", name, log=name)
+        self._launch("slurmd", "-D", "-f", self.environment["SLURM_CONF"], "-N", NODE)
         wait_until(
-            lambda: self.call("sinfo", "--noheader", "--Node", "--format=%t").split() == ["idle"] * len(self.nodes),
+            lambda: self.call("sinfo", "--noheader", "--Node", "--format=%t").split() == ["idle"],
             60,
-            f"the nodes, see {self.directory}",
+            f"the node, see {self.directory}",
         )
 
-    def _launch(self, name: str, *options: str, log: str | None = None) -> None:
+    def _launch(self, name: str, *options: str) -> None:
         program = shutil.which(name, path=PATHS)
         assert program is not None
-        with (self.directory / f"{log or name}.log").open("wb") as file:
+        with (self.directory / f"{name}.log").open("wb") as file:
             self._daemons.append(
                 subprocess.Popen([program, *options], stdout=file, stderr=file, env=os.environ | self.environment)
             )

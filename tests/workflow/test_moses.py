@@ -34,18 +34,12 @@ def test_engines_mix(workflow, home, parts):
     assert "provenance" in jobs and "rnn_train" in jobs
 
 
-def test_tables_and_language_models_of_moses_are_pruned(workflow, home):
-    """Tables and language models made by Moses are pruned; its decoder gets all language models."""
-    settings = ["engine=moses", f"moses_home={home}", SYSTEMS, "phrases={prune: a-e}"]
-    settings.append("lm={prune: [0, 1], models: {near: [harbour]}}")
-    jobs = workflow.plan("--config", *settings)
-    assert jobs.items() >= {"moses_train": 1, "prune_table": 1, "further_language_model": 1, "moses_tune": 2}.items()
-    command = workflow.commands("prune_table", *settings)
-    assert "--threshold a-e --output results/model/phrase-table.pruned.gz --threads " in command
-    for rule in ("language_model", "further_language_model"):
-        command = workflow.commands(rule, *settings)
-        assert f"--lmplz {home}/" in command
-        assert " --prune 0 1 --output " in command
+def test_the_language_model_of_moses_is_pruned(workflow, home):
+    settings = ["engine=moses", f"moses_home={home}", SYSTEMS, "lm={prune: [0, 1]}"]
+    assert workflow.plan("--config", *settings).items() >= {"moses_train": 1, "moses_tune": 2}.items()
+    command = workflow.commands("language_model", *settings)
+    assert f"--lmplz {home}/" in command
+    assert " --prune 0 1 --output " in command
 
 
 def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory):

@@ -541,15 +541,6 @@ def test_parts_of_the_scoring(workflow):
     assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)
 
 
-def test_shards_of_the_alignment(workflow, plan):
-    """An alignment in shards has a job for each shard and pass: 16 passes of model4 and 5 of fast_align."""
-    jobs = workflow.plan("--set-scatter", "align_words=3")
-    chain = {"align_cut": 4, "align_count": 2 * (16 + 5) * 3, "align_estimate": 2 * (15 + 4), "align_links": 4}
-    assert {rule: number for rule, number in jobs.items() if rule.startswith("align_")} == chain
-    assert_absent(plan, *chain)
-    assert {**jobs, "align_words": 4}.items() >= plan.items()
-
-
 def test_the_parts_of_the_scoring_share_the_cores(workflow):
     plan = workflow.call("--dry-run", "--cores", "12", "--config", "rnn={device: cpu}").stdout
     jobs = plan.split("\nrule rnn_score:\n")[1:]
@@ -653,57 +644,6 @@ def test_pruning_of_the_language_model(workflow):
         "language_model", "lm={prune: [0, 0, 1]}"
     )
     assert "--prune" not in workflow.commands("language_model", "lm={order: 4}")
-
-
-def test_further_language_models(workflow, plan):
-    """Further language models are estimated on the text of their corpora and used by all systems in order."""
-    settings = ["lm={models: {near: [harbour], far: [gazette, general]}}", "compare=[baseline, cslm]"]
-    jobs = workflow.plan("--config", *settings)
-    assert jobs.items() >= {"language_model": 1, "further_language_model": 2, "mert": 2, "decode": 2}.items()
-    commands = workflow.commands("further_language_model", *settings)
-    texts = {"near": ["harbour"], "far": ["gazette", "general"]}
-    for name, corpora in texts.items():
-        paths = " ".join(f"results/selection/mono/{corpus}.1.gz" for corpus in corpora)
-        assert f"--input {paths} --order 5 " in commands
-        assert f"--output results/model/lm.{name}.arpa.gz " in commands
-    for rule in ("moses_ini", "augmented_ini"):
-        assert "--lm lm.arpa.gz lm.near.arpa.gz lm.far.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
-    assert_absent(workflow.plan("--config", *settings), "interpolated_language_model")
-    assert "further_language_model" not in plan
-
-
-def test_interpolated_language_models(workflow):
-    """With lm.interpolate, all language models are interpolated, and systems use only the result."""
-    settings = ["lm={models: {near: [harbour], far: [gazette]}, interpolate: true}", "compare=[baseline, cslm]"]
-    jobs = workflow.plan("--config", *settings)
-    wanted = {"language_model": 1, "further_language_model": 2, "interpolated_language_model": 1, "mert": 2}
-    assert jobs.items() >= wanted.items()
-    command = workflow.commands("interpolated_language_model", *settings)
-    models = " ".join(f"results/model/lm{name}.arpa.gz" for name in ("", ".near", ".far"))
-    output = "results/model/lm-interpolated.arpa.gz"
-    assert f"--models {models} --tune results/corpus/joined/truecased/dev.fr.gz --output {output} " in command
-    for rule in ("moses_ini", "augmented_ini"):
-        assert "--lm lm-interpolated.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
-    assert f" --lm {output} " in workflow.commands("cslm_perplexity", *settings)
-
-
-def test_a_pruned_phrase_table(workflow, plan):
-    """All rules after the pruning use the pruned table and the origins of its lines."""
-    settings = ["phrases={prune: a+e}", "compare=[baseline, rnn]"]
-    jobs = workflow.plan("--config", *settings)
-    assert jobs.items() >= (BASELINE | RNN | {"prune_table": 1, "filter_tables": 2, "mert": 2}).items()
-    command = workflow.commands("prune_table", *settings)
-    pruned = "results/phrases/origins.pruned.npy"
-    assert "--phrase-table results/model/phrase-table.gz " in command
-    assert "--threshold a+e --output results/model/phrase-table.pruned.gz " in command
-    assert f"--origins results/phrases/origins.npy --output-origins {pruned} " in command
-    prepare = workflow.commands("rnn_prepare", *settings)
-    assert f"--phrase-table results/model/phrase-table.pruned.gz --origins {pruned} " in prepare
-    for rule in ("augment", "filter_tables", "augment_filtered", "score_scatter", "moses_ini", "augmented_ini"):
-        commands = workflow.commands(rule, *settings)
-        assert "phrase-table.pruned.gz" in commands
-        assert "phrase-table.gz" not in commands
-    assert_absent(plan, "prune_table")
 
 
 def test_lower_case_everywhere(workflow):
@@ -848,7 +788,6 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
                 (workflow.directory / entry[side]).write_text(f"{side} {number}\n" * 3)
     config = {
         "corpora": CORPORA,
-        "lm": {"models": {"near": ["train1"], "far": ["train1", "mono1"]}, "interpolate": True},
         "proposals": {"nbest": 1},
         "compare": ["baseline", "rnn", "cslm_rnn", "cslm", "rnn_proposals"],
     }
@@ -867,10 +806,6 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
         ({"corpora": exchanged("train1", "train2")}, {"join_training": 2, "align_words": 4}, ["train_truecaser"]),
         ({"corpora": exchanged("mono1", "mono2")}, {"language_model": 1, "cslm_prepare": 1}, ["align_words"]),
         ({"corpora": exchanged("test1", "test2")}, {"table1": 1}, ["filter_tables", "decode", "score"]),
-        ({"lm": {"models": {"far": ["train1", "mono1"], "near": ["train1"]}, "interpolate": True}},
-         {"interpolated_language_model": 1}, ["language_model", "further_language_model"]),
-        ({"lm": {"models": {"near": ["train1"], "far": ["mono1", "train1"]}, "interpolate": True}},
-         {"further_language_model": 1, "interpolated_language_model": 1}, ["language_model"]),
         ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn", "rnn_proposals"]},
          {"table1": 1, "mert_curves": 1}, ["mert", "decode"]),
         ({"proposals": {"nbest": 3}}, {"propose": 2, "mert": 1}, ["rnn_train"]),

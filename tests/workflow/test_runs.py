@@ -270,14 +270,6 @@ def test_the_tables_of_a_set_with_further_columns(finished):
         assert not tables[1].is_symlink()
 
 
-def test_an_interpolated_language_model(copy_of_finished, small_config):
-    settings = ("--config", "lm={models: {other: [harbour]}, interpolate: true}")
-    model = "results/model/lm-interpolated.arpa.gz"
-    done = copy_of_finished.call(model, "--configfile", str(small_config), *settings)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert gzip.decompress((copy_of_finished.directory / model).read_bytes())[:6] == b"\\data\\"
-
-
 def test_nothing_to_do_after_a_run(finished, small_config):
     assert not finished.plan("--configfile", str(small_config))
 
@@ -304,16 +296,6 @@ def test_nothing_to_do_after_a_run(finished, small_config):
             "lm={prune: [0, 0, 1]}",
             {"language_model": 1, "mert": 5, "decode": 5},
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],
-        ),
-        (
-            "lm={models: {near: [harbour]}}",
-            {"further_language_model": 1, "mert": 5, "decode": 5},
-            ["language_model", "phrase_table", "rnn_train", "cslm_train"],
-        ),
-        (
-            "phrases={prune: a-e}",
-            {"prune_table": 1, "rnn_prepare": 1, "rnn_train": 2, "mert": 5},
-            ["align_words", "phrase_table", "language_model"],
         ),
         (
             "phrases={max_length: 5}",
@@ -510,17 +492,6 @@ def test_alignment_resumes_after_a_kill(workflow, finished, small_config):
     kill_and_start_again(workflow, "results/align/*/forward.gz", *made, "--configfile", str(small_config))
     for name in made:
         assert (workflow.directory / name).read_bytes() == (finished.directory / name).read_bytes(), name
-
-
-def test_alignment_in_shards_resumes_after_a_kill(workflow, finished, small_config):
-    """An alignment in shards resumes in the pass in which it was killed, with the links of an alignment in one job."""
-    links = "results/align/model4/forward.gz"
-    options = [links, "--set-scatter", "align_words=2", "--configfile", str(small_config)]
-    kill_and_start_again(workflow, "results/logs/align/count.model4.forward.3.2-of-2.log", *options)
-    assert "rule align_cut:" not in workflow.log()
-    assert workflow.log().count("rule align_count:") <= (16 - 3) * 2
-    assert (workflow.directory / links).read_bytes() == (finished.directory / links).read_bytes()
-    assert not list(workflow.directory.glob("results/align/*/*.passes"))
 
 
 def test_tuning_resumes_after_a_kill(copy_of_finished, finished, small_config):

@@ -1,6 +1,5 @@
 """The workflow on a real Slurm cluster, started for these tests: ``make test-slurm``."""
 
-import gzip
 import os
 import re
 import shutil
@@ -12,7 +11,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas
 import pytest
 import yaml
@@ -59,10 +57,10 @@ def use(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def started(cpus: int, memory: int, nodes: int = 1) -> Iterator[SlurmCluster]:
+def started(cpus: int, memory: int) -> Iterator[SlurmCluster]:
     """Start a cluster in a temporary directory (sockets require short paths), and stop it at the end."""
     directory = Path(tempfile.mkdtemp(prefix="rnnsmt-slurm-"))
-    cluster = SlurmCluster(directory, cpus, memory, nodes)
+    cluster = SlurmCluster(directory, cpus, memory)
     try:
         cluster.start()
         yield cluster
@@ -136,64 +134,6 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
     assert not list(scratch.iterdir())
     assert scratch.stat().st_mtime > 0, "there has been something"
     assert not [path for path in on_slurm.directory.rglob("*") if ".tmp-" in path.name]
-
-
-def test_an_alignment_in_parts_has_the_links_of_one_job(slurm, on_slurm, tmp_path_factory):
-    """An alignment in shards, with a Slurm job for each pass and shard, has the links of an alignment in one job."""
-    local = Workflow(tmp_path_factory.mktemp("local"))
-    links = "results/align/fast_align/forward.gz"
-    options = (links, "--configfile", write_config(on_slurm.directory))
-    done = local.call(*options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    before = set(slurm.jobs())
-    done = on_slurm.call(*options, "--set-scatter", "align_words=2", timeout=900)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (on_slurm.directory / links).read_bytes() == (local.directory / links).read_bytes()
-    jobs = new_jobs(slurm, before)
-    assert {state for _, state, _ in jobs} == {"COMPLETED"}
-    assert sum("align_count" in comment for *_, comment in jobs) >= 4, jobs
-
-
-def table_of(path: Path) -> dict[str, list[float]]:
-    """Return the scores of each line of a phrase table by its other fields."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        fields = [line.split(" ||| ") for line in lines]
-    return {" ||| ".join(line[:2] + line[3:]): [float(score) for score in line[2].split()] for line in fields}
-
-
-def test_sixteen_nodes(tmp_path_factory, monkeypatch):
-    """An alignment and the scoring of phrase pairs run in shards on most of sixteen nodes.
-
-    The links equal those of a local run. The scores are equal up to rounding in the last digit, because other pairs are
-    padded to the same length. Most of the time is overhead of Slurm and of Snakemake on the nodes.
-    """
-    local = Workflow(tmp_path_factory.mktemp("local"))
-    elsewhere = OnSlurm(tmp_path_factory.mktemp("slurm"))
-    elsewhere.profile = "slurm"
-    links, table = "results/align/fast_align/forward.gz", "results/augmented/rnn/network1/phrase-table.gz"
-    config = ("--configfile", write_config(local.directory))
-    done = local.call(links, table, *config, timeout=1500)
-    assert done.returncode == 0, done.stdout + done.stderr
-    shutil.copytree(local.directory, elsewhere.directory, dirs_exist_ok=True, copy_function=shutil.copy2)
-    for path in (links, table):
-        (elsewhere.directory / path).unlink()
-    shutil.rmtree(elsewhere.directory / "results/align/fast_align/checkpoint.forward")
-    shutil.rmtree(elsewhere.directory / "results/rnn/network1/scores")
-    options = (*config, "--set-scatter", "align_words=16", "rnn_score=16", "--rerun-triggers", "mtime")
-    with started(cpus=4, memory=16000, nodes=16) as cluster:
-        use(cluster, monkeypatch)
-        for path in (links, table):
-            done = elsewhere.call(path, *options, "--slurm-init-seconds-before-status-checks", "5", timeout=3000)
-            assert done.returncode == 0, done.stdout + done.stderr
-            os.utime(elsewhere.directory / path, (0, 0))  # what follows from it is not made again
-        jobs = [line.split("|") for line in cluster.call("squeue", "-h", "--states=all", "-o", "%N|%T|%k").splitlines()]
-    assert (elsewhere.directory / links).read_bytes() == (local.directory / links).read_bytes()
-    pairs, expected = (table_of(run.directory / table) for run in (elsewhere, local))
-    assert pairs.keys() == expected.keys()
-    np.testing.assert_allclose(list(pairs.values()), list(expected.values()), rtol=2e-5)
-    assert {state for _, state, _ in jobs} == {"COMPLETED"}
-    for rule in ("align_count", "rnn_score"):
-        assert len({node for node, _, comment in jobs if rule in comment}) > 8, jobs
 
 
 def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):

@@ -182,7 +182,7 @@ rule compare_systems:
         system=expand(f"{RUN}/{{set}}.tokens", run=RUNS, allow_missing=True),
         details=["results/systems/{other}/run1/{set}.details", "results/systems/{system}/run1/{set}.details"],
         ini="results/systems/{system}/run1/moses.ini",
-        lm=LMS,
+        lm=LM,
         network=lambda w: systems.search_models(systems.features(w.system), 1),
         tables=lambda w: systems.filtered_tables(w.system, "all")[:2],
         source=lambda w: texts.set_text("preprocessed", w.set, SOURCE),

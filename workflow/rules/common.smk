@@ -34,7 +34,6 @@ from rnnsmt import __version__
 if __version__ != VERSION:
     raise WorkflowError(f"rnnsmt {__version__} is installed, but this workflow requires {VERSION}")
 
-from rnnsmt.align import PASSES_OF
 from rnnsmt.base.io import InputError
 from rnnsmt.corpus.check import first_warnings
 from rnnsmt.moses.ini import MosesIni
@@ -44,7 +43,7 @@ from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, moses_has_joi
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.features import NNJM_DIRECTIONS
 from rnnsmt.plan.models import Systems, column_options, settings_options
-from rnnsmt.plan.paths import FULL_TABLE, PAIRS, REORDERING_TABLE, RUN, SENTENCES, Texts
+from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import STAGES
 
@@ -180,7 +179,7 @@ def ini_tables(wildcards):
     unknown = {kind.upper(): config[kind]["unknown"] for kind in ("cslm", "nnjm")}
     limits = config["search"]["distortion_limit"], config["search"]["table_limit"]
     try:
-        if Path(ini).is_file() and not MosesIni.read(ini).has_settings(tables, LMS, *limits, unknown):
+        if Path(ini).is_file() and not MosesIni.read(ini).has_settings(tables, LM, *limits, unknown):
             return tables
     except InputError:
         return tables

@@ -4,7 +4,7 @@ from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
 CSLM_MODEL = "results/cslm/network{network}/model.pt"
 CSLM_TEXT_FILES = [f"results/cslm/text/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
-LM_OF_LISTS = LMS[:1] if config["cslm"]["unknown_in_lists"] == "lm" else []
+LM_OF_LISTS = [LM] if config["cslm"]["unknown_in_lists"] == "lm" else []
 PERPLEXITIES = expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in systems.networks else [])
 
 
@@ -68,7 +68,7 @@ rule cslm_perplexity:
     input:
         model=CSLM_MODEL,
         text=texts.set_text("preprocessed", "dev", TARGET),
-        lm=LMS[0],
+        lm=LM,
     output:
         "results/cslm/network{network}/perplexity.json",
     log:
@@ -110,7 +110,7 @@ rule cslm_rescore:
     params:
         version=version("cslm", "rescore"),
         models=lambda w: systems.list_model_options("cslm", w.system, len(SETS)),
-        unknown=f"class --lm {LMS[0]}" if LM_OF_LISTS else config["cslm"]["unknown"],
+        unknown=f"class --lm {LM}" if LM_OF_LISTS else config["cslm"]["unknown"],
     shell:
         "rnnsmt cslm rescore {params.models} --nbest {input.nbest:q} --output {output:q} --unknown {params.unknown} "
         "--device {resources.device} --threads {threads} &> {log:q}"

@@ -13,7 +13,7 @@ if "decoding" in MOSES_PARTS:
     rule moses_decode:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-            lm=LMS,
+            lm=LM,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "all"),
             source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
@@ -50,7 +50,7 @@ else:
     rule decode:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-            lm=LMS,
+            lm=LM,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "all"),
             source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],

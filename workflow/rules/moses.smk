@@ -34,7 +34,7 @@ rule moses_ini:
     input:
         f"results/model/{PHRASE_TABLE}",
         f"results/model/{REORDERING_TABLE}",
-        LMS,
+        LM,
     output:
         "results/model/moses.ini",
     log:
@@ -51,7 +51,7 @@ rule moses_ini:
         directory=subpath(input[1], parent=True),
     shell:
         f"rnnsmt moses ini --model-dir {{params.directory:q}} --phrase-table {PHRASE_TABLE} "
-        f"--reordering-table {REORDERING_TABLE} --lm {' '.join(LM_NAMES)} --lm-order {{params.order}} {{params.limits}} "
+        f"--reordering-table {REORDERING_TABLE} --lm {paths.LM} --lm-order {{params.order}} {{params.limits}} "
         "--output {output:q} &> {log:q}"
 
 
@@ -59,8 +59,7 @@ rule augmented_ini:
     input:
         ini_tables,
         lambda w: systems.search_models(w.features.split("_"), w.network),
-        lm=LMS[0],
-        further_lms=LMS[1:],
+        lm=LM,
     output:
         "results/augmented/{features}/network{network}/moses.ini",
     log:
@@ -79,7 +78,7 @@ rule augmented_ini:
         directory=subpath(input.lm, parent=True),
         model=lambda w: systems.ini_options(w.features.split("_"), w.network),
     shell:
-        f"rnnsmt moses ini --model-dir {{params.directory:q}} --lm {' '.join(LM_NAMES)} "
+        f"rnnsmt moses ini --model-dir {{params.directory:q}} --lm {paths.LM} "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 

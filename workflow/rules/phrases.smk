@@ -1,15 +1,11 @@
 # Phrase table and lexicalised reordering table, in the Moses model directory results/model. Phrases are extracted from
-# the alignments of all aligners, and their counts are added. If the table is pruned, all later stages use the pruned
-# table.
-PHRASE_TABLE = paths.phrase_table(config)
-PRUNING = PHRASE_TABLE != FULL_TABLE
+# the alignments of all aligners, and their counts are added.
 ALIGNED = paths.alignments(config)
 
 
 # Folds of the sentences that each pair was extracted from, for training networks; not available if Moses extracts the
 # phrases.
-FULL_ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
-ORIGINS = ["results/phrases/origins.pruned.npy"] if PRUNING and FULL_ORIGINS else FULL_ORIGINS
+ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
 
 
 if "training" in MOSES_PARTS:
@@ -22,7 +18,7 @@ if "training" in MOSES_PARTS:
         output:
             "results/model/lex.e2f",
             "results/model/lex.f2e",
-            f"results/model/{FULL_TABLE}",
+            f"results/model/{PHRASE_TABLE}",
             f"results/model/{REORDERING_TABLE}",
         log:
             "results/logs/phrases/moses.log",
@@ -97,7 +93,7 @@ else:
             e2f="results/model/lex.e2f",
             f2e="results/model/lex.f2e",
         output:
-            table=f"results/model/{FULL_TABLE}",
+            table=f"results/model/{PHRASE_TABLE}",
             origins="results/phrases/origins.npy",
         log:
             "results/logs/phrases/score.log",
@@ -133,32 +129,3 @@ else:
         shell:
             "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
-
-
-if PRUNING:
-
-    rule prune_table:
-        input:
-            phrase_table=f"results/model/{FULL_TABLE}",
-            source=texts.training_text(SOURCE),
-            target=texts.training_text(TARGET),
-            origins=FULL_ORIGINS,
-        output:
-            table=f"results/model/{PHRASE_TABLE}",
-            origins=ORIGINS,
-        log:
-            "results/logs/phrases/prune.log",
-        conda:
-            BASE_ENV
-        threads: STAGE_THREADS
-        resources:
-            mem_mb=megabytes(300, 8),
-            runtime=minutes(30, 0.05),
-        params:
-            version=version("phrases", "prune"),
-            threshold=config["phrases"]["prune"],
-        shell:
-            "rnnsmt phrases prune --phrase-table {input.phrase_table:q} --source {input.source:q} --target {input.target:q} "
-            "--threshold {params.threshold} --output {output.table:q} "
-            + ("--origins {input.origins:q} --output-origins {output.origins:q} " if ORIGINS else "")
-            + "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

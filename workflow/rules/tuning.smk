@@ -5,7 +5,7 @@ if "tuning" in MOSES_PARTS:
     rule moses_tune:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
-            lm=LMS,
+            lm=LM,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "dev"),
             source=texts.set_text("preprocessed", "dev", SOURCE),
@@ -46,7 +46,7 @@ else:
     rule mert:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
-            lm=LMS,
+            lm=LM,
             network=lambda w: systems.networks_in_search(w.system),
             tables=lambda w: systems.filtered_tables(w.system, "dev"),
             source=texts.set_text("preprocessed", "dev", SOURCE),

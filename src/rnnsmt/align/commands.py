@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from rnnsmt.align import DIRECTIONS, HEURISTICS, MAX_PAIRS, ORDERS, PASSES_OF
+from rnnsmt.align import ALIGNERS, DIRECTIONS, HEURISTICS, MAX_PAIRS, ORDERS
 from rnnsmt.base.io import InputError, count_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.resuming import Stop
@@ -16,33 +16,16 @@ def _add_texts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", required=True, metavar="FILE", help="tokenised target side, one sentence per line")
 
 
-def _add_job(parser: argparse.ArgumentParser) -> None:
-    """Add the options that determine the links: the texts, ``--aligner``, ``--direction`` and ``--max-pairs``."""
+def words_options(parser: argparse.ArgumentParser) -> None:
     _add_texts(parser)
     add = parser.add_argument
-    add("--aligner", choices=tuple(PASSES_OF), default="model4", help="alignment model")
+    add("--aligner", choices=ALIGNERS, default="model4", help="alignment model")
     add("--direction", choices=DIRECTIONS, required=True,
         help="forward: at most one source word per target word; reverse: at most one target word per source "
         "word")  # fmt: skip
     add("--max-pairs", type=positive, default=MAX_PAIRS, metavar="N",
         help="maximum number of co-occurring word pairs (16 bytes each); if there are more, the pairs with the "
         "weakest association are discarded")  # fmt: skip
-
-
-def _fingerprint(args: argparse.Namespace) -> dict[str, object]:
-    """Return the settings that the links depend on, by name, for the checkpoint and the shard files of a job.
-
-    args: the options of ``_add_job``.
-    """
-    from rnnsmt.stages import STAGES
-
-    settings = {"--aligner": args.aligner, "--direction": args.direction, "--max-pairs": args.max_pairs}
-    return {**settings, "version of this stage": STAGES["align"]["words"].version}
-
-
-def words_options(parser: argparse.ArgumentParser) -> None:
-    _add_job(parser)
-    add = parser.add_argument
     add(
         "--output",
         required=True,
@@ -87,6 +70,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.align.pharaoh import write_links
     from rnnsmt.align.training import AlignmentCheckpoint, align, fingerprint
     from rnnsmt.base.resuming import CheckpointDirectory
+    from rnnsmt.stages import STAGES
 
     if args.time_limit is not None and not args.checkpoint_dir:
         raise InputError("--time-limit requires --checkpoint-dir")
@@ -94,125 +78,19 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     with Stop(args.time_limit) if args.checkpoint_dir else nullcontext() as stop:
         checkpoint = None
         if stop is not None:
-            directory = CheckpointDirectory(args.checkpoint_dir, _fingerprint(args) | fingerprint(bitext))
+            job = {
+                "--aligner": args.aligner,
+                "--direction": args.direction,
+                "--max-pairs": args.max_pairs,
+                "version of this stage": STAGES["align"]["words"].version,
+            }
+            directory = CheckpointDirectory(args.checkpoint_dir, job | fingerprint(bitext))
             checkpoint = AlignmentCheckpoint(directory, args.save_every, stop)
         links = align(bitext, args.aligner, args.direction, args.threads, args.max_pairs, checkpoint)
         written = write_links(args.output, links)
         if checkpoint:
             checkpoint.finish()
     return {"sentences": bitext.sentences, "links": written}
-
-
-def cut_options(parser: argparse.ArgumentParser) -> None:
-    _add_job(parser)
-    add = parser.add_argument
-    add("--shards", type=positive, required=True, metavar="N", help="number of shards")
-    add("--output-dir", required=True, metavar="DIR",
-        help="output directory: corpus.npz, parameters.0.npz, and the shards shard.K-of-N.npz")  # fmt: skip
-    add("--threads", type=int, default=1, help="number of threads")
-
-
-def cut(args: argparse.Namespace) -> dict[str, object]:
-    r"""Split a parallel corpus into shards, so that several machines can align it in one direction.
-
-    The command writes the shards (shard.K-of-N.npz), the data shared by all shards (corpus.npz), and the initial
-    parameters (parameters.0.npz).
-
-    An iteration is one pass over the corpus: `align count` collects the counts of each shard, one job per shard, and
-    `align estimate` computes the next parameters from the counts of all shards. fast_align has 5 iterations, hmm 11 and
-    model4 16. After the last iteration, `align links` writes the alignment from the output of `align count`, and `align
-    estimate` is not called. The alignment is identical to that of `align words` for any number of shards.
-
-    The corpus is split at the boundaries of blocks of sentences (500 sentences, or 1/256 of a large corpus). If there
-    are fewer blocks than shards, some shards are empty.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt align cut --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
-            --aligner fast_align --direction forward --shards 2 --output-dir try/shards
-        for pass in 0 1 2 3 4; do
-            for shard in 1 2; do
-                rnnsmt align count --shard try/shards/shard.$shard-of-2.npz \
-                    --parameters try/shards/parameters.$pass.npz --output try/shards/counts.$pass.$shard.npz
-            done
-            rnnsmt align estimate --corpus try/shards/corpus.npz --parameters try/shards/parameters.$pass.npz \
-                --counts try/shards/counts.$pass.*.npz --output try/shards/parameters.$((pass + 1)).npz
-        done
-        rnnsmt align links --corpus try/shards/corpus.npz --counts try/shards/counts.4.*.npz --output try/sharded.gz
-    """
-    from rnnsmt.align import training
-    from rnnsmt.align.bitext import read_bitext
-    from rnnsmt.align.training import fingerprint
-
-    bitext = read_bitext(args.source, args.target)
-    job = {**_fingerprint(args), "--shards": args.shards, **fingerprint(bitext)}
-    pairs = training.cut_shards(bitext, job, args.output_dir, args.threads, args.max_pairs)
-    return {"sentences": bitext.sentences, "word pairs": pairs, "shards": args.shards}
-
-
-def count_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--shard", required=True, metavar="FILE", help="shard (shard.K-of-N.npz) written by `align cut`")
-    add("--parameters", required=True, metavar="FILE",
-        help="parameters of the previous iteration (parameters.0.npz for the first iteration)")  # fmt: skip
-    add("--output", required=True, metavar="FILE",
-        help="output file (.npz): expected counts of the shard or, in the last iteration, its links")  # fmt: skip
-    add("--threads", type=int, default=1, help="number of threads")
-
-
-def count(args: argparse.Namespace) -> dict[str, object]:
-    r"""Collect the expected counts of one shard in one iteration; `align cut --help` describes the procedure.
-
-    Example, in the loop of 'align cut --help':
-
-        rnnsmt align count --shard try/shards/shard.$shard-of-2.npz --parameters try/shards/parameters.$pass.npz \
-            --output try/shards/counts.$pass.$shard.npz
-    """
-    from rnnsmt.align import training
-
-    return {"pass": training.count_shard(args.shard, args.parameters, args.output, args.threads)}
-
-
-def estimate_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--corpus", required=True, metavar="FILE", help="corpus.npz written by `align cut`")
-    add("--parameters", required=True, metavar="FILE", help="parameters of the previous iteration")
-    add("--counts", required=True, nargs="+", metavar="FILE", help="counts of all shards, in any order")
-    add("--output", required=True, metavar="FILE", help="output file: parameters of this iteration (.npz)")
-
-
-def estimate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Estimate the parameters of one iteration from the counts of all shards; see `align cut --help`.
-
-    Example, in the loop of 'align cut --help':
-
-        rnnsmt align estimate --corpus try/shards/corpus.npz --parameters try/shards/parameters.$pass.npz \
-            --counts try/shards/counts.$pass.*.npz --output try/shards/parameters.$((pass + 1)).npz
-    """
-    from rnnsmt.align import training
-
-    return {"pass": training.estimate_from_shards(args.corpus, args.parameters, args.counts, args.output)}
-
-
-def links_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--corpus", required=True, metavar="FILE", help="corpus.npz written by `align cut`")
-    add("--counts", required=True, nargs="+", metavar="FILE",
-        help="output of `align count` for all shards in the last iteration, in any order")  # fmt: skip
-    add("--output", required=True, metavar="FILE", help="output file: links in the format of `align words`")
-
-
-def links(args: argparse.Namespace) -> dict[str, object]:
-    r"""Write the alignment of a corpus that was aligned in shards; `align cut --help` describes the procedure.
-
-    Example, after the last 'align count' of both shards:
-
-        rnnsmt align links --corpus try/shards/corpus.npz --counts try/shards/counts.4.*.npz --output try/sharded.gz
-    """
-    from rnnsmt.align import training
-    from rnnsmt.align.pharaoh import write_links
-
-    return {"links": write_links(args.output, training.links_of_shards(args.corpus, args.counts))}
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:

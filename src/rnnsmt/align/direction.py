@@ -1,8 +1,8 @@
 """One alignment direction: every generated word is linked to one given word or to NULL.
 
 Each pass over the corpus collects counts, then estimates parameters. Counts are collected over blocks of sentences,
-which are the same for any number of threads and parts. Expected counts are sums of integers (``base.kernels.numbers``),
-and sums of fractions are stored per block, so parameters are bit-identical for any number of threads and parts.
+which are the same for any number of threads. Expected counts are sums of integers (``base.kernels.numbers``), and sums
+of fractions are stored per block, so parameters are bit-identical for any number of threads.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rnnsmt.align import MAX_PAIRS
 from rnnsmt.align.bitext import BitextSide, Ids, Offsets
-from rnnsmt.align.lexicon import Lexicon, build_lexicon, corpus_cells
+from rnnsmt.align.lexicon import build_lexicon, corpus_cells
 from rnnsmt.align.pharaoh import MAX_POSITION
 from rnnsmt.base.parallel import in_threads
 
@@ -23,14 +23,12 @@ Parameters = dict[str, npt.NDArray[Any]]
 """Parameters of an aligner after some passes: arrays by name."""
 
 Counts = dict[str, npt.NDArray[Any]]
-"""Results of a pass over some sentences, by name.
+"""Results of a pass, by name.
 
 ``t`` [pairs], ``t_null`` and others: expected counts of parameters, in fixed point; absent in the last pass.
-``sums`` [blocks]: a sum over the sentences of every block. ``best`` [generated words]: links, if the pass sets them.
+``sums`` [blocks]: a sum over the sentences of every block. A pass that sets links writes them to ``best`` of the
+parameters.
 """
-
-Text = tuple[Ids, Offsets, Ids, Offsets]
-"""Ids and offsets, as in ``BitextSide``, of the given and of the generated side."""
 
 CELLS = 50_000_000
 """Number of word pairs of the corpus, from its beginning, whose lexicon indices are cached in memory (4 bytes each).
@@ -83,54 +81,15 @@ class Statistics(NamedTuple):
         estimator(all_generated, counts["t_null"], *settings, parameters["t_null"])
 
 
-class Sentences:
-    """Sentence pairs that a job processes: those of a corpus or of a part of it.
+class Direction:
+    """A bitext in one alignment direction.
 
     Attributes:
+        given, generated: the sides.
+        threads: number of threads.
+        lexicon: the word pairs.
         pairs: number of word pairs in the lexicon. Index ``pairs`` represents all other pairs.
-        bounds: the first sentence of every block, and the end of the last block.
     """
-
-    def __init__(
-        self, lexicon: Lexicon, text: Text, bounds: npt.NDArray[np.int64], threads: int, max_cells: int
-    ) -> None:
-        """Initialise with a lexicon, a text and the bounds of its blocks.
-
-        Args:
-            lexicon: lexicon of the text.
-            text: ids and offsets of both sides.
-            bounds: as the attribute.
-            threads: number of threads.
-            max_cells: maximum number of cached lexicon indices, as ``CELLS``; 0 if there is only one pass.
-        """
-        self.lexicon, self.text, self.bounds, self.threads = lexicon, text, bounds, threads
-        self.pairs = len(lexicon.words)
-        pairs_of_sentences = np.diff(text[1]) * np.diff(text[3])
-        # [sentences + 1], number of word pairs before each sentence
-        self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_sentences)])
-        # cells are int32, and ``pairs`` itself must fit
-        self._cells = min(int(self._before[-1]), max_cells if self.pairs < 2**31 - 1 else 0)
-
-    @cached_property
-    def corpus(self) -> NumberedCorpus:
-        """Return the lexicon, the cached lexicon indices, and both sides of the text."""
-        cells = np.empty(self._cells, np.int32)
-        if self._cells:
-            self.over_blocks(lambda *block: corpus_cells(*block, *self.lexicon, *self.text, cells))
-        return NumberedCorpus(*self.lexicon, cells, *self.text)
-
-    def over_blocks(self, work: Callable[[int, int, int], float | None]) -> npt.NDArray[np.float64]:
-        """Call ``work`` for every block with its first sentence, its end, and the number of word pairs before it.
-
-        Returns:
-            The return values of ``work``, float64 [blocks]; 0 for None.
-        """
-        blocks = [(first, end, int(self._before[first])) for first, end in pairwise(self.bounds.tolist())]
-        return np.array([value or 0.0 for value in in_threads(lambda block: work(*block), blocks, self.threads)])
-
-
-class Direction(Sentences):
-    """A bitext in one alignment direction."""
 
     def __init__(self, given: BitextSide, generated: BitextSide, threads: int = 1, max_pairs: int = MAX_PAIRS) -> None:
         """Build the lexicon and define the blocks.
@@ -140,12 +99,35 @@ class Direction(Sentences):
             threads: number of threads.
             max_pairs: as in ``build_lexicon``.
         """
-        self.given, self.generated = given, generated
+        self.given, self.generated, self.threads = given, generated, threads
+        self.lexicon = build_lexicon(given, generated, threads, max_pairs)
+        self.pairs = len(self.lexicon.words)
+        self._text = (given.ids, given.offsets, generated.ids, generated.offsets)
         sentences = len(given.offsets) - 1
         size = max(_LEAST_BLOCK, -(-sentences // _MOST_BLOCKS))
-        text = (given.ids, given.offsets, generated.ids, generated.offsets)
-        bounds = np.array([*range(0, sentences, size), sentences])
-        super().__init__(build_lexicon(given, generated, threads, max_pairs), text, bounds, threads, CELLS)
+        # the first sentence of every block, and the end of the last block
+        self._bounds = [*range(0, sentences, size), sentences]
+        # [sentences + 1], number of word pairs before each sentence
+        self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(given.lengths * generated.lengths)])
+        # cells are int32, and ``pairs`` itself must fit
+        self._cells = min(int(self._before[-1]), CELLS if self.pairs < 2**31 - 1 else 0)
+
+    @cached_property
+    def corpus(self) -> NumberedCorpus:
+        """Return the lexicon, the cached lexicon indices, and both sides of the text."""
+        cells = np.empty(self._cells, np.int32)
+        if self._cells:
+            self.over_blocks(lambda *block: corpus_cells(*block, *self.lexicon, *self._text, cells))
+        return NumberedCorpus(*self.lexicon, cells, *self._text)
+
+    def over_blocks(self, work: Callable[[int, int, int], float | None]) -> npt.NDArray[np.float64]:
+        """Call ``work`` for every block with its first sentence, its end, and the number of word pairs before it.
+
+        Returns:
+            The return values of ``work``, float64 [blocks]; 0 for None.
+        """
+        blocks = [(first, end, int(self._before[first])) for first, end in pairwise(self._bounds)]
+        return np.array([value or 0.0 for value in in_threads(lambda block: work(*block), blocks, self.threads)])
 
     def statistics(self) -> Statistics:
         """Return the statistics of the whole corpus."""

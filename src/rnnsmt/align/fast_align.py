@@ -8,7 +8,7 @@ of which only aligns. The tension is fitted by gradient steps between iterations
 import numpy as np
 
 from rnnsmt.align import FAST_ALIGN_ITERATIONS
-from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
+from rnnsmt.align.direction import Counts, Direction, Parameters, Statistics, no_counts
 from rnnsmt.align.lexicon import look_up, normalise
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import add_count, add_counts
@@ -25,15 +25,15 @@ def begin(direction: Direction) -> Parameters:
     return {**direction.uniform(1e-9), "tension": np.array([TENSION]), "passes": np.array([0])}
 
 
-def count(sentences: Sentences, parameters: Parameters) -> Counts:
+def count(direction: Direction, parameters: Parameters) -> Counts:
     """Compute expected counts, or, in the last iteration, link every generated word to a given word or to NULL (-1)."""
     last = int(parameters["passes"][0]) == FAST_ALIGN_ITERATIONS - 1
     counts = {} if last else no_counts(parameters, "t", "t_null")
     lexical = counts.values() if counts else (np.zeros(0, np.int64), np.zeros(0, np.int64))
     tension = parameters["tension"][0]
     learnt = (parameters["t"], parameters["t_null"], tension, last, *lexical, parameters["best"])
-    features = sentences.over_blocks(lambda *block: fast_align_block(block, sentences.corpus, *learnt))
-    return {"best": parameters["best"]} if last else {**counts, "sums": features}
+    features = direction.over_blocks(lambda *block: fast_align_block(block, direction.corpus, *learnt))
+    return {} if last else {**counts, "sums": features}
 
 
 def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:

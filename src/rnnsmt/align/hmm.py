@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
+from rnnsmt.align.direction import Counts, Direction, Parameters, Statistics, no_counts
 from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
 from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
@@ -61,19 +61,18 @@ def begin(direction: Direction) -> Parameters:
     }
 
 
-def count(sentences: Sentences, parameters: Parameters) -> Counts:
+def count(direction: Direction, parameters: Parameters) -> Counts:
     """Compute the expected counts of EM."""
     counts = no_counts(parameters, *HmmTables._fields)
-    return {**counts, "sums": _pass(sentences, parameters, HmmTables(*[array.ravel() for array in counts.values()]))}
+    return {**counts, "sums": _pass(direction, parameters, HmmTables(*[array.ravel() for array in counts.values()]))}
 
 
-def align(sentences: Sentences, parameters: Parameters) -> Counts:
+def align(direction: Direction, parameters: Parameters) -> Counts:
     """Link every generated word to the given word with the highest posterior probability.
 
     A word is linked to NULL (-1) if the posterior probability of NULL is higher.
     """
-    values = _pass(sentences, parameters, None)
-    return {"sums": values, "best": parameters["best"]}
+    return {"sums": _pass(direction, parameters, None)}
 
 
 def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
@@ -86,11 +85,11 @@ def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> 
             parameters[name] = counts[name] / ONE + 1e-9
 
 
-def _pass(sentences: Sentences, parameters: Parameters, counts: HmmTables | None) -> npt.NDArray[np.float64]:
+def _pass(direction: Direction, parameters: Parameters, counts: HmmTables | None) -> npt.NDArray[np.float64]:
     """Run the kernel over all blocks; return the log-likelihood of every block.
 
     Args:
-        sentences: the text.
+        direction: the text.
         parameters: the parameters; ``best`` is set if there are no counts.
         counts: flat counts, updated in place; None: link words instead of counting.
     """
@@ -99,7 +98,7 @@ def _pass(sentences: Sentences, parameters: Parameters, counts: HmmTables | None
     p_null = P_NULL if len(parameters["log_likelihoods"]) else 0.0
     last, totals = counts is None, counts or HmmTables(*[np.zeros(0, np.int64)] * 4)
     learnt = (parameters["given_classes"], tables, p_null, last, totals, parameters["best"])
-    return sentences.over_blocks(lambda *block: hmm_block(block, sentences.corpus, *learnt))
+    return direction.over_blocks(lambda *block: hmm_block(block, direction.corpus, *learnt))
 
 
 @kernel()
@@ -364,12 +363,12 @@ def begin_model1(direction: Direction) -> Parameters:
     return parameters
 
 
-def count_model1(sentences: Sentences, parameters: Parameters) -> Counts:
+def count_model1(direction: Direction, parameters: Parameters) -> Counts:
     """Compute the expected counts of EM, and set ``best`` to the most probable links: given positions, -1 for NULL."""
     counts = no_counts(parameters, "t", "t_null")
     learnt = (parameters["t"], parameters["t_null"], *counts.values(), parameters["best"])
-    sentences.over_blocks(lambda *block: model1_block(block, sentences.corpus, *learnt))
-    return {**counts, "best": parameters["best"]}
+    direction.over_blocks(lambda *block: model1_block(block, direction.corpus, *learnt))
+    return counts
 
 
 def estimate_model1(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:

@@ -246,20 +246,6 @@ def corpus_cells(
 
 
 @kernel()
-def mark_pairs(
-    first, end, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, marks
-):  # fmt: skip
-    """Set ``marks`` bool [pairs + 1] at the lexicon indices of the word pairs of a block of sentences.
-
-    The last element is set for pairs that are not in the lexicon. Other arguments as in ``corpus_cells``.
-    """
-    for s in range(first, end):
-        for p in range(generated_offsets[s], generated_offsets[s + 1]):
-            for k in range(given_offsets[s], given_offsets[s + 1]):
-                marks[find(starts, words, given_ids[k], generated_ids[p])] = True
-
-
-@kernel()
 def relative_frequencies(starts, counts, t):
     """Set every row of t = p(f | e) to relative frequencies, at least ``FLOOR``; uniform for rows without counts.
 

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import hmm
-from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
+from rnnsmt.align.direction import Counts, Direction, Parameters, Statistics, no_counts
 from rnnsmt.align.hmm import P_NULL as HMM_NULL
 from rnnsmt.align.hmm import UNIFORM, path_score, transitions, viterbi
 from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
@@ -119,7 +119,7 @@ def begin(direction: Direction) -> Parameters:
     }
 
 
-def count(sentences: Sentences, parameters: Parameters) -> Counts:
+def count(direction: Direction, parameters: Parameters) -> Counts:
     """Run the next of ``PASSES``; the last one links every generated word to a given word or to NULL (-1)."""
     models = PASSES[len(parameters["log_probabilities"])]
     counted = models[1]
@@ -129,8 +129,8 @@ def count(sentences: Sentences, parameters: Parameters) -> Counts:
     classes = (parameters["given_classes"], parameters["generated_classes"])
     jumps = (parameters["jumps"], parameters["beginnings"])
     settings = (models, *classes, *jumps, tables, totals, parameters["best"])
-    counts["sums"] = sentences.over_blocks(lambda *block: fertility_block(block, sentences.corpus, *settings))
-    return counts if counted else {**counts, "best": parameters["best"]}
+    counts["sums"] = direction.over_blocks(lambda *block: fertility_block(block, direction.corpus, *settings))
+    return counts
 
 
 def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:

@@ -431,7 +431,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.evaluation.comparison import Comparison, markdown
-    from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
+    from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni
     from rnnsmt.search.model import load_model
 
     for name in args.names:
@@ -465,7 +465,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
         model = load_model(
             ini, list(comparison.source or ()), directory, args.threads, args.device, args.cslm_precision
         )
-        table = next(ini.located(feature, directory) for feature in ini.features if feature.kind in PHRASE_TABLES)
+        table = next(ini.located(feature, directory) for feature in ini.features if feature.kind == PHRASE_DICTIONARY)
         comparison.add_model(model, model.weights(ini), table, args.columns)
     content = {"baseline": args.names[0], "system": args.names[1], **comparison.content(args.examples)}
     write_json(args.output_json, content)

@@ -6,7 +6,7 @@ formats the lines.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,13 +195,6 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
     arpa.log10_backoffs.append(backoffs)
 
 
-_Block = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""N-grams of an order [n, order], and base-10 logarithms of their probabilities and back-off weights, float64 [n].
-
-The highest order has no back-off weights: [0].
-"""
-
-
 def write_arpa(
     path: str | Path,
     counts: Counts,
@@ -235,69 +228,29 @@ def write_arpa(
             number = sum(len(words) for _, words in _ngrams(counts, k, mask, least[k - 1]))
         numbers.append(number)
 
-    def blocks(order: int) -> Iterator[_Block]:
-        """Yield the n-grams of an order in blocks."""
-        smoothed = model[order - 1]
-        for rows, words in _ngrams(counts, order, mask, least[order - 1]):
-            start, stop = int(rows[0]), int(rows[-1]) + 1
-            probability = smoothed.probability.read(start, stop)[rows - start]
-            backoff = smoothed.backoff.read(start, stop)
-            yield words, log10(probability), log10(backoff[rows - start] if len(backoff) else backoff)
-
     vocabulary = counts.vocabulary
-    _write_sections(path, vocabulary.starts[: vocabulary.size + 1], vocabulary.pool, numbers, blocks, threads)
-    return numbers
-
-
-def write_ngrams(path: str | Path, arpa: Arpa, threads: int = 1) -> None:
-    """Write a model in memory as an ARPA file, like ``write_arpa``; the order of the n-grams is kept."""
-
-    def blocks(order: int) -> Iterator[_Block]:
-        """Yield the n-grams of an order in blocks."""
-        ngrams, logs, backoffs = (of[order - 1] for of in (arpa.ngrams, arpa.log10_probs, arpa.log10_backoffs))
-        for start, stop in slices(len(ngrams), NGRAMS_PER_BLOCK):
-            with_backoff = stop if order < arpa.order else start
-            yield ngrams[start:stop], logs[start:stop].astype(float), backoffs[start:with_backoff].astype(float)
-
-    table = arpa.words.table
-    numbers = [len(ngrams) for ngrams in arpa.ngrams]
-    _write_sections(path, table.offsets[: len(arpa.words) + 1], table.arena, numbers, blocks, threads)
-
-
-def _write_sections(
-    path: str | Path,
-    starts: np.ndarray,
-    strings: np.ndarray,
-    numbers: Sequence[int],
-    blocks: Callable[[int], Iterable[_Block]],
-    threads: int,
-) -> None:
-    """Write the header and the n-grams of every order.
-
-    Args:
-        path: the file.
-        starts: offset of each word in ``strings``, [words + 1].
-        strings: bytes of the words, uint8.
-        numbers: number of n-grams of each order.
-        blocks: returns the n-grams of an order.
-        threads: number of compression threads.
-    """
+    starts = vocabulary.starts[: vocabulary.size + 1]
     lengths = np.diff(starts)
     with atomic_blocks(path, threads) as out:
         out.write(b"\\data\\\n")
         for order, number in enumerate(numbers, 1):
             out.write(f"ngram {order}={number}\n".encode())
         meter = Meter("writing", sum(numbers), "n-grams")
-        for order in range(1, len(numbers) + 1):
+        for order, smoothed in enumerate(model, 1):
             out.write(f"\n\\{order}-grams:\n".encode())
-            for words, logs, backoffs in blocks(order):
+            for rows, words in _ngrams(counts, order, mask, least[order - 1]):
                 meter.add(len(words))
+                start, stop = int(rows[0]), int(rows[-1]) + 1
+                probability = smoothed.probability.read(start, stop)[rows - start]
+                backoff = smoothed.backoff.read(start, stop)
+                logs, backoffs = log10(probability), log10(backoff[rows - start] if len(backoff) else backoff)
                 # upper bound: the words, a separator after each, and two logarithms of at most 16 bytes with tab and
                 # newline
                 lines = np.empty(int(lengths[words].sum()) + words.size + 34 * len(words), np.uint8)
-                written = format_ngrams(words, logs, backoffs, starts, strings, lines)
+                written = format_ngrams(words, logs, backoffs, starts, vocabulary.pool, lines)
                 out.write(memoryview(lines[:written]))  # type: ignore[arg-type]
         out.write(b"\n\\end\\\n")
+    return numbers
 
 
 def _ngrams(

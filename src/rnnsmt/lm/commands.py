@@ -55,36 +55,6 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
     )
 
 
-def interpolate_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--models", nargs="+", required=True, metavar="ARPA", help="language models to interpolate (ARPA)")
-    add("--tune", required=True, metavar="FILE", help="tokenised text whose perplexity is minimised")
-    add("--output", required=True, metavar="ARPA",
-        help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
-    add("--threads", type=positive, default=1, help="number of compression threads")
-
-
-def interpolate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Interpolate language models linearly into one ARPA file, with weights tuned on a text.
-
-    The weights that minimise the perplexity of --tune are found by EM. The output contains the n-grams of all models
-    and recomputed back-off weights, like SRILM's ``-mix-lm`` (Stolcke 2002). A word has probability 0 under a model
-    whose vocabulary does not contain it; words in no vocabulary are ignored when the weights are estimated. A model
-    with weight 0 contributes no n-grams. All models and the output are held in memory.
-
-    The last line of the log gives the weights and the perplexities of the models and of the output, including ``<unk>``
-    and ``</s>``, as in `lm perplexity`.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt lm interpolate --models results/model/lm.arpa.gz try/lm.arpa.gz \
-            --tune results/corpus/joined/truecased/dev.fr.gz --output try/mixed.arpa.gz
-    """
-    from rnnsmt.lm.interpolation import interpolate
-
-    return interpolate(args.models, args.tune, args.output, args.threads)
-
-
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--lm", required=True, metavar="ARPA", help="language model (ARPA or KenLM binary)")

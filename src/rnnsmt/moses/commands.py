@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from rnnsmt.base.io import InputError, write_report
-from rnnsmt.base.options import DEVICES, positive
+from rnnsmt.base.options import positive
 from rnnsmt.moses.ini import (
     BILINGUAL,
     CSLM_UNKNOWN,
@@ -16,19 +16,18 @@ from rnnsmt.moses.ini import (
     MosesIni,
 )
 from rnnsmt.plan.config import PARTS
-from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
+from rnnsmt.plan.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--model-dir", type=Path, required=True, metavar="DIR", help="directory with the tables and language models")
+    add("--model-dir", type=Path, required=True, metavar="DIR", help="directory with the tables and the language model")
     add("--output", type=Path, required=True, metavar="FILE", help="output file: moses.ini")
-    add("--phrase-table", default=FULL_TABLE, metavar="FILE", help="phrase table, relative to --model-dir")
+    add("--phrase-table", default=PHRASE_TABLE, metavar="FILE", help="phrase table, relative to --model-dir")
     add("--reordering-table", default=REORDERING_TABLE, metavar="FILE",
         help="lexicalised reordering table, relative to --model-dir; none: only distance-based reordering")  # fmt: skip
-    add("--lm", nargs="+", default=["lm.arpa.gz"], metavar="FILE",
-        help="n-gram language models (ARPA), relative to --model-dir, one feature each")  # fmt: skip
-    add("--lm-order", type=int, default=5, help="n-gram order of the language models")
+    add("--lm", default=LM, metavar="FILE", help="n-gram language model (ARPA), relative to --model-dir")
+    add("--lm-order", type=int, default=5, help="n-gram order of the language model")
     add("--cslm", metavar="FILE", help="model file of a continuous-space language model, relative to --model-dir")
     add("--cslm-unknown", choices=CSLM_UNKNOWN, default=CSLM_UNKNOWN[0],
         help="CSLM probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided "
@@ -73,7 +72,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
     if args.nplm and args.nnjm:
         raise InputError("--nnjm and --nplm cannot be combined, because both specify the joint model")
-    for name in [args.phrase_table, *args.lm, *filter(None, (reordering, args.cslm, args.nnjm, args.nplm))]:
+    for name in filter(None, (args.phrase_table, args.lm, reordering, args.cslm, args.nnjm, args.nplm)):
         if not (args.model_dir / name).is_file():
             raise InputError(f"{args.model_dir / name}: no such file; build the model first")
     if args.nplm:
@@ -91,174 +90,16 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         args.model_dir,
         args.phrase_table,
         reordering,
-        args.lm[0],
+        args.lm,
         args.lm_order,
         args.num_features,
         args.distortion_limit,
         args.table_limit,
         neural,
         args.further_weights,
-        args.lm[1:],
     )
     ini.write(args.output)
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}
-
-
-def add_column_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--ini", type=Path, metavar="FILE", help="moses.ini of the model; its weights are kept")
-    add("--phrase-table", type=Path, metavar="FILE", help="plain-text phrase table, instead of --ini")
-    add("--reordering-table", type=Path, metavar="FILE", help="reordering table; requires --phrase-table")
-    add("--lm", type=Path, nargs="+", metavar="FILE",
-        help="language models (ARPA); requires --phrase-table (default: a model estimated on "
-        "--target)")  # fmt: skip
-    add("--lm-order", type=positive, default=5, metavar="N", help="order of the language models")
-    add(
-        "--source",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="source side of the text that the phrase table was trained on",
-    )
-    add(
-        "--target",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="target side of the text that the phrase table was trained on",
-    )
-    add("--dev-source", type=Path, metavar="FILE", help="source side of the dev text, on which the weights are tuned")
-    add("--dev-reference", type=Path, metavar="FILE", help="reference of the dev text")
-    add(
-        "--preset",
-        default="small",
-        choices=["demo", "small", "paper"],
-        help="preset of network sizes and training settings",
-    )
-    add("--epochs", type=float, metavar="X", help="number of epochs; overrides the preset")
-    add("--vocab-size", type=positive, default=15000, metavar="N", help="vocabulary size of each side")
-    add("--iterations", type=positive, metavar="N", help="number of tuning iterations (default: as for `tuning mert`)")
-    add("--device", default="auto", choices=DEVICES, help="device to compute on")
-    add("--seed", type=int, default=1, metavar="N", help="random seed of training and tuning")
-    add("--threads", type=int, default=1, metavar="N", help="number of CPU threads")
-    add(
-        "--output-dir",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="output directory: phrase table, network and moses.ini",
-    )
-
-
-def add_column(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add the score of an RNN Encoder-Decoder to the phrase table of a Moses model.
-
-    An RNN Encoder-Decoder is trained on the phrase table, and its probability p(target | source) is added to every
-    phrase pair as an additional score. Inputs are the model (a moses.ini, or a plain-text phrase table and, optionally,
-    a reordering table and language models) and the tokenised text that the phrase table was trained on. DIR/moses.ini
-    refers to the new table. With dev text, its weights are tuned by MERT; DIR/untuned.ini has the weights before
-    tuning. Without dev text, the weight of the new score is 0.2, and the other weights are those in --ini or Moses'
-    defaults.
-
-    The command runs `rnn prepare`, `rnn train`, `rnn score`, `phrases augment` and `tuning mert`, whose logs are in
-    DIR/logs. The same command resumes after an interruption. Binary and compact phrase tables are not supported: use
-    the text file from which the table was built.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt moses add-column --ini results/model/moses.ini --source results/corpus/joined/train.en.gz \
-            --target results/corpus/joined/train.fr.gz --preset demo --vocab-size 1500 --threads 2 \
-            --dev-source results/corpus/joined/truecased/dev.en.gz \
-            --dev-reference results/corpus/joined/truecased/dev.fr.gz \
-            --iterations 2 --output-dir try/column
-    """
-    from rnnsmt.moses.column import (
-        Model,
-        StageRunner,
-        check_language_models,
-        check_text_of_table,
-        ini_with_column,
-        model_of_ini,
-        number_of_scores,
-    )
-
-    if (args.ini is None) == (args.phrase_table is None):
-        raise InputError("either --ini or, for a model without a moses.ini, --phrase-table is required")
-    if args.ini is not None and (args.reordering_table or args.lm):
-        raise InputError("--reordering-table and --lm cannot be combined with --ini, which names these files")
-    if (args.dev_source is None) != (args.dev_reference is None):
-        raise InputError("--dev-source and --dev-reference must be used together")
-    paths = [args.reordering_table, *(args.lm or ()), args.source, args.target, args.dev_source, args.dev_reference]
-    for path in filter(None, paths):
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
-    directory = args.output_dir
-    if args.ini is not None:
-        model = model_of_ini(args.ini)
-    else:
-        lms = args.lm or [directory / "lm.arpa.gz"]
-        model = Model(None, args.phrase_table, args.reordering_table, lms, args.lm_order)
-    scores = number_of_scores(model.table)
-    if args.dev_source and model.ini is not None:
-        check_language_models(model.ini)
-    check_text_of_table(model.table, (args.source, args.target))
-    directory.mkdir(parents=True, exist_ok=True)
-    steps = StageRunner(directory)
-    threads, device = ["--threads", args.threads], ["--device", args.device]
-    pairs, network, column, table = (directory / name for name in ("pairs", "rnn.pt", "column.npy", "phrase-table.gz"))
-    texts = ["--source", args.source, "--target", args.target]
-    steps.run(
-        "prepare",
-        [
-            "rnn",
-            "prepare",
-            "--phrase-table",
-            model.table,
-            *texts,
-            "--vocab-size",
-            args.vocab_size,
-            "--output-dir",
-            pairs,
-        ],
-        [model.table, args.source, args.target],
-        [pairs],
-    )
-    epochs = [] if args.epochs is None else ["--epochs", args.epochs]
-    history, checkpoint = directory / "rnn.json", directory / "rnn.checkpoint"
-    trained = ["--pairs", pairs, "--preset", args.preset, *epochs, "--seed", args.seed]
-    outputs = ["--output-model", network, "--output-history", history, "--checkpoint-dir", checkpoint]
-    prepared = sorted(path for path in pairs.iterdir() if path.is_file())
-    steps.run("train", ["rnn", "train", *trained, *outputs, *device, *threads], prepared, [network])
-    scored = ["--pairs", pairs, "--model", network, "--output", column]
-    steps.run("score", ["rnn", "score", *scored, *device, *threads], [network], [column])
-    augmented = ["--phrase-table", model.table, "--column", column, "--output", table]
-    steps.run("augment", ["phrases", "augment", *augmented, *threads], [model.table, column], [table])
-    if args.ini is None and args.lm is None:
-        estimated = ["--input", args.target, "--order", args.lm_order, "--output", model.lms[0]]
-        steps.run("lm", ["lm", "estimate", *estimated], [args.target], [model.lms[0]])
-    ini, tuned = ini_with_column(model, table, scores, directory), directory / "moses.ini"
-    if args.dev_source is None:
-        ini.write(tuned)
-        return {"moses.ini": str(tuned), "scores": scores + 1, "tuned": "no"}
-    untuned = directory / "untuned.ini"
-    ini.write(untuned)
-    dev = ["--source", args.dev_source, "--reference", args.dev_reference, "--seed", args.seed]
-    outputs = [
-        "--output-ini",
-        tuned,
-        "--output-history",
-        directory / "tuning.json",
-        "--checkpoint-dir",
-        directory / "tuning.checkpoint",
-    ]
-    iterations = ["--iterations", args.iterations] if args.iterations else []
-    steps.run(
-        "tune",
-        ["tuning", "mert", "--ini", untuned, *dev, *outputs, *iterations, *device, *threads],
-        [table, args.dev_source, args.dev_reference],
-        [tuned],
-    )
-    return {"moses.ini": str(tuned), "scores": scores + 1, "tuned": "yes"}
 
 
 def add_feature_options(parser: argparse.ArgumentParser) -> None:

@@ -31,13 +31,13 @@ from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import BILINGUAL, FILES, NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import FILLED_MEMORY, MERT, MOSES, TRAIN, Installation, run
 from rnnsmt.moses.nbest import fields_of
-from rnnsmt.plan.paths import FULL_TABLE, REORDERING_TABLE
+from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.stages import STAGES
 
 SIDES = ("f", "e")
 """Moses' names of source side and target side in file names, as in ``lex.f2e``."""
 
-TABLES = ("lex.e2f", "lex.f2e", FULL_TABLE, REORDERING_TABLE)
+TABLES = ("lex.e2f", "lex.f2e", PHRASE_TABLE, REORDERING_TABLE)
 """Files written by training."""
 
 ATOOLS = {"intersection": "intersect"}
@@ -149,7 +149,7 @@ def train(
     Raises:
         InputError: as ``run``; the numbers of lines differ, or the tables are incomplete.
     """
-    with scratch_directory(output_dir.resolve() / FULL_TABLE) as work:
+    with scratch_directory(output_dir.resolve() / PHRASE_TABLE) as work:
         files = [work / f"corpus.{side}" for side in SIDES]
         numbers = [write_plain(paths, file) for paths, file in zip((sources, targets), files, strict=True)]
         (work / "model").mkdir()
@@ -177,13 +177,13 @@ def train(
             if any(problem in line for problem in PROBLEMS):
                 raise InputError(f"{TRAIN}: {line.strip()[:300]}; full output in {log}")
         lines = {name: count_lines(work / "model" / name) for name in TABLES if (work / "model" / name).is_file()}
-        if len(lines) < len(TABLES) or not all(lines.values()) or lines[FULL_TABLE] != lines[REORDERING_TABLE]:
+        if len(lines) < len(TABLES) or not all(lines.values()) or lines[PHRASE_TABLE] != lines[REORDERING_TABLE]:
             line_counts = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
             raise InputError(f"{TRAIN}: its tables are incomplete ({line_counts}); full output in {log}")
         for name in TABLES:
             with atomic_path(output_dir / name) as temporary:
                 shutil.copyfile(work / "model" / name, temporary)
-    return {"sentences": numbers[0], "phrase pairs": lines[FULL_TABLE], "CPU seconds": round(seconds, 1)}
+    return {"sentences": numbers[0], "phrase pairs": lines[PHRASE_TABLE], "CPU seconds": round(seconds, 1)}
 
 
 BEGUN, ENDED = "begun.json", "ended"

@@ -26,9 +26,10 @@ DEFAULT_TABLE_LIMIT = 20
 
 DEFAULT_DISTORTION_LIMIT = 6
 
-PHRASE_TABLES = ("PhraseDictionaryMemory",)
+PHRASE_DICTIONARY = "PhraseDictionaryMemory"
+"""Kind of the phrase table, in text form."""
 
-TABLES = (*PHRASE_TABLES, "LexicalReordering")
+TABLES = (PHRASE_DICTIONARY, "LexicalReordering")
 """Features with a table whose lines are phrase pairs."""
 
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
@@ -86,7 +87,6 @@ ONE_SCORE = (
 KNOWN_FEATURES = (*ONE_SCORE, *TABLES)
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
-XML_INPUT, MONOTONE_AT_PUNCTUATION = "xml-input", "monotone-at-punctuation"
 """Sections that the decoder uses, in addition to those that are attributes of ``MosesIni``."""
 
 WITHOUT_EFFECT = (
@@ -104,7 +104,7 @@ WITHOUT_EFFECT = (
 KNOWN_VALUES = {
     "input-factors": ("0",),
     "inputtype": ("0",),
-    XML_INPUT: ("pass-through", "exclusive", "inclusive", "ignore"),
+    "xml-input": ("pass-through",),
     "max-phrase-length": ("20",),
 }
 """Sections that change translations, with their supported values; the first one is Moses' default."""
@@ -145,7 +145,7 @@ class MosesIni:
         features: the features in file order.
         weights: the weights of each feature, by name.
         distortion_limit: in source words; ``NO_LIMIT`` for none.
-        table_limit: maximum number of translations per source phrase, for phrase tables without ``table-limit``.
+        table_limit: maximum number of translations per source phrase; 0 for no limit.
         sections: lines of all other sections, kept for ``write``.
         path: the file that was read, for messages.
         section_lines: line number of each section name in this file.
@@ -165,8 +165,8 @@ class MosesIni:
         """Read an ini file.
 
         Raises:
-            InputError: missing file, lines that cannot be parsed, features without weights, or weights without a
-                feature.
+            InputError: missing file, lines that cannot be parsed, features without weights, weights without a feature,
+                or several phrase tables.
         """
         path = Path(path)
         sections, numbers, section_lines = _sections(path)
@@ -191,10 +191,15 @@ class MosesIni:
         limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)
         ini.distortion_limit = max(limit, NO_LIMIT)
         ini.table_limit = _integer(sections.pop("ttable-limit", None), "ttable-limit", path, DEFAULT_TABLE_LIMIT)
-        tables = [feature for feature in ini.features if feature.kind in PHRASE_TABLES]
-        if len(tables) == 1:
-            ini.table_limit = ini.table_limit_of(tables[0])
-            tables[0].options.pop("table-limit", None)
+        tables = [feature for feature in ini.features if feature.kind.startswith("PhraseDictionary")]
+        if len(tables) > 1:
+            raise InputError(
+                f"{path}, line {tables[1].number}: {tables[1].name} is a second phrase table; only one is supported, "
+                "so use a model with one"
+            )
+        for table in tables:
+            if "table-limit" in table.options:
+                ini.table_limit = _integer([table.options.pop("table-limit")], "table-limit", path, 0)
         ini.sections = sections
         if not ini.features:
             raise InputError(f"{path}: no [feature] section; is this a moses.ini?")
@@ -217,11 +222,6 @@ class MosesIni:
                     f"{self.path}: feature {feature.name} has {expected} scores but {count} weights; "
                     "correct its line in [weight]"
                 )
-
-    def table_limit_of(self, table: Feature) -> int:
-        """Return the maximum number of translations per source phrase for a phrase table; 0 for no limit."""
-        limit = table.options.get("table-limit")
-        return self.table_limit if limit is None else _integer([limit], "table-limit", self.path or self.directory, 0)
 
     def number(self, section: str) -> int | None:
         """Return the number in a section of ``sections``, None if there is no such section.
@@ -259,11 +259,7 @@ class MosesIni:
         self._check_mapping()
         for name, lines in self.sections.items():
             value = " ".join(lines)
-            if (
-                name == "mapping"
-                or name in (POP_LIMIT, STACK, DROP_UNKNOWN, MONOTONE_AT_PUNCTUATION, *WITHOUT_EFFECT)
-                or value.lower() in _OFF
-            ):
+            if name == "mapping" or name in (POP_LIMIT, STACK, DROP_UNKNOWN, *WITHOUT_EFFECT) or value.lower() in _OFF:
                 continue
             allowed = KNOWN_VALUES.get(name, ())
             if value not in allowed:
@@ -273,20 +269,16 @@ class MosesIni:
                 )
 
     def _check_mapping(self) -> None:
-        """Check that the ``[mapping]`` uses every phrase table as an independent alternative.
+        """Check that the ``[mapping]`` has one step, the translation by the phrase table.
 
         Raises:
             InputError: another mapping.
         """
         lines = [line.split() for line in self.sections.get("mapping", ["0 T 0"])]
-        steps = [["0", *line] if len(line) == 2 and line[0] == "T" else line for line in lines]
-        count = sum(feature.kind in PHRASE_TABLES for feature in self.features)
-        expected = [[str(number), "T", str(number)] for number in range(count)]
-        if count and sorted(steps) != sorted(expected):
+        if lines not in ([["0", "T", "0"]], [["T", "0"]]):
             raise InputError(
                 f"{self._place('mapping')}: [mapping] {', '.join(' '.join(line) for line in lines)[:60]}: this "
-                "decoder supports only mappings in which the phrase tables are independent alternatives; use "
-                f"{', '.join(' '.join(line) for line in expected)}"
+                "decoder supports only one decoding path with one phrase table; use 0 T 0"
             )
 
     def is_same_model(self, other: "MosesIni") -> bool:
@@ -301,16 +293,16 @@ class MosesIni:
     def has_settings(
         self,
         tables: Iterable[str | Path],
-        language_models: Iterable[str | Path],
+        language_model: str | Path,
         distortion_limit: int,
         table_limit: int,
         unknown: Mapping[str, str],
     ) -> bool:
-        """Return whether the ini has exactly these tables, language models, limits, and treatment of unknown words.
+        """Return whether the ini has exactly these tables and limits, this LM, and this treatment of unknown words.
 
         Args:
             tables: phrase tables and reordering tables, in any order.
-            language_models: n-gram models, in this order.
+            language_model: the n-gram model.
             distortion_limit, table_limit: as in the attributes.
             unknown: one of ``CSLM_UNKNOWN`` by kind of neural feature, for those that the ini may have.
         """
@@ -318,7 +310,7 @@ class MosesIni:
         models = [self.file_of(feature).resolve() for feature in self.features if feature.is_lm]
         return (
             files == {Path(table).resolve() for table in tables}
-            and models == [Path(model).resolve() for model in language_models]
+            and models == [Path(language_model).resolve()]
             and (self.distortion_limit, self.table_limit) == (distortion_limit, table_limit)
             and all(
                 feature.options["unknown"] == unknown.get(feature.kind)
@@ -417,8 +409,8 @@ class MosesIni:
             for key in FILES:
                 if key in options and not Path(options[key]).is_absolute():
                     options[key] = os.path.relpath(self.directory / options[key], directory)
-            if feature.kind in PHRASE_TABLES and self.table_limit_of(feature) != DEFAULT_TABLE_LIMIT:
-                options["table-limit"] = str(self.table_limit_of(feature))
+            if feature.kind == PHRASE_DICTIONARY and self.table_limit != DEFAULT_TABLE_LIMIT:
+                options["table-limit"] = str(self.table_limit)
             out.append(Feature(feature.kind, feature.name, options).line())
         out += ["", "[weight]"]
         out += [f"{name}= " + " ".join(f"{w:.10g}" for w in ws) for name, ws in self.weights.items()]
@@ -438,7 +430,7 @@ def feature_count(feature: Feature, where: str) -> int:
     """
     if feature.kind in ONE_SCORE:
         return 1
-    default = {"PhraseDictionaryMemory": "4", "LexicalReordering": "6"}.get(feature.kind)
+    default = {PHRASE_DICTIONARY: "4", "LexicalReordering": "6"}.get(feature.kind)
     text = feature.options.get("num-features", default)
     if text is None or not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise InputError(f"{where}: feature {feature.name}: num-features={text} is not a positive integer")
@@ -565,24 +557,22 @@ def default_ini(
     table_limit: int = DEFAULT_TABLE_LIMIT,
     neural: Mapping[str, Mapping[str, str]] | None = None,
     further_weights: Sequence[float] | None = None,
-    further_lms: Sequence[str] = (),
 ) -> MosesIni:
     """Return the ini of an untuned phrase-based baseline, the last step of training.
 
     The weights are those written by Moses' ``train-model.perl``: 0.2 for every phrase score and the phrase penalty, 0.3
-    for every reordering score and distortion, 0.5 for every n-gram LM, -1 for the word penalty. Those of neural
+    for every reordering score and distortion, 0.5 for the n-gram LM, -1 for the word penalty. Those of neural
     features are in ``NEURAL_MODELS``.
 
     Args:
         directory: directory of the model.
         phrase_table, reordering_table, lm: paths of the files; None for no such feature.
-        lm_order: order of the n-gram LMs.
+        lm_order: order of the n-gram LM.
         num_features: number of phrase scores.
         distortion_limit: in source words.
         table_limit: maximum number of translations per source phrase.
         neural: neural features by kind, each with its path and other options; the default name is the kind and 0.
         further_weights: weights of the phrase scores after the fourth.
-        further_lms: paths of the features LM1, LM2 and so on, of the same order.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
@@ -590,7 +580,7 @@ def default_ini(
         Feature("UnknownWordPenalty", "UnknownWordPenalty0"),
         Feature("WordPenalty", "WordPenalty0"),
         Feature("PhrasePenalty", "PhrasePenalty0"),
-        Feature("PhraseDictionaryMemory", "TranslationModel0", table),
+        Feature(PHRASE_DICTIONARY, "TranslationModel0", table),
     ]
     weights = {
         "UnknownWordPenalty0": [1.0],
@@ -604,11 +594,9 @@ def default_ini(
         weights["LexicalReordering0"] = [0.3] * 6
     features.append(Feature("Distortion", "Distortion0"))
     weights["Distortion0"] = [0.3]
-    for number, path in enumerate([lm, *further_lms]):
-        name = f"LM{number}"
-        options = {"lazyken": "0", "name": name, "factor": "0", "path": path, "order": str(lm_order)}
-        features.append(Feature("KENLM", name, options))
-        weights[name] = [0.5]
+    lm_options = {"lazyken": "0", "name": "LM0", "factor": "0", "path": lm, "order": str(lm_order)}
+    features.append(Feature("KENLM", "LM0", lm_options))
+    weights["LM0"] = [0.5]
     for kind, model_options in (neural or {}).items():
         name = model_options.get("name", f"{kind}0")
         features.append(Feature(kind, name, {"name": name, **model_options}))

@@ -1,5 +1,7 @@
 """Additional columns of a phrase table, from arrays with one score per line, and additional pairs (fill-up).
 
+The columns can be added to the table of a model of Moses, whose moses.ini is then copied with their weights.
+
 Fill-up extends a phrase table and its reordering table with pairs of another phrase table (Bisazza et al. 2011). Pairs
 of the table are unchanged. Pairs that it does not contain are added with the scores of the other table. An additional
 last column distinguishes them, so tuning determines a penalty for added pairs.
@@ -8,6 +10,7 @@ last column distinguishes them, so tuning determines a penalty for added pairs.
 import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +25,7 @@ from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
 from rnnsmt.base.kernels.table_lines import SCORES
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
+from rnnsmt.moses.ini import FILES, PHRASE_DICTIONARY, MosesIni, feature_count
 from rnnsmt.phrases.filtering import read_kept_lines
 from rnnsmt.phrases.table import (
     PhraseEntry,
@@ -38,6 +42,12 @@ from rnnsmt.phrases.table import (
 MIN_PROBABILITY = 1e-40
 """Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values
 below exp(-100)."""
+
+COLUMN_WEIGHT = 0.2
+"""Weight of a log probability before tuning, the same as that of every phrase score in Moses' untuned models."""
+
+COUNT_WEIGHT = 0.0
+"""Weight of a count before tuning."""
 
 MAX_SCORE = 20.0
 """Maximum score: a log probability is not positive, and a larger count is not plausible."""
@@ -59,6 +69,11 @@ class ScoreColumn:
     def __len__(self) -> int:
         """Return the number of scores."""
         return int(self._ends[-1])
+
+    @property
+    def is_count(self) -> bool:
+        """Return whether all scores are whole numbers, as the counts of ``rnn shortlist`` and unlike probabilities."""
+        return all(np.array_equal(scores, np.rint(scores)) for _, scores in self._parts)
 
     def probabilities(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return exp(score) of some lines, at least ``MIN_PROBABILITY``.
@@ -150,6 +165,55 @@ def augment_table(
                     f"{column.name}: {len(column)} scores, but {size}; they are scores of another table: {remedy}"
                 )
     return {"lines": lines, "scores per line": scores + len(opened)}
+
+
+def augment_model(
+    path: str,
+    columns: list[Sequence[str]],
+    output: str,
+    output_ini: str,
+    threads: int = 1,
+    kept_lines: str | None = None,
+) -> dict[str, object]:
+    """Write the table of a model with additional columns, and a copy of its moses.ini that refers to this table.
+
+    Moses resolves relative paths against its working directory: those in the copy are absolute.
+
+    Args:
+        path: the moses.ini.
+        columns, output, threads, kept_lines: as in ``augment_table``.
+        output_ini: the copy to write.
+
+    Returns:
+        The statistics of the stage.
+
+    Raises:
+        InputError: as ``MosesIni.read`` and ``augment_table``; the model has no phrase table in text form, or the
+            number of its scores is not that of the moses.ini.
+    """
+    ini = MosesIni.read(path)
+    table = next((feature for feature in ini.features if feature.kind == PHRASE_DICTIONARY), None)
+    if table is None:
+        raise InputError(
+            f"{path}: has no {PHRASE_DICTIONARY}; scores can be added to a phrase table in text form only, so name "
+            "the text file (phrase-table.gz) from which a binary table was built"
+        )
+    before, scores = ini.located(table), feature_count(table, path)
+    for entry in islice(read_phrase_table(before), 1):
+        if len(entry.scores) != scores:
+            raise InputError(
+                f"{before}, line 1: {len(entry.scores)} scores, but {path} has {scores} weights of {table.name}; "
+                "correct num-features and the weights"
+            )
+    figures = augment_table(str(before), columns, output, threads, kept_lines)
+    for feature in ini.features:
+        for key in FILES:
+            if key in feature.options:
+                feature.options[key] = str(ini.file_of(feature, key).resolve())
+    table.options |= {"path": str(Path(output).resolve()), "num-features": str(scores + len(columns))}
+    ini.weights[table.name] += [COUNT_WEIGHT if ScoreColumn(paths).is_count else COLUMN_WEIGHT for paths in columns]
+    ini.write(output_ini)
+    return figures
 
 
 _BLANK, _NEWLINE = 32, 10

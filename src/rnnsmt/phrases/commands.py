@@ -1,8 +1,8 @@
-"""Commands that create, prune and filter the phrase and reordering tables, and add phrase pairs and score columns."""
+"""Commands that create and filter the phrase and reordering tables, and add phrase pairs and score columns."""
 
 import argparse
-import math
 
+from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.phrases import SMOOTHINGS
 
@@ -16,19 +16,14 @@ def add_resources(parser: argparse.ArgumentParser) -> None:
 
 def _add_aligned_text(parser: argparse.ArgumentParser) -> None:
     """Add ``--source``, ``--target`` and ``--alignment``, lists of parallel files."""
-    _add_text(parser, "training corpus")
+    parser.add_argument(
+        "--source", nargs="+", required=True, metavar="FILE", help="source side of the training corpus, tokenised"
+    )
+    parser.add_argument(
+        "--target", nargs="+", required=True, metavar="FILE", help="target side of the training corpus, tokenised"
+    )
     parser.add_argument("--alignment", nargs="+", required=True, metavar="FILE",
         help="word alignment in Pharaoh format (i-j), parallel to the text")  # fmt: skip
-
-
-def _add_text(parser: argparse.ArgumentParser, corpus: str) -> None:
-    """Add ``--source`` and ``--target``, lists of parallel files; corpus: its name in the help text."""
-    parser.add_argument(
-        "--source", nargs="+", required=True, metavar="FILE", help=f"source side of the {corpus}, tokenised"
-    )
-    parser.add_argument(
-        "--target", nargs="+", required=True, metavar="FILE", help=f"target side of the {corpus}, tokenised"
-    )
 
 
 def lexical_options(parser: argparse.ArgumentParser) -> None:
@@ -164,66 +159,6 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     return write_reordering_table(args.extract, args.output, args.smoothing, args.threads, args.memory_mb)
 
 
-def prune_options(parser: argparse.ArgumentParser) -> None:
-    def threshold(text: str) -> str:
-        try:
-            valid = text in ("a+e", "a-e") or 0 < float(text) < math.inf
-        except ValueError:
-            valid = False
-        if not valid:
-            raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a positive number")
-        return text
-
-    add = parser.add_argument
-    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
-    _add_text(parser, "corpus that the table was extracted from")
-    add("--threshold", type=threshold, default="a+e", metavar="a+e|a-e|N",
-        help="minimum significance (-ln p) of the pairs to keep; a+e, a-e: slightly above or below ln(number "
-        "of sentence pairs)")  # fmt: skip
-    add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
-    add("--origins", metavar="FILE",
-        help="cross-validation folds that each phrase pair was extracted from, written by "
-        "`phrases score --output-origins`; requires --output-origins")  # fmt: skip
-    add(
-        "--output-origins",
-        metavar="FILE",
-        help="output file: folds of the remaining phrase pairs (.npy)",
-    )
-    add_resources(parser)
-
-
-def prune(args: argparse.Namespace) -> dict[str, object]:
-    r"""Prune a phrase table by the significance of its pairs (Johnson et al. 2007), like ``filter-pt -l`` of Moses.
-
-    For every phrase pair, the sentence pairs of the corpus that contain the source phrase, the target phrase, and both
-    are counted, whether or not the phrases are aligned to each other. The significance of the phrase pair is -ln p of
-    Fisher's exact test, one-sided. If both phrases occur only in the same single sentence pair, the significance is
-    alpha = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs;
-    ``a+e`` is slightly above alpha and removes them. The threshold can also be any number.
-
-    The remaining lines are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt phrases prune --phrase-table try/phrase-table.gz --source results/corpus/joined/train.en.gz \
-            --target results/corpus/joined/train.fr.gz --threshold a+e --output try/pruned.gz \
-            --origins try/origins.npy --output-origins try/pruned.origins.npy
-    """
-    from rnnsmt.phrases.significance import prune_table
-
-    return prune_table(
-        args.phrase_table,
-        args.source,
-        args.target,
-        args.threshold,
-        args.output,
-        origins=args.origins,
-        output_origins=args.output_origins,
-        threads=args.threads,
-        memory_mb=args.memory_mb,
-    )
-
-
 def filter_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to translate")
@@ -285,14 +220,18 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
 
 
 def augment_options(parser: argparse.ArgumentParser) -> None:
+    table = parser.add_mutually_exclusive_group(required=True)
+    table.add_argument("--phrase-table", metavar="FILE", help="phrase table in Moses format")
+    table.add_argument("--ini", metavar="FILE",
+        help="moses.ini of a model, whose phrase table gets the scores; requires --output-ini")  # fmt: skip
     add = parser.add_argument
-    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     add("--column", nargs="+", action="append", required=True, metavar="FILE",
         help="scores of the lines of the table (.npy), in consecutive shards; may be repeated")  # fmt: skip
     add("--kept-lines", metavar="FILE",
         help="output of `phrases filter --output-lines`; required for a filtered table, with scores of the unfiltered "
         "table or of `rnn score --kept-lines`")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
+    add("--output-ini", metavar="FILE", help="output file: moses.ini that refers to this table; requires --ini")
     add("--threads", type=positive, default=1, help="number of compression threads")
 
 
@@ -303,6 +242,11 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
     because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
     streamed; its other fields are not changed. Every --column adds one score; its files are consecutive shards.
 
+    With --ini, the table is that of a model, for example of one that Moses built. --output-ini is a copy of this
+    moses.ini that refers to the new table and has a further weight for every column: 0 for a column of whole numbers,
+    which are counts (`rnn shortlist`), 0.2 for any other. All other weights and settings are those of --ini. The paths
+    in the copy are absolute, so that Moses can read it in any directory. Tune the weights before you use it.
+
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
@@ -310,7 +254,13 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
             --column results/rnn/shortlist.npy
         rnnsmt phrases augment --phrase-table results/model/filtered/dev/phrase-table.gz --output try/augmented.dev.gz \
             --kept-lines results/model/filtered/dev/lines.npy --column results/rnn/shortlist.npy
+        rnnsmt phrases augment --ini results/model/moses.ini --column try/column.npy --output try/column.gz \
+            --output-ini try/column.ini
     """
-    from rnnsmt.phrases.augmentation import augment_table
+    from rnnsmt.phrases.augmentation import augment_model, augment_table
 
+    if (args.ini is None) != (args.output_ini is None):
+        raise InputError("--ini and --output-ini: must be used together")
+    if args.ini is not None:
+        return augment_model(args.ini, args.column, args.output, args.output_ini, args.threads, args.kept_lines)
     return augment_table(args.phrase_table, args.column, args.output, args.threads, args.kept_lines)

@@ -268,7 +268,6 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
         yield "seq2seq.unknown: position requires words; set seq2seq.subwords to none"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
         yield f"lm.prune: {wrong}"
-    yield from _check_lms(config)
     for side in ("source", "target"):
         if wrong := code_mistake(config["languages"][side]):
             yield f"languages.{side}: {wrong}"
@@ -285,19 +284,6 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
     else:
         yield from file_mistakes(corpora_listed(config))
-
-
-def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
-    """Check the corpora of additional n-gram language models."""
-    roles = {entry["name"]: entry["role"] for entry in config["corpora"]}
-    training = [name for name, role in roles.items() if role in ("bitext", "mono")]
-    if config["lm"]["interpolate"] and not config["lm"]["models"]:
-        yield "lm.interpolate: requires additional models in lm.models"
-    for model, names in config["lm"]["models"].items():
-        for name in names:
-            if name not in training:
-                problem = f"role {roles[name]} is not for training text" if name in roles else "no such corpus"
-                yield f"lm.models.{model}: {name}: {problem}; {_hint(name, training)}"
 
 
 def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:

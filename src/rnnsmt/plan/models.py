@@ -21,7 +21,7 @@ from rnnsmt.plan.features import (
     has_network,
     known_features,
 )
-from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
+from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
 
 NPLM = "nplm/model.nplm"
 """Joint model for Moses, below the directory of the network; its vocabularies and sizes are in the same directory."""
@@ -176,10 +176,10 @@ class Systems:
 
     def tables(self, features: Collection[str], network: int | str) -> tuple[str, str]:
         """Return phrase table and reordering table of an ini, below results: those of all sets, if ``per_text``."""
-        directory, table = self.table_directory(features, network), phrase_table(self.config)
+        directory = self.table_directory(features, network)
         if self.is_per_text(features):
-            return f"{directory}/filtered/all/{table}", f"{directory}/filtered/all/{REORDERING_TABLE}"
-        return f"{directory}/{table}", f"model/{REORDERING_TABLE}"
+            return f"{directory}/filtered/all/{PHRASE_TABLE}", f"{directory}/filtered/all/{REORDERING_TABLE}"
+        return f"{directory}/{PHRASE_TABLE}", f"model/{REORDERING_TABLE}"
 
     def filtered_tables(self, system: str, set_name: str) -> list[str]:
         """Return both tables for every training run of a system, filtered for the dev set (dev) or all sets (all)."""
@@ -189,7 +189,7 @@ class Systems:
         return [
             f"results/{directory}/filtered/{set_name}/{table}"
             for directory in directories
-            for table in (phrase_table(self.config), REORDERING_TABLE)
+            for table in (PHRASE_TABLE, REORDERING_TABLE)
         ]
 
     def table_directories(self, system: str, tables: Sequence[str]) -> list[str]:

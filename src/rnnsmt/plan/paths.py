@@ -19,24 +19,11 @@ PAIRS = "results/rnn/pairs"
 SENTENCES = "results/seq2seq/sentences"
 """Sentence pairs as word ids, which the LSTMs read."""
 
-FULL_TABLE = "phrase-table.gz"
+LM = "lm.arpa.gz"
+
+PHRASE_TABLE = "phrase-table.gz"
 
 REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
-
-
-def phrase_table(config: Mapping[str, Any]) -> str:
-    """Return the file name of the phrase table that all systems use: the pruned one if ``phrases.prune`` is set."""
-    return FULL_TABLE if config["phrases"]["prune"] == "none" else "phrase-table.pruned.gz"
-
-
-def estimated_lms(config: Mapping[str, Any]) -> list[str]:
-    """Return the file names of the estimated n-gram models: that of all text first, then those of ``lm.models``."""
-    return ["lm.arpa.gz", *(f"lm.{name}.arpa.gz" for name in config["lm"]["models"])]
-
-
-def lm_names(config: Mapping[str, Any]) -> list[str]:
-    """Return the file names of the n-gram models that the systems use; only one if the models are interpolated."""
-    return ["lm-interpolated.arpa.gz"] if config["lm"]["interpolate"] else estimated_lms(config)
 
 
 def alignments(config: Mapping[str, Any]) -> list[str]:

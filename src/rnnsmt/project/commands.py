@@ -10,13 +10,6 @@ from rnnsmt.base.options import positive
 def init_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="run directory, created if it does not exist")
     parser.add_argument("--demo", action="store_true", help="use the English-French demo corpus")
-    parser.add_argument(
-        "--moses-table",
-        type=Path,
-        metavar="FILE",
-        help="plain-text phrase table, or moses.ini; write a script that adds the RNN score to it, using the files "
-        "of --bitext and --dev",
-    )
     for name, text in (("bitext", "training text"), ("dev", "text for tuning"), ("test", "text for evaluation")):
         parser.add_argument(
             f"--{name}",
@@ -67,9 +60,6 @@ def init(args: argparse.Namespace) -> None:
     Without --demo and without files, config.yaml contains placeholders for the file names. Text files have one segment
     per line. A file with both languages is an OPUS zip archive, a TMX file, a TSV file, or the common prefix of two
     files. Existing files are not overwritten.
-
-    The workflow trains its own phrase tables. For an existing Moses model (--moses-table), the command writes the
-    script DIR/add-column.sh instead, which calls `rnnsmt moses add-column`.
 
     Example:
 

@@ -2,9 +2,6 @@
 
 The configuration file begins with the settings that a user must specify, the languages and corpora. The other settings
 follow as in config.yaml, with its comments, but commented out: they show the defaults without setting them.
-
-For a Moses model, a script is written instead: the workflow trains its tables from text and cannot use an existing
-model, but ``rnnsmt moses add-column`` can.
 """
 
 import argparse
@@ -20,7 +17,6 @@ from itertools import islice
 from pathlib import Path
 
 from rnnsmt.base.io import InputError, atomic_text
-from rnnsmt.moses.column import model_of_ini, number_of_scores
 from rnnsmt.plan.corpora import (
     DEFAULT_LANGUAGES,
     code_mistake,
@@ -54,42 +50,6 @@ corpora:
   - {name: dev, role: dev, source: dev.en, target: dev.fr}
   - {name: test, role: test, source: test.en, target: test.fr}
 """
-
-
-COLUMN_SCRIPT = """\
-#!/bin/sh
-# Adds the score of an RNN Encoder-Decoder to a Moses phrase table of {scores} scores. The result is column/moses.ini in
-# the directory of this script. After an interruption, run the same command again to resume. Further options of
-# `rnnsmt moses add-column` (see its --help) can be passed to the script, for example: sh {name} --device cuda
-cd "$(dirname "$0")" || exit
-
-{model}
-
-# The text that the table was trained on, with the same tokenisation and casing as the table.
-{text}
-
-# Dev text with the same tokenisation and casing, on which MERT tunes the weights. Without it, tune column/moses.ini
-# before use.
-{dev}
-
-# Network size: demo (for a quick test), small (minutes to an hour on a CPU), paper (requires a GPU). Further settings:
-# --epochs, --vocab-size and, for tuning, --iterations; see rnnsmt moses add-column --help.
-set -- --preset small --threads 2 "$@"
-
-exec rnnsmt moses add-column --output-dir column "$@"
-"""
-"""Script that calls ``rnnsmt moses add-column``. Options of the user follow those of the script and override them."""
-
-COLUMN_OF_INI = """\
-# The model; its weights are kept.
-set -- --ini {file} "$@\""""
-
-COLUMN_OF_TABLE = """\
-# The model. Without a language model (ARPA), one is estimated from the target side of the text. If there is a moses.ini
-# with tuned weights, replace these lines by: set -- --ini moses.ini "$@"
-set -- --phrase-table {file} "$@"
-#set -- --reordering-table reordering-table.gz "$@"
-#set -- --lm lm.arpa.gz --lm-order 5 "$@\""""
 
 
 @dataclass(frozen=True)
@@ -374,55 +334,13 @@ def _with_columns_and_members(
     return done
 
 
-def column_script(table: Path, corpora: Sequence[CorpusFiles]) -> str:
-    """Return the text of a script that adds a column to the phrase table of a Moses model.
-
-    Args:
-        table: phrase table in text form, or moses.ini: a file with ``.ini`` in its suffixes.
-        corpora: training text of the table and dev text; placeholders are written for missing files.
-
-    Raises:
-        InputError: the table is missing, binary or not a phrase table; a file does not exist; there are other corpora.
-    """
-    files: dict[str, tuple[str, ...]] = {}
-    for corpus in corpora:
-        if corpus.role not in ("bitext", "dev"):
-            raise InputError(f"--moses-table uses only --bitext and --dev; remove --{corpus.role}")
-        if corpus.role in files or len(corpus.files) != 2:
-            raise InputError(
-                f"--{corpus.role}: with --moses-table, exactly one source file and one target file are required"
-            )
-        _check_files(corpus, ())
-        files[corpus.role] = corpus.files
-    is_ini = ".ini" in table.suffixes
-    scores = number_of_scores(model_of_ini(table).table if is_ini else table)
-
-    def line(role: str, sides: tuple[str, str], placeholders: tuple[str, str]) -> str:
-        names = [shlex.quote(str(_absolute(path))) for path in files[role]] if role in files else placeholders
-        options = " ".join(f"{side} {name}" for side, name in zip(sides, names, strict=True))
-        return f'set -- {options} "$@"'
-
-    text = line("bitext", ("--source", "--target"), ("train.en.gz", "train.fr.gz"))
-    dev = line("dev", ("--dev-source", "--dev-reference"), ("dev.en", "dev.fr"))
-    return COLUMN_SCRIPT.format(
-        scores=scores,
-        name=SCRIPT,
-        model=(COLUMN_OF_INI if is_ini else COLUMN_OF_TABLE).format(file=shlex.quote(str(_absolute(str(table))))),
-        text=text if "bitext" in files else f"# Replace the names by those of your files.\n{text}",
-        dev=dev if "dev" in files else f"#{dev}",
-    )
-
-
 CONFIG = "config.yaml"
 PROFILE = "profiles/default/config.yaml"
 """Files of the directory of a run. Snakemake uses a profile of this name if it is called in the directory."""
 
-SCRIPT = "add-column.sh"
-"""The file that is written for a Moses model instead."""
-
 
 def set_up(args: argparse.Namespace) -> list[str]:
-    """Write configuration and profile, or the script for a Moses model; return messages with the next steps.
+    """Write configuration and profile; return messages with the next steps.
 
     Args:
         args: options of ``rnnsmt init``.
@@ -432,10 +350,8 @@ def set_up(args: argparse.Namespace) -> list[str]:
     """
     corpora = corpora_of({role: getattr(args, role) for role in ROLES})
     sides = [option for option in ("columns", "members") if getattr(args, option)]
-    if sides and (args.moses_table is not None or args.demo):
-        raise InputError(f"--{sides[0]} cannot be combined with --demo or --moses-table")
-    if args.moses_table is not None:
-        return _set_up_column(args, corpora)
+    if sides and args.demo:
+        raise InputError(f"--{sides[0]} cannot be combined with --demo")
     if args.demo and (corpora or args.languages):
         raise InputError("--demo cannot be combined with files or --languages")
     if sides:
@@ -473,24 +389,6 @@ def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles])
         files = [] if corpus.sides == ("file",) else list(zip(corpus.sides, corpus.files, strict=True))
         if warning := suffix_warning(files, codes):
             yield f"--{corpus.role}: {warning}"
-
-
-def _set_up_column(args: argparse.Namespace, corpora: Sequence[CorpusFiles]) -> list[str]:
-    """Write the script for a Moses model; return messages with the next steps."""
-    if args.demo or args.languages or args.profile != "default":
-        raise InputError("--moses-table cannot be combined with --demo, --languages or --profile")
-    script = Path(args.directory) / SCRIPT
-    _check_absent(script)
-    text = column_script(args.moses_table, corpora)
-    script.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_text(script) as out:
-        out.write(text)
-    lines = [f"wrote {script}"]
-    if find_spec("torch") is None:
-        lines.append("PyTorch, which is required for training, is not installed: pip install 'rnnsmt[networks]'")
-    if not any(corpus.role == "bitext" for corpus in corpora):
-        lines.append(f"next: write the names of the training text of the table in {script}")
-    return [*lines, f"next: sh {shlex.quote(str(script))}"]
 
 
 def _check_absent(*paths: Path) -> None:

@@ -38,7 +38,6 @@ from rnnsmt.base.kernels.numbers import add_to_checksum, checksum_value, new_che
 from rnnsmt.base.kernels.strings import STRING_FAULTS, Interner, InternTable
 from rnnsmt.base.progress import say
 from rnnsmt.lm.automaton import AUTOMATON_FAULTS, ROW, STATE, UNIGRAM, Automaton, LmArrays
-from rnnsmt.moses.ini import PHRASE_TABLES
 from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.phrase_pairs import Affiliations, PhraseTable, ReorderingTable
 
@@ -92,7 +91,7 @@ class ModelText(NamedTuple):
 
 
 class ModelTables(NamedTuple):
-    """Content of the text files of a model: pairs of all phrase tables, reordering table and n-gram LMs.
+    """Content of the text files of a model: phrase pairs, reordering table and n-gram LMs.
 
     release: function that unmaps the pages of a binary file that were read so far; later reads map them again.
     """
@@ -198,7 +197,7 @@ def _arrays(tables: ModelTables) -> Iterator[tuple[str, NDArray[Any]]]:
     table = tables.phrases
     yield from _strings("sources", table.sources)
     yield from _strings("targets", table.targets)
-    for name in ("source_of", "target_of", "log_scores", "table_of", "first"):
+    for name in ("source_of", "target_of", "log_scores", "first"):
         yield f"pairs.{name}", getattr(table, name)
     if table.affiliations is not None:
         for name, array in table.affiliations._asdict().items():
@@ -339,7 +338,7 @@ class _Binary:
         """Return the tables, whose arrays are views of the mapped file, after all of them have been checked.
 
         Args:
-            texts: the text files of the model, which the header describes.
+            texts: the text files of the model, which the header describes: the phrase table first.
 
         Raises:
             InputError: the arrays are damaged, or do not match the text files.
@@ -350,20 +349,19 @@ class _Binary:
             if len(numbered) != sum(text.kind == "LM" for text in texts):
                 raise ValueError
             lms = [self._lm(number, lm) for number, lm in numbered]
-        self._check_values(phrases, reordering, lms, sum(text.kind in PHRASE_TABLES for text in texts))
+        self._check_values(phrases, reordering, lms)
         return ModelTables(phrases, reordering, lms, partial(release_pages, self._map))
 
     def _phrases(self, texts: Sequence[ModelText]) -> PhraseTable:
         sources, targets = self._strings("sources"), self._strings("targets")
         source_of = self._array("pairs.source_of", np.int32, None)
-        pairs, columns = len(source_of), sum(text.columns for text in texts if text.kind in PHRASE_TABLES)
+        pairs = len(source_of)
         phrases = PhraseTable(
             sources,
             targets,
             source_of,
             self._array("pairs.target_of", np.int32, pairs),
-            self._array("pairs.log_scores", np.float64, pairs, columns),
-            self._array("pairs.table_of", np.int8, pairs),
+            self._array("pairs.log_scores", np.float64, pairs, texts[0].columns),
             self._array("pairs.first", np.int64, len(sources) + 1),
             self.header["longest_source"],
         )
@@ -397,9 +395,7 @@ class _Binary:
             raise ValueError
         return Automaton(arrays, words, about["order"], about["start"], about["unk"], about["end"])
 
-    def _check_values(
-        self, phrases: PhraseTable, reordering: ReorderingTable, lms: list[Automaton], tables: int
-    ) -> None:
+    def _check_values(self, phrases: PhraseTable, reordering: ReorderingTable, lms: list[Automaton]) -> None:
         """Check all values that the search relies on, and the checksum of the file.
 
         Raises:
@@ -412,9 +408,7 @@ class _Binary:
             phrases.source_of,
             phrases.target_of,
             phrases.log_scores,
-            phrases.table_of,
             phrases.first,
-            tables,
             *affiliations,
             *reordering,
             tuple(lm.arrays for lm in lms),

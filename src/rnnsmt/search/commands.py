@@ -192,7 +192,7 @@ def _warn_about_raw_text(model: "SearchModel", sentences: list[str], unknown: li
     """Log a warning if sentences with these unknown words do not look tokenised."""
     from rnnsmt.search.source_text import raw_text_warning
 
-    warning = raw_text_warning([marked.text for marked in model.without_marks(sentences)], unknown)
+    warning = raw_text_warning(sentences, unknown)
     if warning is not None:
         say(warning)
 

@@ -105,12 +105,6 @@ class SentenceSearch:
         self._strings = target_strings(self.ranked, looked_up.targets.words) if options.nbest > 0 else None
         self._bounds = np.cumsum([0, *map(len, looked_up.spans)])
         self._spans = np.concatenate([np.zeros((0, looked_up.longest), np.int32), *looked_up.spans])
-        self._walls = np.zeros(0, np.int32)
-        if any(map(len, looked_up.walls)):
-            none = [np.zeros(len(spans) + 1, np.int32) for spans in looked_up.spans]
-            self._walls = np.concatenate(
-                [walls if len(walls) else zeros for walls, zeros in zip(looked_up.walls, none, strict=True)]
-            )
 
     def batch(self, first: int) -> list[Translation]:
         """Translate up to ``BATCH`` sentences from the index ``first`` on, without neural features and n-best lists."""
@@ -119,7 +113,7 @@ class SentenceSearch:
         work = self.work_for(int(words.max()))
         derivations = Derivations(np.zeros(end - first + 1, np.int64), *np.zeros((3, int(words.sum())), np.int32))
         kernels.search_sentences(
-            first, self._bounds, self._spans, self._walls, self.lms, self.several, self.ranked, work, self.constants,
+            first, self._bounds, self._spans, self.lms, self.several, self.ranked, work, self.constants,
             derivations.offsets, derivations.options, derivations.starts, derivations.ends,
         )  # fmt: skip
         self._count(work)
@@ -142,11 +136,11 @@ class SentenceSearch:
 
     def translation(self, number: int) -> Translation:
         """Translate a sentence, given by its index, without neural features."""
-        spans, walls = self.looked_up.spans[number], self.looked_up.walls[number]
+        spans = self.looked_up.spans[number]
         if len(spans) == 0:
             return self.nothing()
         work = self.work_for(len(spans))
-        hypothesis = kernels.search_sentence(spans, walls, self.lms, self.several, self.ranked, work, self.constants)
+        hypothesis = kernels.search_sentence(spans, self.lms, self.several, self.ranked, work, self.constants)
         return self.found(number, work, int(hypothesis))
 
     def work_for(self, words: int) -> Work:
@@ -211,8 +205,7 @@ class SentenceSearch:
     def _is_passed(self, derivations: Derivations) -> np.ndarray:
         """Return whether each phrase of derivations is a source word that is passed through or dropped."""
         rows = self.ranked.row[derivations.options[: derivations.offsets[-1]]]
-        known = self.looked_up.known
-        return np.asarray((rows >= known) & (rows < known + len(self.looked_up.unknown)))
+        return np.asarray(rows >= self.looked_up.known)
 
     def realized(self, derivations: Derivations, sentences: np.ndarray) -> NBest:
         """Convert derivations of sentences ``int64`` [n], given by their indices, into translations."""
@@ -358,10 +351,7 @@ class LockstepSearch:
 
     def _begin(self, number: int, workspace: tuple[int, Work]) -> _Sentence:
         search, spans = self.search, self.search.looked_up.spans[number]
-        kernels.begin(
-            spans, search.looked_up.walls[number], search.lms, search.several, search.ranked, workspace[1],
-            search.constants,
-        )  # fmt: skip
+        kernels.begin(spans, search.lms, search.several, search.ranked, workspace[1], search.constants)
         return _Sentence(number, len(spans), *workspace)
 
     def _advance(self, under_way: list[_Sentence]) -> None:
@@ -410,7 +400,7 @@ def decode(
 
     Raises:
         InputError: a weight is not finite, the number of weights is wrong, or a sentence has more than ``MAX_WORDS``
-            words or XML that cannot be parsed.
+            words.
     """
     weights = np.ascontiguousarray(weights, np.float64)
     if weights.shape != (len(model.feature_names),):

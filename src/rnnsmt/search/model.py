@@ -1,4 +1,4 @@
-"""A Moses model in memory, without its weights: phrase tables, reordering scores, n-gram LMs, neural features.
+"""A Moses model in memory, without its weights: phrase table, reordering scores, n-gram LMs, neural features.
 
 The second half of the module defines the layout of a feature vector (the scores of the features of a ``moses.ini``) and
 parses the types of reordering models.
@@ -17,12 +17,10 @@ from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.moses.ini import (
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
-    MONOTONE_AT_PUNCTUATION,
     NEURAL_MODELS,
     NO_LIMIT,
-    PHRASE_TABLES,
+    PHRASE_DICTIONARY,
     RESCORING,
-    XML_INPUT,
     Feature,
     MosesIni,
     feature_count,
@@ -34,10 +32,9 @@ from rnnsmt.search.phrase_pairs import (
     MAX_SOURCE_PHRASE,
     PhraseTable,
     ReorderingTable,
-    load_phrase_tables,
+    load_phrase_table,
     load_reordering_table,
 )
-from rnnsmt.search.source_text import MarkedSentence, read_marks, walls_at_punctuation
 
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the logarithm of 0, floored as in Moses."""
@@ -54,7 +51,7 @@ class SearchModel:
         ini: the ini that the model was loaded from.
         feature_names: one name ``NAME:INDEX`` per scalar weight: stateful features first, in the order of the ini, then
             the others, the unknown-word penalty last.
-        table: the phrase pairs of all phrase tables, sorted by source phrase.
+        table: the phrase pairs, sorted by source phrase.
         reordering: the scores of the reordering table.
         reordering_scores: ``int64`` [8], columns of the reordering table that hold the backward scores of the four
             orientations, then the forward scores; -1 for none.
@@ -65,13 +62,9 @@ class SearchModel:
         lms: the n-gram language models.
         columns: ``int64`` column indices in a feature vector, by kind of feature.
         distortion_limit: in words, at most ``MAX_WINDOW``.
-        table_limits: maximum number of translations per source phrase, for each phrase table; 0 for no limit.
+        table_limit: maximum number of translations per source phrase; 0 for no limit.
         longest: number of words of the longest source phrase that is looked up.
         drop_unknown: whether unknown words without a digit are dropped instead of passed through.
-        xml_input: treatment of XML in the input: ``exclusive`` (words with a given translation have no other one),
-            ``inclusive`` (given translations are added to those of the table) or ``ignore`` (given translations are
-            discarded); None if the input is plain text.
-        monotone_at_punctuation: whether phrases must not be reordered across punctuation.
         neural: the neural features.
         looked_up: sentences of the last look-up and their ``TranslationOptions``.
         release: see ``ModelTables``.
@@ -87,11 +80,9 @@ class SearchModel:
     lms: list[Automaton]
     columns: dict[str, np.ndarray]
     distortion_limit: int
-    table_limits: list[int]
+    table_limit: int
     longest: int
     drop_unknown: bool = False
-    xml_input: str | None = None
-    monotone_at_punctuation: bool = False
     neural: list[NeuralFeature] = field(default_factory=list)
     looked_up: tuple[list[str], Any] | None = None
     release: Callable[[], None] = lambda: None
@@ -99,14 +90,6 @@ class SearchModel:
     def weights(self, ini: MosesIni) -> np.ndarray:
         """Return the weights ``float64`` [F] of an ini that has the features of this model."""
         return np.array([ini.weight(name) for name in self.feature_names])
-
-    def without_marks(self, sentences: list[str]) -> list[MarkedSentence]:
-        """Separate the text of sentences from their XML, according to the ini.
-
-        Raises:
-            InputError: the XML cannot be parsed.
-        """
-        return _without_marks(sentences, self.xml_input, self.monotone_at_punctuation)
 
     @property
     def neural_columns(self) -> list[int]:
@@ -120,21 +103,10 @@ class SearchModel:
         return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
 
 
-def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punctuation: bool) -> list[MarkedSentence]:
-    marked = [MarkedSentence(sentence, [], set()) for sentence in sentences]
-    if xml_input is not None:
-        marked = [read_marks(sentence, number) for number, sentence in enumerate(sentences, 1)]
-    if xml_input == "ignore":
-        marked = [mark._replace(translations=[]) for mark in marked]
-    if monotone_at_punctuation:
-        marked = [mark._replace(walls=mark.walls | walls_at_punctuation(mark.text)) for mark in marked]
-    return marked
-
-
 def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
-    """Return the text files of a model: phrase tables, reordering table and n-gram LMs.
+    """Return the text files of a model: phrase table, reordering table and n-gram LMs.
 
-    ``links`` of the phrase tables is set if a neural feature requires their word alignment.
+    ``links`` of the phrase table is set if a neural feature requires its word alignment.
 
     Args:
         directory: as ``model_dir`` of ``load_model``.
@@ -142,7 +114,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     Raises:
         InputError: a file is missing, or the ini has no phrase table, no LM, or several reordering tables.
     """
-    tables, lms = some(ini, PHRASE_TABLES), some(ini, LANGUAGE_MODELS)
+    tables, lms = some(ini, (PHRASE_DICTIONARY,)), some(ini, LANGUAGE_MODELS)
     reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
     links = any(feature.kind in NEURAL_MODELS and NEURAL_MODELS[feature.kind].reads_links for feature in ini.features)
@@ -151,7 +123,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
             feature.kind,
             feature_count(feature, str(ini.path)),
             ini.located(feature, directory),
-            links and feature.kind in PHRASE_TABLES,
+            links and feature.kind == PHRASE_DICTIONARY,
         )
         for feature in scored
     ]
@@ -159,7 +131,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
 
 
 def binary_directories(texts: Sequence[ModelText], directory: Path | None) -> list[Path]:
-    """Return the directories to search for a binary file: ``directory`` and that of the first phrase table."""
+    """Return the directories to search for a binary file: ``directory`` and that of the phrase table."""
     beside = texts[0].path.parent
     return [beside] if directory is None else [directory, beside]
 
@@ -168,16 +140,15 @@ def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) 
     """Read the text files of a model.
 
     Args:
-        texts: the files, as returned by ``model_texts``.
+        texts: the files, as returned by ``model_texts``: the phrase table first.
         sentences: as in ``load_model``.
 
     Raises:
         InputError: a file is missing or malformed.
     """
-    tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
     # the language models first, because reading them requires the most memory
     lms = [load_automaton(text.path) for text in texts if text.kind == "LM"]
-    table = load_phrase_tables(tables, sentences, any(text.links for text in texts))
+    table = load_phrase_table(texts[0].path, texts[0].columns, sentences, texts[0].links)
     reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
     for text in texts:
         if text.kind == "LexicalReordering":
@@ -209,10 +180,6 @@ def load_model(
     if directory is not None and not directory.is_dir():
         raise InputError(f"{directory}: no such directory")
     ini.check_sections()
-    policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
-    xml_input = None if policy == "pass-through" else policy
-    if sentences is not None:
-        sentences = [mark.text for mark in _without_marks(sentences, xml_input, False)]
     names, columns = feature_vector(ini)
     texts = model_texts(ini, directory)
     networks = _networks(ini, directory)
@@ -233,11 +200,9 @@ def load_model(
         release=tables.release,
         columns=columns,
         distortion_limit=max(min(limit, MAX_WINDOW), 0),
-        table_limits=[ini.table_limit_of(feature) for feature in some(ini, PHRASE_TABLES)],
+        table_limit=ini.table_limit,
         longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
-        xml_input=xml_input,
-        monotone_at_punctuation=ini.is_on(MONOTONE_AT_PUNCTUATION),
         neural=[
             load_feature(feature.kind, feature.name, path, ini.neural_options(feature, directory), options)
             for feature, path in networks
@@ -271,7 +236,7 @@ def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
         features = [model.feature_names[index].rpartition(":")[0] for index in places]
         for index, feature in zip(places, features, strict=True):
             name, number = kind, int(model.feature_names[index].rpartition(":")[2])
-            if kind == "PhraseDictionaryMemory":
+            if kind == PHRASE_DICTIONARY:
                 named = [*PHRASE_SCORES, *columns]
                 name = named[number] if number < len(named) else f"score {number + 1}"
             kinds[index] = f"{feature} {name}" if len(set(features)) > 1 else name
@@ -302,7 +267,7 @@ right and discontinuous to the left. Orientations with the same index share a sc
 
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
 
-_KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
+_KNOWN = (*_STATEFUL, PHRASE_DICTIONARY, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 
 _SINGLE = ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion")
 """Kinds that a model has at most once, except kinds that are loaded from files."""
@@ -372,8 +337,8 @@ def _check_features(ini: MosesIni) -> None:
             )
         if feature.kind not in _KNOWN:
             raise InputError(
-                f"{ini.path}: unknown feature {feature.kind}; tables must be PhraseDictionaryMemory (text form), and "
-                f"the other supported features are {', '.join(k for k in _KNOWN if k not in PHRASE_TABLES)}"
+                f"{ini.path}: unknown feature {feature.kind}; the table must be {PHRASE_DICTIONARY} (text form), and "
+                f"the other supported features are {', '.join(k for k in _KNOWN if k != PHRASE_DICTIONARY)}"
             )
         for option in ("input-factor", "output-factor", "factor"):
             if feature.options.get(option, "0") != "0":

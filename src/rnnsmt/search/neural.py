@@ -105,7 +105,7 @@ class NeuralFeature(ABC):
 
         Args:
             looked_up: phrase pairs of the text, ``prepared`` still empty.
-            sentences: the tokenised sentences, without XML.
+            sentences: the tokenised sentences.
         """
 
     @abstractmethod

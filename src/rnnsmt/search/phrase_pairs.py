@@ -1,4 +1,4 @@
-"""Phrase pairs: Moses' phrase tables and reordering tables, read into flat arrays, and the pairs of a text.
+"""Phrase pairs: Moses' phrase table and reordering table, read into flat arrays, and the pairs of a text.
 
 A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts |||``, a line of a reordering table
 ``source ||| target ||| six probabilities``. Scores are converted to natural logarithms, floored at ``LOG_FLOOR`` as in
@@ -9,7 +9,6 @@ source word j, or with the last one if there are fewer.
 ``TranslationOptions`` are the pairs of a text, independent of weights, as ``translation_options.look_up`` returns them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +20,10 @@ from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.progress import say
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.search.kernels import tables as kernels
-from rnnsmt.search.source_text import LOG_FLOOR, sentence_bytes
+from rnnsmt.search.source_text import sentence_bytes
+
+LOG_FLOOR = -100.0
+"""Lower bound of logarithmic scores, as in Moses."""
 
 MAX_SOURCE_PHRASE = 20
 """Maximum length in words of a source phrase that is looked up in a sentence (Moses' max-phrase-length)."""
@@ -61,9 +63,7 @@ class PhraseTable:
         sources: interned source phrases.
         targets: interned target phrases.
         source_of, target_of: ``int32`` [pairs], phrase ids; pairs are sorted by source id, then in file order.
-        log_scores: ``float64`` [pairs, columns]; the columns of several tables are concatenated, and a pair has 0 in
-            the columns of the tables that it is not from.
-        table_of: ``int8`` [pairs], index of the table that a pair is from.
+        log_scores: ``float64`` [pairs, columns].
         first: ``int64`` [sources + 1]; the pairs of source s are first[s]..first[s + 1] - 1.
         longest_source: number of words of the longest source phrase.
         affiliations: those of the pairs; None if they were not read.
@@ -74,7 +74,6 @@ class PhraseTable:
     source_of: np.ndarray
     target_of: np.ndarray
     log_scores: np.ndarray
-    table_of: np.ndarray
     first: np.ndarray
     longest_source: int
     affiliations: Affiliations | None = None
@@ -114,49 +113,21 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
     return slots
 
 
-def load_phrase_tables(
-    tables: Sequence[tuple[Path, int]], sentences: list[str] | None, links: bool = False
-) -> PhraseTable:
-    """Read phrase tables; if ``sentences`` are given, only the lines whose source phrase occurs in them.
+def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, links: bool = False) -> PhraseTable:
+    """Read a phrase table; if ``sentences`` are given, only the lines whose source phrase occurs in them.
 
     Args:
-        tables: paths of the tables and their numbers of scores. A pair in several tables is kept once for each.
+        path: the table.
+        columns: its number of scores.
         sentences: tokenised sentences, None for all lines.
         links: whether to read ``PhraseTable.affiliations``.
 
     Raises:
-        InputError: a missing or damaged file; a line with another number of scores than its table has, with a score
-            that is NaN, infinite or negative, or with too few fields.
+        InputError: a missing or damaged file; a line with another number of scores, with a score that is NaN, infinite
+            or negative, or with too few fields.
     """
     keys = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
-    parts = [_pairs(path, columns, keys, sources, targets, links) for path, columns in tables]
-    # block-diagonal: probability 1, i.e. log 0, in the columns of the other tables
-    scores, at = np.ones((sum(len(pairs[2]) for pairs in parts), sum(columns for _, columns in tables))), [0, 0]
-    for _, _, block, _ in parts:
-        to = [at[0] + block.shape[0], at[1] + block.shape[1]]
-        scores[at[0] : to[0], at[1] : to[1]] = block
-        at = to
-    table_of = np.repeat(np.arange(len(parts), dtype=np.int8), [len(pairs[2]) for pairs in parts])
-    source_of, target_of = (np.concatenate([pairs[k] for pairs in parts]) for k in (0, 1))
-    affiliated = [pairs[3] for pairs in parts if pairs[3] is not None]
-    joined = None
-    if affiliated:
-        lengths = np.concatenate([np.diff(alignment.bounds) for alignment in affiliated])
-        places = np.concatenate([alignment.places for alignment in affiliated])
-        joined = Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
-    return _grouped(sources, targets, source_of, target_of, scores, table_of, joined)
-
-
-def _pairs(
-    path: Path, columns: int, keys: np.ndarray, sources: Interner, targets: Interner, links: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, Affiliations | None]:
-    """Read a table.
-
-    Returns:
-        Phrase ids of its pairs, ``int32`` [pairs]; probabilities, ``float64`` [pairs, columns]; affiliations, or None
-        without ``links``.
-    """
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
     scores = np.zeros((1 << 12, columns), np.float64)
     affiliated = (np.zeros((1 << 12) + 1, np.int64), np.zeros(1 << 14, np.int8)) if links else None
@@ -183,12 +154,12 @@ def _pairs(
             line = block[position:].split(b"\n", 1)[0]
             _refuse(line, path, number, code, columns, reordering=False)
     if number == 1:
-        say(f"warning: {path}: contains no phrase pairs; all words that no other table contains remain untranslated")
+        say(f"warning: {path}: contains no phrase pairs; all words remain untranslated")
     trimmed = None
     if affiliated is not None:
         begins, places = affiliated
         trimmed = Affiliations(begins[: filled + 1], places[: begins[filled]])
-    return source_of[:filled], target_of[:filled], scores[:filled], trimmed
+    return _grouped(sources, targets, source_of[:filled], target_of[:filled], scores[:filled], trimmed)
 
 
 def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, reordering: bool) -> None:
@@ -219,7 +190,6 @@ def _grouped(
     source_of: np.ndarray,
     target_of: np.ndarray,
     scores: np.ndarray,
-    table_of: np.ndarray,
     affiliations: Affiliations | None,
 ) -> PhraseTable:
     order = np.argsort(source_of, kind="stable")
@@ -230,9 +200,7 @@ def _grouped(
     longest = max((phrase.count(b" ") + 1 for phrase in sources.strings()), default=1)
     if affiliations is not None:
         affiliations = affiliations.of(order)
-    return PhraseTable(
-        sources, targets, source_of[order], target_of[order], logs, table_of[order], first, longest, affiliations
-    )
+    return PhraseTable(sources, targets, source_of[order], target_of[order], logs, first, longest, affiliations)
 
 
 def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> ReorderingTable:
@@ -248,7 +216,7 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
         InputError: a missing or damaged file, a malformed line of a pair in ``table``, or a file with lines but none of
             the pairs of ``table``, unless these are fewer than ``FEW_PAIRS``.
     """
-    # distinct (source, target): a pair that is in several phrase tables has one line in the reordering table
+    # distinct (source, target), ascending: a pair that is in several lines of the phrase table is looked up once
     keys = (table.source_of.astype(np.int64) << 32) | table.target_of
     pairs, row_of = np.unique(keys, return_inverse=True)
     probabilities = np.ones((len(pairs), columns), np.float64)
@@ -302,7 +270,7 @@ class TargetPhrases(NamedTuple):
 
 
 class TranslationOptions(NamedTuple):
-    """Phrase pairs for sentences, independent of weights: from the model, for unknown words, and from XML.
+    """Phrase pairs for sentences, independent of weights: from the model, and for unknown words.
 
     Attributes:
         spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1; -1 for none. The
@@ -314,14 +282,12 @@ class TranslationOptions(NamedTuple):
         reordering: ``float64`` [n, 8], backward scores by orientation, then forward scores; many pairs have the same.
         forward_class: ``int32`` [n], numbers of distinct forward scores; the last one is the largest.
         reordering_of: ``int32`` [rows], row of each pair in these two.
-        table_of: ``int8`` [rows], phrase table of a pair; -1 for pairs from no table.
-        walls: per sentence, as returned by ``source_text.walls_before``.
         longest: number of words of the longest source phrase.
-        sources: number of source phrases, including unknown words and spans with translations in XML.
-        known: number of pairs of the model, which come first; then those of unknown words, then those of XML.
+        sources: number of source phrases, including unknown words.
+        known: number of pairs of the model, which come first, before those of unknown words.
         unknown: words that have no single-word translation.
-        affiliations: those of the pairs, or None if the model does not need them; passed-through words and translations
-            from XML are affiliated with the first source word.
+        affiliations: those of the pairs, or None if the model does not need them; passed-through words are affiliated
+            with their source word.
         prepared: for every neural feature of the model, the result of ``NeuralFeature.prepare`` for these pairs.
     """
 
@@ -334,8 +300,6 @@ class TranslationOptions(NamedTuple):
     reordering: np.ndarray
     forward_class: np.ndarray
     reordering_of: np.ndarray
-    table_of: np.ndarray
-    walls: list[np.ndarray]
     longest: int
     sources: int
     known: int

@@ -20,7 +20,7 @@ from rnnsmt.base.io import InputError, atomic_path, check_utf8, read_whole, sha2
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.tokenizer import Truecaser
 from rnnsmt.lm.arpa import check_header
-from rnnsmt.moses.ini import BILINGUAL, LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_TABLES, Feature, feature_count
+from rnnsmt.moses.ini import BILINGUAL, LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_DICTIONARY, Feature, feature_count
 from rnnsmt.moses.nplm_file import check_config, read_words
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.phrases.table import read_phrase_table, read_reordering_table
@@ -119,7 +119,7 @@ def _check_of(feature: Feature, key: str, where: str) -> Check:
         return check_header
     if feature.kind in NEURAL_MODELS:
         return _check_network
-    read = read_phrase_table if feature.kind in PHRASE_TABLES else read_reordering_table
+    read = read_phrase_table if feature.kind == PHRASE_DICTIONARY else read_reordering_table
     return partial(_check_first_line, read, feature_count(feature, where))
 
 

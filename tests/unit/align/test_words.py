@@ -12,7 +12,9 @@ import time
 import numpy as np
 import pytest
 
-from rnnsmt.align import bitext, training
+from rnnsmt.align import ALIGNERS, bitext, training
+from rnnsmt.align import direction as direction_module
+from rnnsmt.base.io import InputError
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.cli import main
 
@@ -51,7 +53,30 @@ def text(sentences: int) -> tuple[bytes, bytes]:
     return source.encode(), target.encode()
 
 
-@pytest.mark.parametrize("aligner", ["fast_align", "hmm", "model4"])
+def test_the_options_name_all_aligners():
+    assert tuple(training.ALIGNERS) == ALIGNERS
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize(("way", "more"), [("forward", []), ("reverse", ["--max-pairs", "700"])])
+def test_several_threads_share_several_blocks(tmp_path, monkeypatch, aligner, way, more):
+    """The links of ten blocks do not depend on the threads; some sentences are too long for the HMM and Model 4."""
+    monkeypatch.setattr(direction_module, "_LEAST_BLOCK", 6)
+    draw = random.Random(1)
+    lines = [[draw.randint(1, 30) + k // 2 for _ in range(draw.randint(0, 9))] for k in range(60)]
+    lines[11], lines[50] = lines[11] * 30 + [7] * 210, [9, 8] * 120
+    sides = [
+        "".join(" ".join(f"{letter}{k}" for k in line[::step]) + "\n" for line in lines).encode()
+        for letter, step in (("e", 1), ("f", -1))
+    ]
+    written = []
+    for threads in ("1", "3"):
+        assert words(tmp_path, *sides, "--aligner", aligner, "--direction", way, "--threads", threads, *more) == 0
+        written.append((tmp_path / "out.gz").read_bytes())
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS)
 def test_interrupted_in_any_pass_and_resumed(tmp_path, monkeypatch, aligner):
     assert words(tmp_path, *text(300), "--aligner", aligner) == 0
     right = (tmp_path / "out.gz").read_bytes()
@@ -139,6 +164,24 @@ def test_checkpoint_of_another_job_and_damaged_checkpoint(tmp_path, capsys):
     os.truncate(saved, saved.stat().st_size // 2)
     assert words(tmp_path, *text(50), *state) == 2
     assert "passes.npz: damaged" in capsys.readouterr().err
+
+
+def test_a_checkpoint_may_have_any_name(tmp_path):
+    training.save_arrays(tmp_path / "counts", {"--aligner": "hmm"}, t=np.arange(3))
+    about, arrays = training.load_arrays(tmp_path / "counts", "create it again")
+    assert about == {"--aligner": "hmm"}
+    assert arrays["t"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("lost", ["t", "names"])
+def test_an_archive_that_lost_an_array_is_refused(tmp_path, lost):
+    """A .npz file that lacks an array is refused, as after damage to its directory."""
+    path = tmp_path / "passes.npz"
+    training.save_arrays(path, {"text": "x"}, t=np.arange(3), done=np.array(1))
+    with np.load(path) as saved:
+        np.savez(path, **{name: saved[name] for name in saved.files if name != lost})
+    with pytest.raises(InputError, match="damaged; remove it"):
+        training.load_arrays(path, "remove it")
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
         ("truecas", "did you mean rnnsmt corpus truecase?"),
         ("alin", "did you mean rnnsmt align?"),
         ("xyzzy", "no command xyzzy; available: demo, corpus, "),
-        ("lm xyzzy", "no command lm xyzzy; available: estimate, interpolate, perplexity"),
+        ("lm xyzzy", "no command lm xyzzy; available: estimate, perplexity"),
     ],
 )
 def test_unknown_commands_are_answered_with_known_ones(capsys, words, hint):

@@ -98,18 +98,30 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["PhraseDictionaryMemory", "PhraseDictionaryCompact"])
+def test_a_second_phrase_table_is_refused(tmp_path: Path, kind: str) -> None:
+    feature = f"{kind} name=TranslationModel1 num-features=1 path=pt2.gz\n"
+    text = MOSES.replace("Distortion\n", f"{feature}Distortion\n").replace("0 T 0\n", "0 T 0\n1 T 1\n")
+    text = text.replace("[weight]\n", "[weight]\nTranslationModel1= 1\n")
+    line = text.splitlines().index(feature.strip()) + 1
+    with pytest.raises(InputError, match=rf"moses\.ini, line {line}: TranslationModel1 is a second phrase table"):
+        MosesIni.read(_written(tmp_path, text))
+
+
 @pytest.mark.parametrize(
     ("section", "said"),
     [
         ("[reordering-constraint]\n", r"line 2: \[reordering-constraint\] is not supported by this decoder"),
         ("[xml-input]\nconstraint\n", r"\[xml-input\] constraint is not supported .* or set it to pass-through"),
+        ("[xml-input]\nexclusive\n", r"\[xml-input\] exclusive is not supported .* or set it to pass-through"),
+        ("[monotone-at-punctuation]\n1\n", r"\[monotone-at-punctuation\] 1 is not supported"),
         ("[minimum-bayes-risk]\n1\n", r"\[minimum-bayes-risk\] 1"),
         ("[beam-threshold]\n0.1\n", r"\[beam-threshold\] 0.1"),
         ("[max-phrase-length]\n3\n", r"\[max-phrase-length\] 3"),
         ("[stakc]\n100\n", r"\[stakc\] 100"),
         (
             "[mapping]\n0 T 0\n1 T 1\n",
-            r"\[mapping\] 0 T 0, 1 T 1: .* the phrase tables are independent alternatives; use 0 T 0$",
+            r"\[mapping\] 0 T 0, 1 T 1: this decoder supports only one decoding path with one phrase table; use 0 T 0$",
         ),
     ],
 )
@@ -187,21 +199,21 @@ def test_weights_of_further_columns(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "2 scores after the fourth" in capsys.readouterr().err
 
 
-def test_further_language_models_are_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("pt", "all.arpa", "news.arpa", "b.arpa"):
+def test_the_language_model_is_a_feature(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("pt", "news.arpa"):
         (tmp_path / name).touch()
-    lms = ["--lm", "all.arpa", "news.arpa", "b.arpa", "--lm-order", "4"]
-    words = ["moses", "ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none", *lms]
+    lm = ["--lm", "news.arpa", "--lm-order", "4"]
+    words = ["moses", "ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none", *lm]
     assert main([*words, "--output", str(tmp_path / "moses.ini")]) == 0
     ini = MosesIni.read(tmp_path / "moses.ini")
     found = [
         (feature.name, feature.options["path"], feature.options["order"]) for feature in ini.features if feature.is_lm
     ]
-    assert found == [("LM0", "all.arpa", "4"), ("LM1", "news.arpa", "4"), ("LM2", "b.arpa", "4")]
-    assert [ini.weights[name] for name in ("LM0", "LM1", "LM2")] == [[0.5], [0.5], [0.5]]
-    (tmp_path / "b.arpa").unlink()
+    assert found == [("LM0", "news.arpa", "4")]
+    assert ini.weights["LM0"] == [0.5]
+    (tmp_path / "news.arpa").unlink()
     assert main([*words, "--output", str(tmp_path / "moses.ini")]) == 2
-    assert "b.arpa: no such file" in capsys.readouterr().err
+    assert "news.arpa: no such file" in capsys.readouterr().err
 
 
 def test_networks_are_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,8 +252,7 @@ def test_distance_based_reordering_alone(tmp_path: Path) -> None:
         ({"tables": ["reordering", "phrases"]}, True),
         ({"tables": ["phrases"]}, False),
         ({"tables": ["other", "reordering"]}, False),
-        ({"language_models": []}, False),
-        ({"language_models": ["lm", "other"]}, False),
+        ({"language_model": "other"}, False),
         ({"distortion_limit": 4}, False),
         ({"table_limit": 50}, False),
         ({"unknown": {"CSLM": "word"}}, False),
@@ -252,11 +263,11 @@ def test_settings_of_an_existing_ini(tmp_path: Path, change: dict, same: bool) -
     default_ini(tmp_path, "phrases", "reordering", "lm", neural=neural).write(tmp_path / "moses.ini")
     settings = {
         "tables": ["phrases", "reordering"],
-        "language_models": ["lm"],
+        "language_model": "lm",
         "distortion_limit": 6,
         "table_limit": 20,
         "unknown": {"CSLM": "class", "NNJM": "word"},
     } | change
-    for key in ("tables", "language_models"):
-        settings[key] = [tmp_path / name for name in settings[key]]
+    settings["tables"] = [tmp_path / name for name in settings["tables"]]
+    settings["language_model"] = tmp_path / settings["language_model"]
     assert MosesIni.read(tmp_path / "moses.ini").has_settings(**settings) is same

@@ -13,6 +13,7 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.phrases.table import format_phrase_line, read_phrase_table
 from tests.unit.phrases.test_table import column, entries
+from tests.unit.search.twin import parse_segmentation, path_of, tiny_model
 
 LINES = [
     "a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||",
@@ -243,3 +244,86 @@ def test_the_ini_of_an_augmented_table(tmp_path):
     assert ini.weights["TranslationModel0"] == [0.2] * 5
     paths = [ini.file_of(feature) for feature in ini.features if "path" in feature.options]
     assert all(path.is_file() for path in paths)
+
+
+def test_a_model_of_moses_gets_columns(tmp_path, monkeypatch):
+    """The copy of moses.ini has the new table and weights, and decodes in any directory with the scores as features."""
+    model = tiny_model(tmp_path / "model", 3, reordering_type="hier-mslr-bidirectional-fe", two_lms=True).directory
+    with (model / "moses.ini").open("a") as ini:
+        ini.write("\n[cube-pruning-pop-limit]\n77\n")
+    pairs = {(one.source, one.target): number for number, one in enumerate(read_phrase_table(model / "phrase-table"))}
+    scores = -np.linspace(0.25, 3.1, len(pairs))
+    columns = ["--column", column(tmp_path, scores)]
+    columns += ["--column", column(tmp_path, np.arange(len(pairs)) % 3.0, "wp.npy")]
+    out = tmp_path / "out"
+    out.mkdir()
+    monkeypatch.chdir(out)
+    command = ["phrases", "augment", "--ini", "../model/moses.ini", *columns, "--output", "table.gz"]
+    assert main([*command, "--output-ini", "new/moses.ini"]) == 0
+    before, after = MosesIni.read(model / "moses.ini"), MosesIni.read(out / "new/moses.ini")
+    (table,) = (feature for feature in after.features if feature.name == "TranslationModel0")
+    assert (table.options["path"], table.options["num-features"]) == (str(out / "table.gz"), "6")
+    assert after.weights.pop("TranslationModel0") == [*before.weights.pop("TranslationModel0"), 0.2, 0.0]
+    assert after.weights == before.weights
+    assert (after.sections, after.distortion_limit) == (before.sections, before.distortion_limit)
+    assert after.table_limit == before.table_limit
+    for old, new in zip(before.features, after.features, strict=True):
+        assert (old.kind, old.name) == (new.kind, new.name)
+        if new is not table:
+            paths = {"path": str(model / old.options["path"])} if "path" in old.options else {}
+            assert new.options == old.options | paths
+    text, nbest = tmp_path / "text", tmp_path / "nbest"
+    text.write_text("a b c\n")
+    monkeypatch.chdir("/")
+    decode = ["search", "decode", "--ini", str(out / "new/moses.ini"), "--input", str(text)]
+    assert main([*decode, "--nbest", "20", "--nbest-file", str(nbest), "--output", str(tmp_path / "best")]) == 0
+    for line in nbest.read_text().splitlines():
+        _, target, features, _, segments = line.split(" ||| ")
+        path = path_of(target, parse_segmentation(segments))
+        added = sum(scores[pairs[" ".join("abc"[first : last + 1]), " ".join(words)]] for first, last, words in path)
+        assert float(features.split("TranslationModel0= ")[1].split()[4]) == pytest.approx(added, abs=2e-3)
+
+
+MODEL = """\
+[feature]
+{table} name=TranslationModel0 num-features={scores} path=phrase-table.gz
+WordPenalty
+[weight]
+TranslationModel0= {weights}
+WordPenalty0= -1
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores", "options", "said"),
+    [
+        ("PhraseDictionaryMemory", 4, [], "--ini and --output-ini: must be used together"),
+        (
+            "PhraseDictionaryCompact",
+            4,
+            ["--output-ini", "new.ini"],
+            "has no PhraseDictionaryMemory; scores can be added to",
+        ),
+        ("PhraseDictionaryMemory", 3, ["--output-ini", "new.ini"], "line 1: 4 scores, but moses.ini has 3 weights of"),
+        ("PhraseDictionaryMemory", 4, ["--output-ini", "moses.ini"], "--output-ini moses.ini: is also --ini"),
+    ],
+)
+def test_refused_models(table, capsys, monkeypatch, kind, scores, options, said):
+    directory = table.parent
+    values = column(directory, [-1.0] * 3)
+    ini = MODEL.format(table=kind, scores=scores, weights=" ".join(["0.2"] * scores))
+    (directory / "moses.ini").write_text(ini)
+    monkeypatch.chdir(directory)
+    command = ["phrases", "augment", "--ini", "moses.ini", "--column", values, "--output", "out.gz", *options]
+    assert main(command) == 2
+    assert said in capsys.readouterr().err
+    assert not any((directory / name).exists() for name in ("out.gz", "new.ini"))
+    assert (directory / "moses.ini").read_text() == ini
+
+
+@pytest.mark.parametrize("options", [[], ["--ini", "moses.ini", "--phrase-table", "phrase-table.gz"]])
+def test_one_of_table_and_model_is_required(capsys, options):
+    with pytest.raises(SystemExit) as stopped:
+        main(["phrases", "augment", *options, "--column", "scores.npy", "--output", "out.gz"])
+    assert stopped.value.code == 2
+    assert "--phrase-table" in capsys.readouterr().err

@@ -26,7 +26,7 @@ from rnnsmt.phrases.table import (
     read_reordering_table,
 )
 from rnnsmt.rnn.pairs import Pairs, prepare_pairs
-from rnnsmt.search.phrase_pairs import load_phrase_tables
+from rnnsmt.search.phrase_pairs import load_phrase_table
 
 
 def column(directory: Path, values: object, name: str = "scores.npy") -> str:
@@ -134,10 +134,10 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
                 read()
             assert str(refused.value) == str(error)
         with pytest.raises(InputError):
-            load_phrase_tables([(path, 1)], None)
+            load_phrase_table(path, 1, None)
         return
     assert keep("phrases") == 1
-    loaded = load_phrase_tables([(path, len(entry.scores))], None)
+    loaded = load_phrase_table(path, len(entry.scores), None)
     assert loaded.sources.strings() == [entry.source.encode()]
     assert loaded.targets.strings() == [entry.target.encode()]
     logs = [max(math.log(score), -100.0) if score else -100.0 for score in entry.scores]

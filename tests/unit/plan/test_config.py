@@ -272,10 +272,6 @@ MISTAKES = {
         lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
         ["selection.bitext: no corpus with both sides is in-domain"],
     ),
-    "another significance": (
-        lambda c: c["phrases"].update(prune="a"),
-        ["phrases.prune: 'a' is not allowed; must be none or a+e or a-e or a number greater than 0 and at most 1000"],
-    ),
     "thresholds that fall": (
         lambda c: c["lm"].update(prune=[0, 1, 0]),
         ["lm.prune: thresholds must not decrease"],
@@ -285,21 +281,6 @@ MISTAKES = {
         ["lm.prune: 4 thresholds for a model of order 3; specify at most one for each order"],
     ),
     "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: -1 is too small; the minimum is 0"]),
-    "a language model of a test set, one of nothing known": (
-        lambda c: c["lm"].update(models={"near": ["harbour", "harbour-dev"], "far": ["gazete"]}),
-        [
-            "lm.models.near: harbour-dev: role dev is not for training text; did you mean harbour?",
-            "lm.models.far: gazete: no such corpus; did you mean gazette?",
-        ],
-    ),
-    "a language model of no corpora": (
-        lambda c: c["lm"].update(models={"near": []}),
-        ["lm.models.near: [] has too few items; the minimum is 1"],
-    ),
-    "nothing to interpolate": (
-        lambda c: c["lm"].update(interpolate=True),
-        ["lm.interpolate: requires additional models in lm.models"],
-    ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
         ["evaluation.joint.all: other is not a test corpus; available: harbour-test"],

@@ -98,14 +98,6 @@ def test_downloads(several):
 
 
 def test_files_of_the_model(resolved):
-    assert paths.phrase_table(resolved) == "phrase-table.gz"
-    resolved["phrases"]["prune"] = "a+e"
-    assert paths.phrase_table(resolved) == "phrase-table.pruned.gz"
-    resolved["lm"]["models"] = {"near": ["harbour"], "far": ["gazette"]}
-    names = ["lm.arpa.gz", "lm.near.arpa.gz", "lm.far.arpa.gz"]
-    assert paths.lm_names(resolved) == paths.estimated_lms(resolved) == names
-    resolved["lm"]["interpolate"] = True
-    assert (paths.lm_names(resolved), paths.estimated_lms(resolved)) == (["lm-interpolated.arpa.gz"], names)
     assert paths.alignments(resolved) == [
         f"results/align/{aligner}/aligned.grow-diag-final-and.gz" for aligner in ("model4", "fast_align")
     ]

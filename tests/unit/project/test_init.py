@@ -1,6 +1,5 @@
 """`rnnsmt init`: the configurations that it writes are valid and have the expected entries."""
 
-import os
 import re
 import subprocess
 import zipfile
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.cli import _parser, main
+from rnnsmt.cli import main
 from rnnsmt.plan.config import check
 from rnnsmt.plan.pipeline import pipeline_directory
 from rnnsmt.project import setup
@@ -299,7 +298,7 @@ def test_without_pytorch_the_baseline(
             ["--members", "a", "b", "--bitext", "test.tsv"],
             "--members: no zip archive contains a and b; available: none",
         ),
-        (["--columns", "2", "1", "--demo"], "--columns cannot be combined with --demo or --moses-table"),
+        (["--columns", "2", "1", "--demo"], "--columns cannot be combined with --demo"),
         (["--bitext", "tr", *DEV_AND_TEST], "--bitext: tr: no such file, and no files tr.en and tr.de"),
         (["--languages", "eng", "de"], "--languages: eng is a three-letter code; did you mean en"),
     ],
@@ -325,101 +324,6 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "config.yaml exists; choose another directory" in capsys.readouterr().err
     assert (tmp_path / "config.yaml").read_text() == "mine: true\n"
     assert not (tmp_path / "profiles").exists()
-
-
-def called(script: Path, *words: str) -> dict[str, Any]:
-    """Run a script with a replacement of `rnnsmt`; return the parsed options of `rnnsmt moses add-column`."""
-    stand_in = script.parent / "bin/rnnsmt"
-    stand_in.parent.mkdir(exist_ok=True)
-    stand_in.write_text("#!/bin/sh\npwd\nprintf '%s\\n' \"$@\"\n")
-    stand_in.chmod(0o755)
-    environment = os.environ | {"PATH": f"{stand_in.parent}:{os.environ['PATH']}"}
-    done = subprocess.run(["sh", script, *words], env=environment, capture_output=True, text=True, check=True)
-    directory, *found = done.stdout.splitlines()
-    assert (directory, done.stderr) == (str(script.parent), "")
-    return vars(_parser(["moses", "add-column"]).parse_args(found))
-
-
-def phrase_table(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("a ||| b ||| 0.5 0.4 0.3 0.2 ||| 0-0 ||| 1 1 1\n")
-    return path
-
-
-def test_a_moses_table(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The script calls `moses add-column` in its directory, for any file names; options of the user override."""
-    table = phrase_table(tmp_path / "it's a model/phrase-table")
-    write(tmp_path, "train $1.en", "train $1.fr", "dev.en", "dev.fr")
-    monkeypatch.chdir(tmp_path)
-    call = ["init", "run", "--moses-table", "it's a model/phrase-table", "--bitext", "train $1.en", "train $1.fr"]
-    assert main(call) == 0
-    assert capsys.readouterr().out.splitlines() == ["wrote run/add-column.sh", "next: sh run/add-column.sh"]
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["add-column.sh"]
-    script = tmp_path / "run/add-column.sh"
-    assert "a Moses phrase table of 4 scores" in script.read_text()
-    assert "docs/" not in script.read_text()
-    found = called(script)
-    assert found["phrase_table"] == table
-    assert (found["source"], found["target"]) == (tmp_path / "train $1.en", tmp_path / "train $1.fr")
-    assert (found["ini"], found["dev_source"], found["lm"]) == (None, None, None)
-    assert (found["preset"], found["output_dir"]) == ("small", Path("column"))
-    assert (
-        called(script, "--preset", "paper", "--device", "cuda").items() >= {"preset": "paper", "device": "cuda"}.items()
-    )
-    script.write_text(script.read_text().replace("\n#set", "\nset"))
-    found = called(script)
-    assert (found["reordering_table"], found["lm"]) == (Path("reordering-table.gz"), [Path("lm.arpa.gz")])
-    assert found["dev_reference"] == Path("dev.fr")
-    assert main(call) == 2
-    assert "add-column.sh exists; choose another directory" in capsys.readouterr().err
-
-
-def test_a_moses_ini(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An ini with a development set but no training text is accepted; the script has placeholders for the text."""
-    phrase_table(tmp_path / "model/phrase-table")
-    ini = tmp_path / "model/moses.ini"
-    features = (
-        "PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=phrase-table input-factor=0 output-factor=0"
-    )
-    ini.write_text(f"[feature]\n{features}\nWordPenalty\n[weight]\nTranslationModel0= 1 1 1 1\nWordPenalty0= -1\n")
-    dev = write(tmp_path, "dev.en", "dev.fr")
-    assert main(["init", str(tmp_path / "run"), "--moses-table", str(ini), "--dev", *dev]) == 0
-    assert "next: write the names of the training text of the table" in capsys.readouterr().out
-    found = called(tmp_path / "run/add-column.sh")
-    assert (found["ini"], found["phrase_table"]) == (ini, None)
-    assert (found["source"], found["target"]) == (Path("train.en.gz"), Path("train.fr.gz"))
-    assert [str(found["dev_source"]), str(found["dev_reference"])] == dev
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--moses-table", "table", "--demo"],
-            "--moses-table cannot be combined with --demo, --languages or --profile",
-        ),
-        (["--moses-table", "table", "--mono", "a.en"], "only --bitext and --dev; remove --mono"),
-        (["--moses-table", "table", "--bitext", "a.en"], "exactly one source file and one target file"),
-        (["--moses-table", "table", "--dev", "a.en", "b.fr"], "--dev: b.fr: no such file"),
-        (["--moses-table", "a.en"], "a.en, line 1: expected SOURCE ||| TARGET ||| SCORES"),
-        (["--moses-table", "t.minphr"], "is a binary phrase table"),
-        (["--moses-table", "none.gz"], "none.gz"),
-        (["--moses-table", "moses.ini"], "moses.ini"),
-    ],
-)
-def test_mistakes_about_a_moses_table(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    message: str,
-) -> None:
-    phrase_table(tmp_path / "table")
-    write(tmp_path, "a.en")
-    monkeypatch.chdir(tmp_path)
-    assert main(["init", "run", *options]) == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
 
 
 def test_the_commands_that_follow_can_be_pasted_into_a_shell(

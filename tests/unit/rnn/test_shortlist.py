@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rnnsmt.cli import main
 from rnnsmt.networks.data import UNK, Sequences
 from rnnsmt.rnn.pairs import Pairs, words_outside
-from rnnsmt.search.phrase_pairs import load_phrase_tables
+from rnnsmt.search.phrase_pairs import load_phrase_table
 
 PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>", 4), ("b", "y", 0), ("c", "rarer", 1)]
 """Source, target, and how many target words are neither x nor y."""
@@ -55,7 +55,7 @@ def test_the_search_reads_the_numbers(directory):
         str(directory / "wp.npy"),
     ]
     assert main([*command, "--output", str(directory / "augmented.gz")]) == 0
-    table = load_phrase_tables([(directory / "augmented.gz", 5)], None)
+    table = load_phrase_table(directory / "augmented.gz", 5, None)
     np.testing.assert_allclose(table.log_scores[:, 4], [n for _, _, n in PAIRS], atol=1e-5)
     np.testing.assert_allclose(table.log_scores[:, :4], np.log(0.5), atol=1e-6)
 

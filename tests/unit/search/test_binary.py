@@ -64,14 +64,14 @@ def is_mapped(path: Path) -> bool:
     return str(path) in Path("/proc/self/maps").read_text()
 
 
-@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("two_lms", [False, True])
 @pytest.mark.parametrize(
     "reordering", ["wbe-msd-bidirectional-fe-allff", "hier-mslr-bidirectional-fe", "phrase-leftright-forward-fe"]
 )
-def test_translations_are_those_of_the_text_files(tmp_path: Path, reordering: str, two: bool) -> None:
+def test_translations_are_those_of_the_text_files(tmp_path: Path, reordering: str, two_lms: bool) -> None:
     for seed in range(3):
         model = tmp_path / f"model{seed}"
-        tiny_model(model, seed, reordering_type=reordering, two=two)
+        tiny_model(model, seed, reordering_type=reordering, two_lms=two_lms)
         ini = MosesIni.read(model / "moses.ini")
         text = load_model(ini)
         binary.make_binary(model / binary.NAME, model_texts(ini, None), read_tables)

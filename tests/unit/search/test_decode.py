@@ -17,7 +17,7 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import same_models
 from rnnsmt.moses.nbest import segmentation
 from rnnsmt.search import decoder
-from rnnsmt.search.phrase_pairs import load_phrase_tables, load_reordering_table
+from rnnsmt.search.phrase_pairs import load_phrase_table, load_reordering_table
 
 from .twin import parse_segmentation, tiny_model
 
@@ -210,10 +210,7 @@ def test_an_empty_phrase_table_is_reported(directory: Path, capsys: pytest.Captu
     assert "no phrase pairs" not in capsys.readouterr().err
     (directory / "model" / "phrase-table").write_text("")
     assert main(_command(directory)) == 0
-    assert (
-        "phrase-table: contains no phrase pairs; all words that no other table contains remain untranslated"
-        in capsys.readouterr().err
-    )
+    assert "phrase-table: contains no phrase pairs; all words remain untranslated" in capsys.readouterr().err
 
 
 def _change_ini(directory: Path, more: str) -> None:
@@ -264,6 +261,17 @@ def test_sections_that_would_change_the_translation(
     error = _refused(directory, capsys)
     assert "moses.ini, line 1: " in error
     assert section.splitlines()[0] in error
+
+
+@pytest.mark.parametrize("paths", ["0 T 0\n1 T 1", "0 T 0\n0 G 0", "0 T 1"])
+def test_other_decoding_paths_are_refused(directory: Path, capsys: pytest.CaptureFixture[str], paths: str) -> None:
+    ini = directory / "model" / "moses.ini"
+    text = ini.read_text().replace("[mapping]\n0 T 0\n", f"[mapping]\n{paths}\n")
+    ini.write_text(text)
+    error = _refused(directory, capsys)
+    assert f"moses.ini, line {text.splitlines().index('[mapping]') + 1}: [mapping] " in error
+    assert "supports only one decoding path with one phrase table; use 0 T 0" in error
+    assert error.count("\n") <= 1
 
 
 def test_raw_text_is_reported(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -470,11 +478,11 @@ def test_missing_files(directory: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> None:
     path = tmp_path / "pt"
     path.write_text("a ||| x ||| 1 0 ||| ||| |||\na b ||| x y ||| 0.5 1e-3\nc ||| z ||| 1 1\nb ||| x ||| 2 1e-60\n")
-    table = load_phrase_tables([(path, 2)], ["q a b", "b"])
+    table = load_phrase_table(path, 2, ["q a b", "b"])
     assert table.sources.strings() == [b"a", b"a b", b"b"]
     assert table.log_scores == pytest.approx(np.array([[0, -100], [np.log(0.5), np.log(1e-3)], [np.log(2), -100]]))
-    assert len(load_phrase_tables([(path, 2)], None).source_of) == 4
-    assert len(load_phrase_tables([(path, 2)], []).source_of) == 0
+    assert len(load_phrase_table(path, 2, None).source_of) == 4
+    assert len(load_phrase_table(path, 2, []).source_of) == 0
     (tmp_path / "rt").write_text("a ||| x ||| .1 .2 .3 .4 .5 0\nnot ||| known ||| 1\n")
     reordering = load_reordering_table(tmp_path / "rt", table, 6)
     scores = reordering.log_scores[reordering.row_of]
@@ -485,7 +493,7 @@ def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> Non
 def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Pairs without reordering scores get 0 and are counted; a table that has none of many pairs is refused."""
     (tmp_path / "pt").write_text("".join(f"a ||| {i} ||| 1\n" for i in range(12)))
-    table = load_phrase_tables([(tmp_path / "pt", 1)], None)
+    table = load_phrase_table(tmp_path / "pt", 1, None)
     (tmp_path / "rt").write_text("a ||| 3 ||| .5 .5 .5 .5 .5 .5\nb ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
     assert (load_reordering_table(tmp_path / "rt", table, 6).log_scores != 0).any(axis=1).sum() == 1
     assert capsys.readouterr().err == (
@@ -494,7 +502,7 @@ def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pyt
     (tmp_path / "rt").write_text("b ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
     with pytest.raises(InputError, match="rt: has none of the 12 phrase pairs that match the input"):
         load_reordering_table(tmp_path / "rt", table, 6)
-    few = load_phrase_tables([(tmp_path / "pt", 1)], ["b"])
+    few = load_phrase_table(tmp_path / "pt", 1, ["b"])
     assert len(load_reordering_table(tmp_path / "rt", few, 6).row_of) == 0
 
 
@@ -509,7 +517,7 @@ def test_phrase_tables_round_trip(tmp_path_factory: pytest.TempPathFactory, rows
     lines = [f"{s} ||| {t} ||| {' '.join(f'{x:.6g}' for x in xs)} ||| ||| |||" for s, t, xs in rows]
     path.write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode()))
     for sentences in (None, [s for s, _, _ in rows]):
-        table = load_phrase_tables([(path, 3)], sentences)
+        table = load_phrase_table(path, 3, sentences)
         sources, targets = table.sources.strings(), table.targets.strings()
         found = sorted(
             (sources[s].decode(), targets[t].decode(), *logs)

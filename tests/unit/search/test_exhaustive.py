@@ -48,14 +48,14 @@ def _vector(model: SearchModel, found: dict[str, list[float]]) -> np.ndarray:
         (14, 3, "hier-monotonicity-bidirectional-fe"),
         (10, 6, "wbe-msd-backward-fe"),
         (11, 6, "wbe-mslr-forward-fe"),
-        (15, 6, "wbe-msd-bidirectional-fe two"),
-        (16, 2, "wbe-msd-bidirectional-fe two"),
-        (17, 6, "hier-mslr-bidirectional-fe two"),
+        (15, 6, "wbe-msd-bidirectional-fe two LMs"),
+        (16, 2, "wbe-msd-bidirectional-fe two LMs"),
+        (17, 6, "hier-mslr-bidirectional-fe two LMs"),
     ],
 )
 def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, limit: int, reordering: str) -> None:
-    reordering, *two = reordering.split()
-    tiny = tiny_model(tmp_path, seed, limit, reordering_type=reordering, two=bool(two))
+    reordering, *two_lms = reordering.split()
+    tiny = tiny_model(tmp_path, seed, limit, reordering_type=reordering, two_lms=bool(two_lms))
     if limit == -1:
         tiny.limit = 99
     sentences = _sentences(seed)
@@ -67,6 +67,50 @@ def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, l
         assert everything[result.text] == pytest.approx(result.score, abs=1e-4)
         assert len(result.nbest.texts) == len(set(result.nbest.texts)) == len(ranked)
         assert result.nbest.scores == pytest.approx([score for _, score in ranked], abs=1e-4)
+        for text, score in zip(result.nbest.texts, result.nbest.scores, strict=True):
+            assert everything[text] == pytest.approx(score, abs=1e-4)
+
+
+HAND_WRITTEN = """
+[mapping]
+0 T 0
+
+[distortion-limit]
+4
+
+[feature]
+KENLM name=Near path=further.arpa factor=0 order=2
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory path=phrase-table table-limit=3
+LexicalReordering type=hier-msd-bidirectional-fe num-features=6 path=reordering
+Distortion
+KENLM path=lm.arpa factor=0 order=3
+
+[weight]
+Near= 0.37
+KENLM1= 0.6
+WordPenalty0= -0.4
+PhrasePenalty0= 0.1
+PhraseDictionaryMemory0= 0.1 0.3 0.2 0.15
+LexicalReordering0= 0.2 0.1 0.3 0.25 0.15 0.2
+Distortion0= 0.3
+"""
+"""A model with two LMs, a hierarchical reordering model, and names that Moses chooses."""
+
+
+def test_a_hand_written_ini_with_two_language_models(tmp_path: Path) -> None:
+    tiny = tiny_model(tmp_path, 18, limit=4, reordering_type="hier-msd-bidirectional-fe", two_lms=True)
+    (tmp_path / "moses.ini").write_text(HAND_WRITTEN)
+    names = {"Near": "LM1", "KENLM1": "LM0", "PhraseDictionaryMemory0": "TranslationModel0"}
+    sentences = _sentences(18)
+    model, weights = _loaded(tiny, sentences)
+    assert len(model.lms) == 2
+    weights = {names.get(name, name): values for name, values in weights.items()}
+    for sentence, result in zip(sentences, decode(model, sentences, model.weights(model.ini), UNLIMITED), strict=True):
+        everything = exhaustive(tiny, sentence.split(), weights)
+        assert result.score == pytest.approx(max(everything.values()), abs=1e-4)
         for text, score in zip(result.nbest.texts, result.nbest.scores, strict=True):
             assert everything[text] == pytest.approx(score, abs=1e-4)
 
@@ -136,11 +180,18 @@ def test_table_limit_keeps_the_best_by_weighted_score(tmp_path: Path) -> None:
     ini.table_limit = 1
     ini.write(tiny.directory / "limited.ini")
     limited = load_model(MosesIni.read(tiny.directory / "limited.ini"))
-    assert limited.table_limits == [1]
+    assert limited.table_limit == 1
     search = SentenceSearch(limited, look_up(limited, ["a b c"]), limited.weights(limited.ini), SearchOptions())
     spans = search.looked_up.spans[0]
     assert (np.diff(search.ranked.first)[spans[spans >= 0]] == 1).all()
     assert np.diff(search.ranked.first).max() == 1
+
+
+def test_tags_are_words(tmp_path: Path) -> None:
+    model, _ = _loaded(tiny_model(tmp_path, 2))
+    (result,) = decode(model, ['<x translation="u">a</x> <wall/> b'], model.weights(model.ini), SearchOptions())
+    assert result.unknown == 3
+    assert "<wall/>" in result.text.split()
 
 
 @pytest.mark.parametrize("size", [1, 4, 17])
@@ -154,7 +205,6 @@ def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
         work = search.work_for(6)
         kernels.search_sentence(
             search.looked_up.spans[0],
-            search.looked_up.walls[0],
             search.lms,
             search.several,
             search.ranked,

@@ -14,7 +14,7 @@ from rnnsmt.search.model import SearchModel, load_model, model_texts, read_table
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import JointFeature, NeuralLM
 from rnnsmt.search.options import SearchOptions
-from rnnsmt.search.phrase_pairs import load_phrase_tables
+from rnnsmt.search.phrase_pairs import load_phrase_table
 
 from .test_neural import UNLIMITED, HashedScorer
 from .twin import SOURCE, TARGET, TinyModel, derivations, features, path_of, tiny_model
@@ -95,12 +95,10 @@ class Loaded:
     """Tiny model with a joint model and, if it has a weight, a CSLM."""
 
     def __init__(
-        self, directory: Path, seed: int, weights: dict[str, float], limit: int = 6, two: bool = False
+        self, directory: Path, seed: int, weights: dict[str, float], limit: int = 6, two_lms: bool = False
     ) -> None:
-        self.tiny: TinyModel = tiny_model(directory, seed, limit, two=two)
+        self.tiny: TinyModel = tiny_model(directory, seed, limit, two_lms=two_lms)
         self.pairs = with_links(directory / "phrase-table", seed)
-        if two:
-            self.pairs |= with_links(directory / "further-table", seed)
         ini = MosesIni.read(directory / "moses.ini")
         (directory / "model.pt").touch()
         moses = {"order": "3", "source_window": "1", "source_vocab": "model.pt", "target_vocab": "model.pt"}
@@ -147,7 +145,7 @@ def _figures(results: list[Translation]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "limit", "weights", "two"),
+    ("seed", "limit", "weights", "two_lms"),
     [
         (1, 6, {"NNJM": 0.8}, False),
         (2, 2, {"NNJM": 1.5}, True),
@@ -158,8 +156,8 @@ def _figures(results: list[Translation]) -> list[tuple[object, ...]]:
         (7, 6, {"CSLM": 0.5, "BilingualNPLM": 0.7}, False),
     ],
 )
-def test_the_combined_models_best_is_found(tmp_path, seed, limit, weights, two):
-    loaded = Loaded(tmp_path, seed, weights, limit, two)
+def test_the_combined_models_best_is_found(tmp_path, seed, limit, weights, two_lms):
+    loaded = Loaded(tmp_path, seed, weights, limit, two_lms)
     model = loaded.model()
     vector = model.weights(loaded.ini)
     sentences = _sentences(seed, 4, 4)
@@ -238,24 +236,9 @@ def test_windows_of_earlier_texts_are_given_up(tmp_path, monkeypatch):
     assert max(sizes[1:]) <= 20 + 10
 
 
-def test_words_from_xml_hang_on_the_first_source_word(tmp_path):
-    loaded = Loaded(tmp_path, 11, {"NNJM": 0.7})
-    loaded.ini.sections["xml-input"] = ["inclusive"]
-    loaded.ini.write(tmp_path / "xml.ini")
-    loaded.ini = MosesIni.read(tmp_path / "xml.ini")
-    model = loaded.model()
-    marked = 'a <n translation="z z z" prob="0.9">b c</n> a'
-    (result,) = decode(model, [marked], model.weights(loaded.ini), SearchOptions(nbest=200))
-    column = model.feature_names.index("NNJM0:0")
-    assert any("z z z" in text for text in result.nbest.texts)
-    for text, phrases, row in zip(result.nbest.texts, result.nbest.phrases, result.nbest.features, strict=True):
-        value = HashedJoint().derivation(["a", "b", "c", "a"], path_of(text, phrases), loaded.pairs)
-        assert row[column] == pytest.approx(value, abs=1e-4)
-
-
-@pytest.mark.parametrize("two", [False, True])
-def test_a_binary_model_gives_the_same(tmp_path, capsys, two):
-    loaded = Loaded(tmp_path, 7, {"CSLM": 0.3, "NNJM": 0.6}, two=two)
+@pytest.mark.parametrize("two_lms", [False, True])
+def test_a_binary_model_gives_the_same(tmp_path, capsys, two_lms):
+    loaded = Loaded(tmp_path, 7, {"CSLM": 0.3, "NNJM": 0.6}, two_lms=two_lms)
     sentences, options = _sentences(7, 10, 7), SearchOptions(nbest=10)
     weights = loaded.model().weights(loaded.ini)
     expected = _figures(decode(loaded.model(), sentences, weights, options))
@@ -288,13 +271,13 @@ def test_affiliations_of_a_large_table(tmp_path):
         lines.append(f"{source} ||| {target} ||| 0.5{field}\n")
     (tmp_path / "table").write_text("".join(lines))
     for sentences in (None, [f"s{k} x x x" for k in range(0, 3000, 7)]):
-        table = load_phrase_tables([(tmp_path / "table", 1)], sentences, links=True)
+        table = load_phrase_table(tmp_path / "table", 1, sentences, links=True)
         sources, targets = ([phrase.decode() for phrase in side.strings()] for side in (table.sources, table.targets))
         places, bounds = table.affiliations.places.tolist(), table.affiliations.bounds.tolist()
         assert len(bounds) == len(table.source_of) + 1 > 800 and places == places[: bounds[-1]]
         for row, (s, t) in enumerate(zip(table.source_of.tolist(), table.target_of.tolist(), strict=True)):
             assert places[bounds[row] : bounds[row + 1]] == expected[sources[s], targets[t]]
-    assert load_phrase_tables([(tmp_path / "table", 1)], None).affiliations is None
+    assert load_phrase_table(tmp_path / "table", 1, None).affiliations is None
 
 
 def test_two_joint_models_are_refused(tmp_path):

@@ -20,14 +20,6 @@ from rnnsmt.moses.nplm_file import bilingual_options
 from .twin import SOURCE, TARGET, tiny_model
 
 SENTENCES = ["a b c", "c a b a", "b", "a d c b", "c c b a b"]
-PUNCTUATED = ["a b , c b", "c a . b a", "b !", "a d , c b", ", c c b ."]
-MARKED = [
-    'a <x translation="u v||w" prob="0.3||0.01">b c</x>',
-    'c <x translation="new word">a b</x> a',
-    "b <wall/> a",
-    '<y><x translation="v" prob="0.5">a</x> <x translation="d x">d</x></y> c<wall/>b',
-    '<x translation="u u u" span="1-2" prob="0.1"/>c c b a b',
-]
 WEIGHTS = {"TranslationModel0": [0.1, 0.07, 0.2, 0.05, 0.13, 0.3], "WordPenalty0": [-0.4], "LM0": [0.6]}
 
 
@@ -53,19 +45,15 @@ def moses() -> str:
         "hier-leftright-backward-fe-allff",
         "hier-monotonicity-forward-fe-allff",
         "wbe-msd-bidirectional-fe-allff drop-unknown",
-        "wbe-msd-bidirectional-fe-allff two",
-        "hier-mslr-bidirectional-fe-allff two",
-        "wbe-msd-bidirectional-fe-allff monotone-at-punctuation",
-        "wbe-msd-bidirectional-fe-allff two xml-input=exclusive",
-        "wbe-msd-bidirectional-fe-allff xml-input=inclusive",
-        "wbe-msd-bidirectional-fe-allff xml-input=ignore",
+        "wbe-msd-bidirectional-fe-allff two-lms",
+        "hier-mslr-bidirectional-fe-allff two-lms",
     ]
 )
 def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Create a model whose table has the columns of the RNN and WP; some probabilities are at the lower limit."""
     reordering, *switches = request.param.split()
-    two = "two" in switches
-    directory = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering, two=two).directory
+    two_lms = "two-lms" in switches
+    directory = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering, two_lms=two_lms).directory
     untuned = MosesIni.read(directory / "moses.ini")
     lines = len((directory / "phrase-table").read_text().splitlines())
     scores = np.random.default_rng(1).uniform(-9.0, 0.0, lines).astype(np.float32)
@@ -81,18 +69,13 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         for feature in ini.features
     ]
     ini.weights.update(WEIGHTS | {"LexicalReordering0": untuned.weights["LexicalReordering0"]})
-    if two:  # one of the pairs of the second table is also in the first
-        ini.features += [feature for feature in untuned.features if feature.name in ("TranslationModel1", "LM1")]
-        ini.weights |= {name: untuned.weights[name] for name in ("TranslationModel1", "LM1")}
-        ini.sections["mapping"] = untuned.sections["mapping"]
-        pair = (directory / "phrase-table").read_text().splitlines()[0].split(" ||| ")
-        with (directory / "further-table").open("a") as table:
-            table.write(" ||| ".join([*pair[:2], "0.4 0.1", *pair[3:]]) + "\n")
-    for name, _, value in (switch.partition("=") for switch in switches if switch != "two"):
-        ini.sections[name] = [value or "true"]
+    if two_lms:
+        ini.features += [feature for feature in untuned.features if feature.name == "LM1"]
+        ini.weights["LM1"] = untuned.weights["LM1"]
+    if "drop-unknown" in switches:
+        ini.sections["drop-unknown"] = ["true"]
     ini.write(directory / "moses.ini")
-    sentences = {"monotone-at-punctuation": PUNCTUATED}.get(switches[-1], SENTENCES) if switches else SENTENCES
-    (directory / "input").write_text("\n".join(MARKED if "xml" in request.param else sentences) + "\n")
+    (directory / "input").write_text("\n".join(SENTENCES) + "\n")
     return directory
 
 

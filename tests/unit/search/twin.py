@@ -6,7 +6,7 @@ import math
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import kenlm
@@ -20,7 +20,7 @@ SOURCE, TARGET = ["a", "b", "c", "d"], ["u", "v", "w", "x"]
 
 @dataclass
 class TinyModel:
-    """Model directory and the model as Python objects; further: second phrase table, further_lm: second LM."""
+    """Model directory and the model as Python objects; further_lm: second LM."""
 
     directory: Path
     phrases: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]]
@@ -28,7 +28,6 @@ class TinyModel:
     lm: "kenlm.Model"
     limit: int
     reordering_type: str = "wbe-msd-bidirectional-fe-allff"
-    further: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]] = field(default_factory=dict)
     further_lm: "kenlm.Model | None" = None
 
 
@@ -118,12 +117,9 @@ def tiny_model(
     limit: int = 6,
     columns: int = 4,
     reordering_type: str = "wbe-msd-bidirectional-fe-allff",
-    two: bool = False,
+    two_lms: bool = False,
 ) -> TinyModel:
-    """Write a random model directory; some pairs have no reordering scores, source word ``d`` has no translation.
-
-    two: write a second phrase table of two scores, with other pairs for phrases of the first, and a second LM.
-    """
+    """Write a random model directory; some pairs have no reordering scores, source word ``d`` has no translation."""
     kind, direction = reordering_type.split("-")[1:3]
     turns = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind] * (1 + (direction == "bidirectional"))
     rng = random.Random(seed)
@@ -158,32 +154,16 @@ def tiny_model(
             ini.weights[name] = [round(rng.uniform(0.05, 0.5), 3) for _ in weights]
     ini.weights["WordPenalty0"] = [-0.4]
     found = TinyModel(directory, phrases, reordering, kenlm.Model(str(directory / "lm.arpa")), limit, reordering_type)
-    if two:
-        found.further = {source: [(("y", *options[0][0]), [0.3, 0.02])] for source, options in phrases.items()}
-        found.further["a", "b"] = [(("z",), [0.2, 0.9]), (("u", "z"), [0.5, 0.1])]
-        lines = [(" ".join(s), " ".join(t), f"{v[0]} {v[1]}") for s, made in found.further.items() for t, v in made]
-        (directory / "further-table").write_text(
-            "".join(f"{s} ||| {t} ||| {v} ||| 0-0 ||| 1 1 1 |||\n" for s, t, v in lines)
-        )
+    if two_lms:
         (directory / "further.arpa").write_text(arpa_text(rng, ["u", "v", "y", "z"], 2))
         found.further_lm = kenlm.Model(str(directory / "further.arpa"))
-        factors = {"input-factor": "0", "output-factor": "0"}
-        table = {
-            "name": "TranslationModel1",
-            "num-features": "2",
-            "path": "further-table",
-            "table-limit": "5",
-            **factors,
-        }
-        ini.features.append(Feature("PhraseDictionaryMemory", "TranslationModel1", table))
         ini.features.insert(
             0,
             Feature(
                 "KENLM", "LM1", {"lazyken": "0", "name": "LM1", "factor": "0", "path": "further.arpa", "order": "2"}
             ),
         )
-        ini.weights |= {"TranslationModel1": [0.21, 0.4], "LM1": [0.37]}
-        ini.sections["mapping"] = ["0 T 0", "1 T 1"]
+        ini.weights["LM1"] = [0.37]
     ini.write(directory / "moses.ini")
     return found
 
@@ -193,7 +173,7 @@ def derivations(model: TinyModel, words: list[str]) -> Iterator[list[tuple[int, 
 
     def options(start: int, end: int) -> list[tuple[str, ...]]:
         source = tuple(words[start : end + 1])
-        found = [t for t, _ in (*model.phrases.get(source, []), *model.further.get(source, []))]
+        found = [t for t, _ in model.phrases.get(source, [])]
         return found or ([(words[start],)] if start == end else [])
 
     def extend(done: frozenset[int], path: list) -> Iterator[list]:
@@ -222,20 +202,15 @@ def features(
     sides = 2 if direction == "bidirectional" else 1
     out = {"LexicalReordering0": [0.0] * (half * sides), "Distortion0": [0.0], "TranslationModel0": [0.0] * columns}
     out["UnknownWordPenalty0"] = [0.0]
-    if model.further_lm is not None:
-        out["TranslationModel1"] = [0.0, 0.0]
     text = [w for _, _, target in path for w in target]
     before: tuple[int, int] | None = None
     pair_before = None
     for (start, end, target), *blocks in zip(path, *hierarchical_turns(kind, path), strict=True):
         pair = (tuple(words[start : end + 1]), target)
-        known, further = (dict(table.get(pair[0], [])) for table in (model.phrases, model.further))
+        known = dict(model.phrases.get(pair[0], []))
         if target in known:
             for k, value in enumerate(known[target]):
                 out["TranslationModel0"][k] += math.log(value)
-        elif target in further:
-            for k, value in enumerate(further[target]):
-                out["TranslationModel1"][k] += math.log(value)
         else:
             out["UnknownWordPenalty0"][0] -= 100.0
         out["Distortion0"][0] -= abs(start - (before[1] + 1 if before else 0))

@@ -256,13 +256,12 @@ def _add_all(table, buffer, offsets, out):
 
 
 @kernel()
-def number_words(text, closed, table, ids, offsets):
+def number_words(text, table, ids, offsets):
     """Convert whole lines to the ids of their words, which are separated by spaces only; return the number of words.
 
     Args:
         text: uint8, lines with their newline.
-        closed: whether words that are not in the table get the id -1; otherwise, they are added.
-        table: ``InternTable``; if open, it must have capacity for the words of the text.
+        table: ``InternTable``, updated; must have capacity for the words of the text.
         ids: int32, filled; must have the size of all words.
         offsets: int64 [lines + 1], filled with the offset of each line.
     """
@@ -273,10 +272,7 @@ def number_words(text, closed, table, ids, offsets):
         while text[stop] != _SPACE and text[stop] != _NEWLINE:
             stop += 1
         if stop > position:
-            if closed:
-                ids[filled] = find(table, text, position, stop, hash_bytes(text, position, stop))
-            else:
-                ids[filled] = intern(table, text, position, stop)
+            ids[filled] = intern(table, text, position, stop)
             filled += 1
         if text[stop] == _NEWLINE:
             line += 1
@@ -339,14 +335,13 @@ class Interner:
         _add_all(self.table, np.frombuffer(data, np.uint8), offsets, out)
         return out
 
-    def number(self, text: bytes, *, closed: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def number(self, text: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Convert whole lines to the ids of their words.
 
         Words are separated by spaces only: a no-break space or a tab is part of a word.
 
         Args:
             text: lines with their newline, also of the last one.
-            closed: whether words that are not in the table get the id -1; otherwise, they are added.
 
         Returns:
             ids: int32 [words], the words of all lines.
@@ -355,9 +350,8 @@ class Interner:
         assert text.endswith(b"\n") or not text, "the kernel reads up to the newline"
         lines = text.count(b"\n")
         ids, offsets = np.empty(text.count(b" ") + lines, np.int32), np.empty(lines + 1, np.int64)
-        if not closed:
-            self.reserve(len(ids), len(text))
-        words = number_words(np.frombuffer(text, np.uint8), closed, self.table, ids, offsets)
+        self.reserve(len(ids), len(text))
+        words = number_words(np.frombuffer(text, np.uint8), self.table, ids, offsets)
         return ids[:words].copy(), offsets
 
     def strings(self, first: int = 0) -> list[bytes]:

@@ -3,7 +3,7 @@
 An *edge* combines a group of hypotheses with the options of one source span: a grid of *cells* with the hypotheses as
 rows and the options as columns, both sorted best first. The spans that may follow a group obey Moses' rule: a phrase
 that does not start at the first uncovered word must end within the distortion limit of that word, so that the later
-jump back is not too long, and there must be no wall in between.
+jump back is not too long.
 
 Cells are selected by an estimate that contains the LM score of the phrase in the empty context: the best ``pop_limit``
 cells within a margin. The selection precedes all LM queries, so that these can be processed together. (Cube pruning
@@ -115,8 +115,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
             last_start = gap + limit - length if limit > length else gap
             for start in range(gap, min(count - length, last_start) + 1):
                 source = spans[start, length - 1]
-                behind_wall = start != gap and work.walls[start + length - 1] != work.walls[gap]
-                if source < 0 or behind_wall:
+                if source < 0:
                     continue
                 first, last = ranked.first[source], ranked.first[source + 1]
                 shifted = bits << np.uint64(start - gap)

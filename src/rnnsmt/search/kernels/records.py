@@ -243,7 +243,6 @@ class Work(NamedTuple):
         end_contexts: ``int32`` [neural features, cslm_cells + 1], context after each request in the store of each
             feature.
         values: ``float64`` [cells], scratch space for the selection of the n-th best.
-        walls: ``int32`` [words + 1], number of walls to the left of each word.
         span_future: ``float64`` [words + 1, 64], future cost of a span by first word and length.
         tail_future: ``float64`` [words + 1], future cost of all words from one on.
         counts: ``int64`` [11], see ``HYPOTHESES`` and following.
@@ -276,7 +275,6 @@ class Work(NamedTuple):
     entries: np.ndarray
     end_contexts: np.ndarray
     values: np.ndarray
-    walls: np.ndarray
     span_future: np.ndarray
     tail_future: np.ndarray
     counts: np.ndarray
@@ -378,7 +376,6 @@ def new_work(
         np.empty((neural, cslm_cells * (longest_target + 1) + 1), np.int32),
         np.empty((neural, cslm_cells + 1), np.int32),
         np.empty(cells, np.float64),
-        np.zeros(words + 1, np.int32),
         np.empty((words + 1, 64), np.float64),
         np.empty(words + 1, np.float64),
         np.zeros(11, np.int64),

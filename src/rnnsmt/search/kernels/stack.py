@@ -28,20 +28,17 @@ _NONE = -1
 
 
 @kernel(**UNCOUNTED)
-def begin(spans, walls, lms, several, ranked, work, constants):
+def begin(spans, lms, several, ranked, work, constants):
     """Set up the state of a sentence: future costs, and the empty hypothesis in stack 0.
 
     Args:
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
-        walls: ``int32`` [words + 1], number of walls to the left of each word; may be empty.
         lms: ``LanguageModels``.
         several: None if there is one LM, so numba compiles no code for several; otherwise not None.
         ranked: ``RankedOptions``.
         work: ``Work``, overwritten.
         constants: ``SearchConstants``.
     """
-    for position in range(spans.shape[0] + 1):
-        work.walls[position] = walls[position] if walls.shape[0] > 0 else 0
     future_costs(spans, ranked, work, min(np.int64(constants.distortion_limit), spans.shape[0]))
     work.hypotheses[0].score = 0.0
     if several is None:
@@ -382,13 +379,13 @@ def best_complete(work, count):
 
 
 @kernel(**UNCOUNTED)
-def search_sentence(spans, walls, lms, several, ranked, work, constants):
+def search_sentence(spans, lms, several, ranked, work, constants):
     """Search a sentence without neural features; arguments as of ``begin``.
 
     Returns:
         The index of the best complete hypothesis.
     """
-    begin(spans, walls, lms, several, ranked, work, constants)
+    begin(spans, lms, several, ranked, work, constants)
     count = spans.shape[0]
     for k in range(1, count + 1):
         cells = propose(k, spans, lms, several, ranked, work, constants)
@@ -397,16 +394,13 @@ def search_sentence(spans, walls, lms, several, ranked, work, constants):
 
 
 @kernel(**UNCOUNTED)
-def search_sentences(
-    first, bounds, spans, walls, lms, several, ranked, work, constants, offsets, options, starts, ends
-):  # fmt: skip
+def search_sentences(first, bounds, spans, lms, several, ranked, work, constants, offsets, options, starts, ends):
     """Search sentences without neural features.
 
     Args:
         first: index of the first sentence.
         bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1 in ``spans``.
         spans: ``int32`` [words of all sentences, longest].
-        walls: ``int32`` [words and one per sentence], as of ``begin``; empty if no sentence has any.
         lms, several, ranked, work, constants: as of ``begin``.
         offsets: ``int64`` [n + 1], filled: the phrases of the best derivation of sentence ``first`` + i are
             offsets[i]..offsets[i + 1] - 1; none for an empty sentence.
@@ -418,8 +412,7 @@ def search_sentences(
         begins, stops = bounds[sentence], bounds[sentence + 1]
         at = np.int64(_NONE)
         if stops > begins:
-            walls_here = walls[begins + sentence : stops + sentence + 1]
-            at = np.int64(search_sentence(spans[begins:stops], walls_here, lms, several, ranked, work, constants))
+            at = np.int64(search_sentence(spans[begins:stops], lms, several, ranked, work, constants))
         length = 0
         hypothesis = at
         while hypothesis > 0:

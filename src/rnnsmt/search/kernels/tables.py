@@ -254,7 +254,7 @@ def find_spans(table, buffer, word_begin, word_end, bounds, out):
 
 
 LEAST_SCORE, MOST_SCORE = -100.0, 710.0
-"""Range of scores: ``source_text.LOG_FLOOR``, and the logarithm of the largest double."""
+"""Range of scores: ``phrase_pairs.LOG_FLOOR``, and the logarithm of the largest double."""
 
 
 class MappedModel(NamedTuple):
@@ -262,8 +262,7 @@ class MappedModel(NamedTuple):
 
     Attributes:
         sources, targets: source and target phrases.
-        source_of, target_of, log_scores, table_of, first: as in ``PhraseTable``.
-        tables: number of phrase tables.
+        source_of, target_of, log_scores, first: as in ``PhraseTable``.
         bounds, places: as in ``Affiliations``; ``bounds`` is empty if there are none.
         reordering, row_of: as in ``ReorderingTable``.
         lms: the n-gram LMs.
@@ -275,9 +274,7 @@ class MappedModel(NamedTuple):
     source_of: np.ndarray
     target_of: np.ndarray
     log_scores: np.ndarray
-    table_of: np.ndarray
     first: np.ndarray
-    tables: int
     bounds: np.ndarray
     places: np.ndarray
     reordering: np.ndarray
@@ -294,7 +291,6 @@ PAIR_FAULTS = (
     "source phrases that are not sorted",
     "a reference to a target phrase that does not exist",
     "a score that is not a logarithm",
-    "a reference to a phrase table that does not exist",
 )
 """Faults of the part ``PAIRS``."""
 
@@ -337,9 +333,7 @@ def _pairs_fault(model):
         return 1
     if _outside(model.target_of, model.targets.hashes.shape[0]):
         return 2
-    if _not_scores(model.log_scores):
-        return 3
-    return 4 if _outside(model.table_of, model.tables) else 0
+    return 3 if _not_scores(model.log_scores) else 0
 
 
 @kernel(**INNER)
