@@ -12,7 +12,7 @@ SCRIPTS = ("train-model.perl", "mert-moses.pl")
 
 PROGRAMS = (
     "moses", "lmplz", "symal", "extract", "score", "consolidate", "lexical-reordering-score", "extractor", "evaluator",
-    "mert", "kbmira", "pro", "megam_i686.opt", "fast_align", "atools", "mgiza", "snt2cooc",
+    "mert", "kbmira", "pro", "fast_align", "atools", "mgiza", "snt2cooc",
     "merge_alignment.py", "mkcls",
 )  # fmt: skip
 
@@ -155,8 +155,7 @@ def mert(arguments: list[str]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     known = (
         "--nbest --working-dir --mertdir --rootdir --no-filter-phrase-table --maximum-iterations --threads "
-        "--decoder-flags --mertmertargs --batch-mira --batch-mira-args --mertargs --pairwise-ranked --proargs "
-        "--continue"
+        "--decoder-flags --mertmertargs --batch-mira --batch-mira-args --mertargs --continue"
     )
     check(arguments[4:], tuple(known.split()))
     step = directory / "finished_step.txt"

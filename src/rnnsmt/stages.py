@@ -32,7 +32,7 @@ PACKAGES: dict[str, str] = {
     "nnjm": "neural network joint model (Devlin et al. 2014)",
     "seq2seq": "sequence-to-sequence learning with LSTMs (Sutskever et al. 2014)",
     "search": "phrase-based decoder",
-    "tuning": "weight tuning by MERT, batch MIRA or PRO",
+    "tuning": "weight tuning by MERT or batch MIRA",
     "evaluation": "BLEU, significance tests and Table 1",
     "analysis": "figures, tables and the report of a run",
     "translation": "translation of raw text with a tuned system",
@@ -129,7 +129,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "binarise": Stage(1, "convert a model to one memory-mapped binary file"),
     },
     "tuning": {
-        "mert": Stage(8, "tune weights by MERT, batch MIRA or PRO on a development set"),
+        "mert": Stage(8, "tune weights by MERT or batch MIRA on a development set"),
         "optimise": Stage(1, "optimise weights on given n-best lists"),
         "rerank": Stage(1, "select the best hypothesis of every n-best list"),
     },

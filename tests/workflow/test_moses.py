@@ -101,7 +101,7 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
         (["engine=moses", "moses_home=HOME", SYSTEMS, "alignment={aligners: [hmm]}"], "Moses has no aligner hmm"),
         (["engine=moses", "moses_home=/none", SYSTEMS], "/none is not a directory"),
         (["engine=moses", "moses_home=/tmp", SYSTEMS], "lacks train-model.perl (for alignment)"),
-        (["engine=moses", "moses_home=HOME", SYSTEMS, "tuning={optimiser: pro}"], "lacks pro (for tuning)"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS], "lacks pro (for tuning)"),
         (
             ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
             "rnn.leave_out: requires",

@@ -1,4 +1,4 @@
-# Tuning by MERT or another optimiser: several independent runs of every system, each with its own seed.
+# Tuning by MERT or batch MIRA: several independent runs of every system, each with its own seed.
 if "tuning" in MOSES_PARTS:
 
     # The runs of a system are made one after the other. After a kill, a run resumes from run{n}/checkpoint.

@@ -129,7 +129,7 @@ NEURAL = {
     "nnjm": {"demo": Seconds(300, 15), "small": Seconds(500, 15), "paper": Seconds(1000, 30)},
 }
 
-OPTIMISATION = {"mert": 300, "mira": 40, "pro": 60}
+OPTIMISATION = {"mert": 300, "mira": 40}
 
 
 class Estimate(NamedTuple):

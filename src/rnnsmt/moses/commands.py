@@ -458,7 +458,7 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint-dir", nargs="+", required=True, type=Path, metavar="DIR",
         help="working directory of mert-moses.pl for each run, used to resume an interrupted run")  # fmt: skip
     add_model_dir(parser)
-    add("--optimiser", choices=OPTIMISERS, default="mert", help="optimiser: MERT, batch MIRA (kbmira) or PRO")
+    add("--optimiser", choices=OPTIMISERS, default="mert", help="optimiser: MERT or batch MIRA (kbmira)")
     add("--nbest", type=positive, default=100, metavar="N", help="n-best list size")
     add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of iterations")
     add_limits(parser)
@@ -511,7 +511,6 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="steps for which Moses is used")
     add("--aligners", nargs="+", choices=("model4", "fast_align"), default=["model4"],
         help="word aligners to use")  # fmt: skip
-    add("--optimiser", choices=("mert", "mira", "pro"), default="mert", help="optimiser to use for tuning")
     add("--lm-order", type=positive, default=5, metavar="N",
         help="n-gram order of the language models to use")  # fmt: skip
     add(
@@ -534,6 +533,6 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.installation import Installation, Needs
 
     moses = Installation(args.moses_home)
-    needs = Needs(args.parts, args.aligners, args.optimiser, args.lm_order, args.joint_model)
+    needs = Needs(args.parts, args.aligners, args.lm_order, args.joint_model)
     moses.check(needs)
     return {"programs": len(moses.about(needs)), "parts": " ".join(args.parts)}

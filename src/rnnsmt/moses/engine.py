@@ -190,7 +190,7 @@ BEGUN, ENDED = "begun.json", "ended"
 """Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has
 finished."""
 
-OPTIMISERS = {"mert": "mert", "mira": "kbmira", "pro": "pro"}
+OPTIMISERS = {"mert": "mert", "mira": "kbmira"}
 """Program of each optimiser."""
 
 
@@ -372,7 +372,6 @@ def tune(
     options = {
         "mert": [f"--mertmertargs=-r {seed} "],
         "mira": ["--batch-mira", f"--batch-mira-args=--random-seed {seed}", "--mertargs= "],
-        "pro": ["--pairwise-ranked", f"--proargs=-r {seed}"],
     }[optimiser]
     tuning = work / "mert"
     seconds = 0.0

@@ -53,20 +53,17 @@ GIZA = (("mgiza", "snt2cooc", "merge_alignment.py", "mkcls"), ("GIZA++", "snt2co
 OF_TRAIN = ("symal", "extract", "score", "consolidate", "lexical-reordering-score")
 """Programs that ``train-model.perl`` calls in the directory ``bin`` next to its ``scripts``, and nowhere else."""
 
-OF_MERT = ("mert", "pro", "kbmira", "evaluator", "megam_i686.opt")
-"""Programs that ``mert-moses.pl`` needs in the directory of ``extractor``; the first four with every optimiser."""
+OF_MERT = ("mert", "pro", "kbmira", "evaluator")
+"""Programs that ``mert-moses.pl`` needs in the directory of ``extractor``, with every optimiser."""
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "model4": (TRAIN, "symal"),
     "fast_align": ("fast_align", "atools"),
     "training": (TRAIN, *OF_TRAIN[1:], "lmplz"),
-    "tuning": (MERT, "extractor", *OF_MERT[:-1], MOSES),
-    "mert": (),
-    "mira": (),
-    "pro": OF_MERT[-1:],
+    "tuning": (MERT, "extractor", *OF_MERT, MOSES),
     "decoding": (MOSES,),
 }
-"""Programs needed by each part of the pipeline, aligner and optimiser. Without megam, the script would download it."""
+"""Programs needed by each part of the pipeline and aligner."""
 
 SECONDS = 60
 """Time limit in seconds for a program that only reports its version or translates one word."""
@@ -78,22 +75,20 @@ class Needs(NamedTuple):
     Attributes:
         parts: parts of the pipeline.
         aligners: aligners of the part ``alignment``.
-        optimiser: optimiser of the part ``tuning``.
         lm_order: order of the language model that the decoder must be able to read.
         joint_model: whether the decoder must have ``BilingualNPLM``.
     """
 
     parts: Collection[str]
     aligners: Collection[str] = ()
-    optimiser: str = "mert"
     lm_order: int = 5
     joint_model: bool = False
 
 
 def needs_of(config: Mapping[str, Any]) -> Needs:
     """Return the requirements of a checked configuration on Moses."""
-    aligners, optimiser, order = config["alignment"]["aligners"], config["tuning"]["optimiser"], config["lm"]["order"]
-    return Needs(parts_of_moses(config), aligners, optimiser, order, moses_has_joint_model(config))
+    aligners, order = config["alignment"]["aligners"], config["lm"]["order"]
+    return Needs(parts_of_moses(config), aligners, order, moses_has_joint_model(config))
 
 
 class Installation:
@@ -159,7 +154,7 @@ class Installation:
         """Return the needed programs, each with the first part that needs it."""
         programs: dict[str, str] = {}
         for step in needs.parts:
-            every = needs.aligners if step == "alignment" else (step, needs.optimiser) if step == "tuning" else (step,)
+            every = needs.aligners if step == "alignment" else (step,)
             for key in every:
                 programs.update((name, step) for name in NEEDED[key] if name not in programs)
         return programs

@@ -262,7 +262,7 @@ class Systems:
     def tuning_text(self) -> str:
         """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
         tuning = self.config["tuning"]
-        name, last = {"mert": "MERT", "mira": "batch MIRA", "pro": "PRO"}[tuning["optimiser"]], tuning["iterations"]
+        name, last = {"mert": "MERT", "mira": "batch MIRA"}[tuning["optimiser"]], tuning["iterations"]
         if "tuning" in parts_of_moses(self.config):
             return f"{name} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
         averaged = f"mean weights of iterations {last // 2 + 1} to {last}" if last > 2 else "weights of the last one"

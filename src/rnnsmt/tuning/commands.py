@@ -45,7 +45,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     r"""Tune the weights of a model for corpus BLEU on a development set.
 
     The optimiser is minimum error rate training (MERT, Och 2003) or, with --optimiser, batch MIRA (Cherry and Foster
-    2012) or PRO (Hopkins and May 2011); all three work in the same loop on the same n-best lists.
+    2012); both work in the same loop on the same n-best lists.
 
     Every iteration optimises the weights on the n-best lists of all previous iterations (except the first, which uses
     the initial weights), decodes the development set, adds the new n-best lists, and saves a checkpoint. The result is
