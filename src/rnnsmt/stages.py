@@ -136,7 +136,6 @@ STAGES: dict[str, dict[str, Stage]] = {
     "evaluation": {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(5, "detokenise and score the output of all runs of a system"),
-        "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
         "table": Stage(10, "write Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
