@@ -1,7 +1,6 @@
 """The commands that tune weights."""
 
 import argparse
-from dataclasses import replace
 from itertools import product
 
 from rnnsmt.base.io import InputError, read_lines, write_lines, write_report
@@ -148,8 +147,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     pool.add(candidate_batch(lists.features, BatchBleu(references).statistics(lists.texts)))
     flat = pool.flat()
     active = tunable_features(flat, lists.names)
-    options = replace(optimiser_options(args), interpolation=1.0)  # interpolation only stabilises iterations
-    weights = optimise_weights(flat, start, active, [args.seed, 1], options, args.threads)
+    weights = optimise_weights(flat, start, active, [args.seed, 1], optimiser_options(args), args.threads)
     if pool_bleu(flat, weights) < pool_bleu(flat, start):
         weights = start
     for name, weight in zip(lists.names, weights, strict=True):
