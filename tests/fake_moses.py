@@ -17,10 +17,6 @@ PROGRAMS = (
 )  # fmt: skip
 
 
-NPLM = "nplm"
-"""What a decoder may lack, beside programs: the joint model."""
-
-
 def install(directory: Path, without: tuple[str, ...] = ()) -> Path:
     """Install the fake programs in a directory, except for some; return the directory."""
     for name in (*PROGRAMS, *SCRIPTS):
@@ -28,8 +24,7 @@ def install(directory: Path, without: tuple[str, ...] = ()) -> Path:
             continue
         path = directory / ("scripts/training" if name in SCRIPTS else "bin") / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        lacks = f"--without-{NPLM} " if name == "moses" and NPLM in without else ""
-        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{name}" {lacks}"$@"\n')
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{name}" "$@"\n')
         path.chmod(0o755)
     return directory
 
@@ -65,10 +60,6 @@ def moses(arguments: list[str]) -> None:
     """Translate like moses; the n-best list has the segmentations."""
     import tempfile
 
-    if (lacks := f"--without-{NPLM}") in arguments:
-        arguments.remove(lacks)
-        if "BilingualNPLM" in Path(option(arguments, "-f")).read_text():
-            sys.exit("Exception: moses/FF/Factory.cpp:390 threw: Feature name BilingualNPLM is not registered.")
     if "-show-weights" in arguments:
         return
     known = "-f -i -search-algorithm -cube-pruning-pop-limit -s -threads -v -n-best-list -output-unknowns"

@@ -112,9 +112,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "prepare": Stage(1, "convert a word-aligned bitext into memory-mapped word ids and affiliations"),
         "train": Stage(1, "train the network on a word-aligned bitext"),
         "perplexity": Stage(1, "compute the perplexity of a bitext under the joint model and a CSLM"),
-        "rescore": Stage(1, "add the scores of networks of several directions to n-best lists"),
-        "export-nplm": Stage(1, "convert a network to the file format of Moses' BilingualNPLM"),
-        "import-nplm": Stage(1, "convert a network from the file format of Moses' BilingualNPLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
@@ -164,7 +161,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
         "ini": Stage(2, "write the moses.ini of a model directory"),
         "add-column": Stage(2, "add the score of an RNN Encoder-Decoder to a Moses phrase table"),
-        "add-feature": Stage(2, "add features of rescored n-best lists to a moses.ini"),
+        "add-feature": Stage(2, "add the feature of rescored n-best lists to a moses.ini"),
     },
     "monitoring": {
         "status": Stage(1, "print the progress of a run and its failed jobs"),

@@ -66,7 +66,7 @@ SETTINGS: dict[str, Any] = {
     },
     "compare": [
         *("baseline", "rnn_proposals", "cslm_nnjm"),
-        *("lstm", "baseline+lstm", "baseline+cslm", "baseline+nnjm"),
+        *("lstm", "baseline+lstm", "baseline+cslm"),
     ],
 }
 """Systems with all networks, in the search, alone and on lists."""

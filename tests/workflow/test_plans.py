@@ -458,7 +458,7 @@ def test_the_joint_model(workflow):
     prepare = workflow.commands("nnjm_prepare", *settings, *systems)
     texts = "--source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz"
     links = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
-    assert f"{texts} {links} --vocab-size 1500 --direction direct --output-dir results/nnjm/examples " in prepare
+    assert f"{texts} {links} --vocab-size 1500 --output-dir results/nnjm/examples " in prepare
     train = workflow.commands("nnjm_train", *settings, *systems)
     assert [train.count(f"--preset demo --window 3 --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     networks = [f"results/nnjm/network{n}/model.pt" for n in (1, 2)]

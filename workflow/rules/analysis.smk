@@ -23,7 +23,6 @@ COMPARISONS = [
     for name in texts.test
 ]
 NETWORK_TITLES = {feature.network: feature.title for feature in systems.known.values() if feature.title}
-NETWORK_TITLES |= {name: f"NNJM, {direction}" for name, direction in NNJM_DIRECTIONS.items() if name != "nnjm"}
 NETWORK_TITLES |= {name: label(name) for name in config["seq2seq"]["networks"]}
 
 

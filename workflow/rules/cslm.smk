@@ -90,7 +90,7 @@ rule cslm_perplexity:
 # CSLM scores (ln p) of the translations of n-best lists, as in Schwenk (2007).
 rule cslm_rescore:
     input:
-        models=lambda w: systems.list_models("cslm", w.system),
+        models=systems.cslm_of_every_run(),
         nbest=of_every_run("nbest.gz"),
         lm=LM_OF_LISTS,
     output:
@@ -109,7 +109,7 @@ rule cslm_rescore:
         device=DEVICE,
     params:
         version=version("cslm", "rescore"),
-        models=lambda w: systems.list_model_options("cslm", w.system, len(SETS)),
+        models=systems.cslm_options(len(SETS)),
         unknown=f"class --lm {LMS[0]}" if LM_OF_LISTS else config["cslm"]["unknown"],
     shell:
         "rnnsmt cslm rescore {params.models} --nbest {input.nbest:q} --output {output:q} --unknown {params.unknown} "

@@ -186,10 +186,10 @@ rule even_weights:
         runtime=minutes("even_weights"),
     params:
         version=version("moses", "add-feature"),
-        names=lambda w: systems.list_features(w.system),
+        name=lambda w: systems.list_feature(w.system),
         weight=1,
     shell:
-        "rnnsmt moses add-feature --ini {input:q} --name {params.names} --weight {params.weight} --output {output:q} &> {log:q}"
+        "rnnsmt moses add-feature --ini {input:q} --name {params.name} --weight {params.weight} --output {output:q} &> {log:q}"
 
 
 # Weight 0, with which tuning on the lists starts.
@@ -200,7 +200,7 @@ use rule even_weights as untuned_weights with:
         system=any_of(systems.tuned_on_lists),
     params:
         version=version("moses", "add-feature"),
-        names=lambda w: systems.list_features(w.system),
+        name=lambda w: systems.list_feature(w.system),
         weight=0,
 
 

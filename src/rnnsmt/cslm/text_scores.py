@@ -72,8 +72,7 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str, back_off: "BackOf
     stream = track(read_lines(nbest), "scoring", unit="translations")
     with atomic_text(output) as out:
         while block := [
-            fields_without([FEATURE], line, nbest, number + i, remedy)
-            for i, line in enumerate(islice(stream, LINES), 1)
+            fields_without(FEATURE, line, nbest, number + i, remedy) for i, line in enumerate(islice(stream, LINES), 1)
         ]:
             number += len(block)
             scores = sentence_scores(scorer, (fields[1] for fields in block), back_off)

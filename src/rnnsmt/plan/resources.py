@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from rnnsmt.plan.config import is_demo_corpus, moses_has_joint_model
+from rnnsmt.plan.config import is_demo_corpus
 
 BUDGET_MB = 16000
 """Maximum memory limit in MB of stages with ``--memory-mb``, which write to disk beyond it."""
@@ -145,8 +145,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
     decoded_once = Line(100, 18500)
     # A comparison scores finished translations only. 2,000 sentences: 440 MB with the CSLM, 460 with the joint model.
     compared = Line(300, 3000)
-    # Moses computes the first layer of a joint model for every word of both sides at every position, and caches scores
-    moses = Line(3500 if moses_has_joint_model(config) else 1500, 60)
+    moses = Line(1500, 60)
     # fmt: off
     return {
         # corpus; the growth of truecase and prepare_bitext includes the monolingual corpora
@@ -216,8 +215,6 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         # nnjm
         "nnjm_prepare": JobNeeds(Line(300, 2), Line(15, 0.05)),
         "nnjm_train": JobNeeds(ByPreset("nnjm", 700, 1500, 8000), None),
-        "nnjm_export": JobNeeds(ByPreset("nnjm", 600, 900, 1500), Line(30)),
-        "nnjm_rescore": JobNeeds(ByPreset("nnjm", 900, 2500, 6000), None),
         # seq2seq
         "seq2seq_prepare": JobNeeds(Line(150, 3), Line(15, 0.1)),
         "seq2seq_train": JobNeeds(ByPreset("seq2seq", 700, 3200, 12000), None),

@@ -239,7 +239,7 @@ def load_model(
         xml_input=xml_input,
         monotone_at_punctuation=ini.is_on(MONOTONE_AT_PUNCTUATION),
         neural=[
-            load_feature(feature.kind, feature.name, path, ini.neural_options(feature, directory), options)
+            load_feature(feature.kind, feature.name, path, ini.neural_options(feature), options)
             for feature, path in networks
         ],
     )
@@ -249,12 +249,9 @@ def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path
     """Return the neural features of an ini and their model files; called before large files are read.
 
     Raises:
-        InputError: a file is missing, or there are several features of a kind, or several joint models.
+        InputError: a file is missing, or there are several features of a kind.
     """
     features = [feature for kind in NEURAL_MODELS if (feature := single(ini, kind)) is not None]
-    joint = [feature.name for feature in features if NEURAL_MODELS[feature.kind].reads_links]
-    if len(joint) > 1:
-        raise InputError(f"{ini.path}: {' and '.join(joint)} are joint models; this decoder supports only one")
     return [(feature, ini.located(feature, directory)) for feature in features]
 
 

@@ -237,7 +237,7 @@ def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_E
     Raises:
         InputError: see ``add_to_nbest``.
     """
-    for _, sentence, fields in lines_without([feature], path, sentences, "choose another --feature"):
+    for sentence, fields in lines_without(feature, path, sentences, "choose another --feature"):
         yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
 
 

@@ -178,6 +178,7 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) 
         "--reference": content_hash(*args.reference),
     }
     for feature in ini.features:
-        if files := ini.located_files(feature, Path(directory) if directory else None):
-            values[f"file of {feature.name}"] = " ".join(map(file_hash, files.values()))
+        if "path" in feature.options:
+            path = ini.located(feature, Path(directory) if directory else None)
+            values[f"file of {feature.name}"] = file_hash(path)
     return values | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS, default_ini
+from rnnsmt.moses.ini import NEURAL_MODELS, default_ini
 from rnnsmt.plan import features
 from rnnsmt.plan.config import check
 from rnnsmt.plan.features import (
@@ -43,7 +43,7 @@ def test_the_registry():
     assert FEATURES == ("rnn", "cslm", "wp"), "the paper's order"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in NEURAL_MODELS if kind != BILINGUAL])
+@pytest.mark.parametrize("kind", list(NEURAL_MODELS))
 def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     """The entry of a network used by the search has the weight and settings of the ini."""
     feature = BY_NAME[kind.lower()]
@@ -51,12 +51,6 @@ def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.pt"}})
     assert ini.weights[f"{kind}0"] == [feature.weight]
     assert feature.ini_settings == tuple(NEURAL_MODELS[kind].choices)
-
-
-def test_the_joint_model_of_moses_begins_with_the_weight_of_ours(tmp_path):
-    options = {"name": "NNJM0", "path": "model.nplm"}
-    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={BILINGUAL: options})
-    assert ini.weights["NNJM0"] == [BY_NAME["nnjm"].weight]
 
 
 def test_scorers_are_columns_like_that_of_the_rnn(resolved):
