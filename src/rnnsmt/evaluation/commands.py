@@ -11,7 +11,6 @@ from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.networks.options import add_device
-from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.plan.corpora import code_mistake
 from rnnsmt.plan.features import FEATURES, label
 
@@ -345,8 +344,6 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
         help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--examples", type=positive, default=10, metavar="N",
         help="number of sentences to show with the largest gains, and with the largest losses")  # fmt: skip
-    add("--cslm-precision", choices=PRECISIONS, default="reduced",
-        help="precision of the softmax sum of a CSLM")  # fmt: skip
     add_device(parser)
     add("--output-json", required=True, metavar="FILE", help="output file (JSON)")
     add("--output-md", required=True, metavar="FILE", help="output file (Markdown)")
@@ -411,9 +408,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     if args.ini:
         ini = MosesIni.read(args.ini)
         directory = None if args.model_dir is None else Path(args.model_dir)
-        model = load_model(
-            ini, list(comparison.source or ()), directory, args.threads, args.device, args.cslm_precision
-        )
+        model = load_model(ini, list(comparison.source or ()), directory, args.threads, args.device)
         table = next(ini.located(feature, directory) for feature in ini.features if feature.kind in PHRASE_TABLES)
         comparison.add_model(model, model.weights(ini), table, args.columns)
     content = {"baseline": args.names[0], "system": args.names[1], **comparison.content(args.examples)}

@@ -31,8 +31,6 @@ class SystemFeature:
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network.
         ini_settings: settings of the network's section of the configuration that its ini contains.
-        search_settings: settings of ``search`` that apply to networks in the search only. They are named after the
-            CSLM, but limit all networks.
         per_text: whether the feature adds entries to the tables for a given text, so that its tables exist only in
             filtered form, and its column is derived from the entries.
         paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
@@ -48,7 +46,6 @@ class SystemFeature:
     title: str = ""
     in_search: bool = False
     ini_settings: tuple[str, ...] = ()
-    search_settings: tuple[str, ...] = ()
     per_text: bool = False
     paper_place: int = 0
 
@@ -90,7 +87,6 @@ CSLM = SystemFeature(
     title="CSLM",
     in_search=True,
     ini_settings=("unknown",),
-    search_settings=("cslm_cells", "cslm_precision"),
     paper_place=2,
 )
 
@@ -103,7 +99,6 @@ NNJM = SystemFeature(
     title="NNJM",
     in_search=True,
     ini_settings=("unknown",),
-    search_settings=("cslm_cells", "cslm_precision"),
 )
 
 REGISTRY: tuple[SystemFeature, ...] = (

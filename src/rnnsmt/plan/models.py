@@ -25,6 +25,9 @@ from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""
 
+NETWORK_LIMIT = "cslm_cells"
+"""Limit of all networks in the search, although it is named after the CSLM."""
+
 PHRASE_SCORES = 4
 """Scores of a phrase pair in the baseline's table."""
 
@@ -230,10 +233,9 @@ class Systems:
         return settings_options({name: self.config["search"][name] for name in LIMITS})
 
     def search_options(self, system: str) -> str:
-        """Return the limits of the search, with the settings of the networks that it queries."""
-        names = [*LIMITS]
-        for feature in map(self.known.__getitem__, self.features(system)):
-            names += feature.search_settings
+        """Return the limits of the search, with that of the networks if it queries any."""
+        has_networks = any(self.known[name].in_search for name in self.features(system))
+        names = [*LIMITS, NETWORK_LIMIT] if has_networks else LIMITS
         return settings_options({name: self.config["search"][name] for name in names})
 
     def optimiser_options(self) -> str:

@@ -191,7 +191,6 @@ def load_model(
     model_dir: str | Path | None = None,
     threads: int = 1,
     device: str = "auto",
-    precision: str = "reduced",
 ) -> SearchModel:
     """Read the tables and LMs that an ini names, or map a binary file that was made from them.
 
@@ -199,7 +198,7 @@ def load_model(
         ini: the ini; its weights are ignored.
         sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
         model_dir: directory that overrides the files of the ini with files of the same base name (filtered tables).
-        threads, device, precision: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
+        threads, device: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
 
     Raises:
         InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is not
@@ -218,7 +217,7 @@ def load_model(
     networks = _networks(ini, directory)
     scores, hierarchical = reordering_columns(ini, single(ini, "LexicalReordering"))
     tables = fitting_tables(binary_directories(texts, directory), texts) or read_tables(texts, sentences)
-    options = NetworkOptions(threads, device, precision)
+    options = NetworkOptions(threads, device)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else ini.distortion_limit
     return SearchModel(
         ini=ini,

@@ -439,28 +439,23 @@ class NetworkOptions(NamedTuple):
     Attributes:
         threads: number of threads on a CPU.
         device: device, see ``rnnsmt.networks.devices.set_up_device``.
-        precision: precision of the sum over the vocabulary, ``float32`` or ``reduced``, see
-            ``rnnsmt.cslm.ngram_scorer.NGramScorer``.
     """
 
     threads: int = 1
     device: str = "auto"
-    precision: str = "reduced"
 
 
 def _load_cslm(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
     from rnnsmt.cslm.ngram_scorer import NGramScorer
 
-    reduced = network.precision == "reduced"
-    scorer = NGramScorer(path, network.device, network.threads, reduced=reduced, unknown_score=options["unknown"])
+    scorer = NGramScorer(path, network.device, network.threads, unknown_score=options["unknown"])
     return NeuralLM(name, scorer)
 
 
 def _load_nnjm(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
     from rnnsmt.nnjm.scorer import JointScorer
 
-    reduced = network.precision == "reduced"
-    scorer = JointScorer(path, network.device, network.threads, reduced=reduced, unknown_score=options["unknown"])
+    scorer = JointScorer(path, network.device, network.threads, unknown_score=options["unknown"])
     return JointFeature(name, scorer)
 
 

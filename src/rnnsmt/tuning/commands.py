@@ -86,7 +86,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     results = []
     for (path, directory), sharing in by_model(runs).items():
         ini = MosesIni.read(path)
-        model = load_model(ini, sources, directory, args.threads, args.device, args.cslm_precision)
+        model = load_model(ini, sources, directory, args.threads, args.device)
         decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
         for run in sharing:
             label = f"run {run.number} of {len(runs)}, "

@@ -109,14 +109,13 @@ def test_unknown_words_share_the_probability_of_their_class(files, name):
     assert np.array_equal(share[words != UNK], whole[words != UNK])
 
 
-@pytest.mark.parametrize(("normalize", "reduced"), [(True, False), (True, True), (False, False)])
-def test_a_score_does_not_depend_on_the_others(large, normalize, reduced, monkeypatch):
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_score_does_not_depend_on_the_others(large, normalize):
     """A score is identical for any number of rows, order of contexts and number of threads."""
-    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
-    scorer = NGramScorer(large, "cpu", normalize=normalize, reduced=reduced)
+    scorer = NGramScorer(large, "cpu", normalize=normalize)
     contexts, owner, words = requests(scorer, 1500, 2 * ROWS + 77)
     whole = scorer.score(contexts, owner, words)
-    assert np.array_equal(NGramScorer(large, "cpu", 3, normalize, reduced).score(contexts, owner, words), whole)
+    assert np.array_equal(NGramScorer(large, "cpu", 3, normalize).score(contexts, owner, words), whole)
     rng = np.random.default_rng(2)
     order = rng.permutation(len(contexts))
     place = np.argsort(order)[owner]
@@ -127,35 +126,6 @@ def test_a_score_does_not_depend_on_the_others(large, normalize, reduced, monkey
         rows = rng.choice(len(words), number)
         alone = scorer.score(contexts[owner[rows]], np.arange(number, dtype=np.int32), words[rows])
         assert np.array_equal(alone, whole[rows])
-
-
-def test_reduced_sums_are_nearly_exact(large):
-    exact, reduced = (NGramScorer(large, device="cpu", reduced=value) for value in (False, True))
-    asked = requests(exact, 300, 100)
-    found = reduced.score(*asked)
-    np.testing.assert_allclose(found, exact.score(*asked), atol=5e-3)
-    one = [part[:1] for part in asked]
-    assert reduced.score(*one) == found[:1]
-
-
-def test_rounded_sums_are_nearly_exact(large, monkeypatch):
-    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
-    asked = requests(NGramScorer(large, "cpu"), 1000, 700)
-    exact, rounded = (NGramScorer(large, "cpu", reduced=reduced).score(*asked) for reduced in (False, True))
-    assert 0 < np.abs(exact - rounded).mean() < 5e-4
-    assert np.abs(exact - rounded).max() < 5e-3
-
-
-def test_rounded_biases_lose_nothing(tmp_path, monkeypatch):
-    """Scores add the rounding error of bfloat16 biases, here 0.03 of 10.03."""
-    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
-    words = [f"w{i}" for i in range(2500)]
-    model = random_model(CslmSizes(len(words) + 3, 3, 8, 8, 8))
-    model.b_o.data.fill_(10.03)
-    save_model(tmp_path / "m.pt", model, Vocabulary(words), False, 0, {})
-    asked = requests(NGramScorer(tmp_path / "m.pt", "cpu"), 200, 100)
-    exact, rounded = (NGramScorer(tmp_path / "m.pt", "cpu", reduced=value).score(*asked) for value in (False, True))
-    assert np.abs(exact - rounded).max() < 5e-3
 
 
 def test_exact_probabilities_sum_to_one(large):
@@ -522,12 +492,11 @@ def test_a_gpu_that_is_not_there(files):
         NGramScorer(files / "exact.pt", "cuda")
 
 
-@pytest.mark.parametrize("reduced", [False, True])
-def test_network_whose_scores_are_no_numbers(tmp_path, reduced):
+def test_network_whose_scores_are_no_numbers(tmp_path):
     model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for weights in (model.R, model.W_1, model.W_2, model.W_o):
         weights.data.fill_(3e30)
     save_model(tmp_path / "m.pt", model, VOCABULARY, False, 0, {})
-    scorer = NGramScorer(tmp_path / "m.pt", device="cpu", reduced=reduced)
+    scorer = NGramScorer(tmp_path / "m.pt", device="cpu")
     with pytest.raises(InputError, match=r"m\.pt: the network computes NaN or infinite scores"):
         scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))

@@ -82,7 +82,7 @@ def test_the_joint_model(resolved):
         "results/nnjm/network2/model.pt",
     ]
     assert model.ini_options(["nnjm"], 1).endswith(" --nnjm ../nnjm/network1/model.pt --nnjm-unknown class")
-    limits = "--pop-limit 150 --stack 100 --cslm-cells 50 --cslm-precision reduced"
+    limits = "--pop-limit 150 --stack 100 --cslm-cells 50"
     assert model.search_options("nnjm") == model.search_options("cslm_nnjm") == limits
     assert model.table_features(["cslm_rnn_nnjm"]) == "cslm_rnn_nnjm=cslm+nnjm+rnn"
     assert label("cslm_rnn_nnjm") == "CSLM + RNN + NNJM"
@@ -110,7 +110,7 @@ def two_more(monkeypatch) -> None:
     """Add two features to the registry: a column without a network, and a third network in the search."""
     topic = SystemFeature(
         "topic", "Topic", 0.25, network="topic", package="topic", title="Topic model", in_search=True,
-        ini_settings=("unknown",), search_settings=("topic_cells",),
+        ini_settings=("unknown",),
     )  # fmt: skip
     surplus = SystemFeature("surplus", "Surplus", 0.1, scores="results/phrases/surplus.npy")
     registry = (REGISTRY[0], topic, *REGISTRY[1:], surplus)
@@ -128,7 +128,7 @@ def test_a_further_feature_needs_one_line(resolved, two_more):
     }
     resolved["compare"] = ["baseline", "rnn", "topic_surplus", "cslm_topic_rnn_surplus"]
     assert check(resolved, SCHEMA) == []
-    resolved["topic"], resolved["search"]["topic_cells"] = {"unknown": "word"}, 40
+    resolved["topic"] = {"unknown": "word"}
     model = Systems(resolved)
     assert model.networks == ["rnn", "cslm", "topic"]
     assert model.features("topic_surplus") == ["topic", "surplus"]
@@ -141,7 +141,7 @@ def test_a_further_feature_needs_one_line(resolved, two_more):
         "results/cslm/network1/model.pt",
         "results/topic/network1/model.pt",
     ]
-    assert model.search_options("topic_surplus") == "--pop-limit 150 --stack 100 --topic-cells 40"
+    assert model.search_options("topic_surplus") == "--pop-limit 150 --stack 100 --cslm-cells 50"
     options = model.ini_options(model.features("cslm_topic_rnn_surplus"), 2)
     assert (
         "--num-features 6 --further-weights 0.2 0.1 --cslm ../cslm/network2/model.pt --cslm-unknown class " in options

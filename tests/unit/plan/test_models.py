@@ -24,7 +24,7 @@ def test_kinds_of_systems(resolved):
     assert systems.lstms_alone == ["lstm", "lstm_forward", *ensembles]
     assert [systems.beam(name) for name in ensembles] == [12, 12, 1, 2]
     assert systems.rescored[:3] == ["baseline+cslm", "baseline+lstm", "baseline+lstm_forward"]
-    assert systems.tuned_on_lists[3] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 7
+    assert systems.tuned_on_lists[1] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 5
     assert systems.compared == ["baseline", "cslm"]
     assert systems.networks == ["rnn", "cslm"], "also those of a system that is rescored; columns first"
 
@@ -107,7 +107,7 @@ def test_options_of_an_ini(resolved):
 def test_options_of_the_search(resolved):
     systems = Systems(resolved)
     assert systems.search_options("rnn") == "--pop-limit 150 --stack 100"
-    assert systems.search_options("cslm") == ("--pop-limit 150 --stack 100 --cslm-cells 50 --cslm-precision reduced")
+    assert systems.search_options("cslm") == "--pop-limit 150 --stack 100 --cslm-cells 50"
     assert settings_options({"batch_size": 3, "keep": "best"}) == "--batch-size 3 --keep best"
 
 

@@ -325,7 +325,6 @@ def test_score_and_embed(system, tmp_path):
         (lambda directory: change(directory, rnn=[1, 2, 3]), "rnn must have a network"),
         (lambda directory: change(directory, truecaser=5), "truecaser: invalid"),
         (lambda directory: change(directory, source="../x"), "not a language code"),
-        (lambda directory: change(directory, cslm_precision="foo"), "cslm_precision one of"),
         (lambda directory: (directory / "moses.ini").unlink(), "moses.ini"),
         (lambda directory: (directory.parent / "true").unlink(), "true, which does not exist"),
         (lambda directory: pipe_for(directory.parent / "true"), "true, which is not a regular file"),
