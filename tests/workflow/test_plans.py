@@ -495,12 +495,10 @@ def test_lists_are_scored_once_for_all_weights(workflow):
 
 
 def test_words_outside_the_shortlist_in_lists(workflow):
-    """Words outside the shortlist are scored by the CSLM, or by the first n-gram model, which is then an input."""
+    """The CSLM scores words outside the shortlist as in the search."""
     settings = ["compare=[baseline, baseline+cslm]"]
     assert "--unknown class --device" in workflow.commands("cslm_rescore", *settings)
-    assert "--unknown class --lm results/model/lm.arpa.gz --device" in workflow.commands(
-        "cslm_rescore", *settings, "cslm={unknown_in_lists: lm}"
-    )
+    assert "--unknown word --device" in workflow.commands("cslm_rescore", *settings, "cslm={unknown: word}")
 
 
 def test_networks_of_lstms(workflow):

@@ -4,7 +4,6 @@ from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
 CSLM_MODEL = "results/cslm/network{network}/model.pt"
 CSLM_TEXT_FILES = [f"results/cslm/text/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
-LM_OF_LISTS = LMS[:1] if config["cslm"]["unknown_in_lists"] == "lm" else []
 PERPLEXITIES = expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in systems.networks else [])
 
 
@@ -92,7 +91,6 @@ rule cslm_rescore:
     input:
         models=systems.cslm_of_every_run(),
         nbest=of_every_run("nbest.gz"),
-        lm=LM_OF_LISTS,
     output:
         of_every_run("cslm.1.nbest.gz"),
     log:
@@ -110,7 +108,7 @@ rule cslm_rescore:
     params:
         version=version("cslm", "rescore"),
         models=systems.cslm_options(len(SETS)),
-        unknown=f"class --lm {LMS[0]}" if LM_OF_LISTS else config["cslm"]["unknown"],
+        unknown=config["cslm"]["unknown"],
     shell:
         "rnnsmt cslm rescore {params.models} --nbest {input.nbest:q} --output {output:q} --unknown {params.unknown} "
         "--device {resources.device} --threads {threads} &> {log:q}"

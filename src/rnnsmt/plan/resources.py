@@ -210,8 +210,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "cslm_prepare": JobNeeds(Line(150), Line(15, 0.05)),
         "cslm_train": JobNeeds(ByPreset("cslm", 600, 2800, 8000), None),
         "cslm_perplexity": JobNeeds(Line(600, 10), Line(60)),
-        "cslm_rescore": JobNeeds(
-            Line(4000, 10) if config["cslm"]["unknown_in_lists"] == "lm" else ByPreset("cslm", 600, 1600, 4000), None),
+        "cslm_rescore": JobNeeds(ByPreset("cslm", 600, 1600, 4000), None),
         # nnjm
         "nnjm_prepare": JobNeeds(Line(300, 2), Line(15, 0.05)),
         "nnjm_train": JobNeeds(ByPreset("nnjm", 700, 1500, 8000), None),

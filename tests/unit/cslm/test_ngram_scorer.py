@@ -15,8 +15,8 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import load_model, save_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
-from rnnsmt.cslm.text_scores import BackOff, _Shortlist, event_scores, ngram_scores  # noqa: E402
-from rnnsmt.lm.automaton import load_automaton, query  # noqa: E402
+from rnnsmt.cslm.text_scores import event_scores, ngram_scores  # noqa: E402
+from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM  # noqa: E402
@@ -224,65 +224,6 @@ def test_rescore(files, twin, tmp_path):
     # a rescored list cannot be rescored again
     assert main([str(part) for part in [*command[:5], tmp_path / "out", "--output", tmp_path / "twice"]]) == 2
     assert not (tmp_path / "twice").exists()
-
-
-# words outside the shortlist scored by the n-gram model
-
-
-def test_rescore_with_back_off(files, twin, tmp_path, capfd):
-    """Rescored lists with back-off have ln p computed by hand from the twin network and the ARPA file."""
-    (tmp_path / "lm").write_text(ARPA)
-    lines = ["le chat dort", "le chien voit le zut", "", "la nowhere et"]
-    (tmp_path / "in").write_text("".join(f"{i} ||| {line} ||| LM0= -1 ||| -1\n" for i, line in enumerate(lines)))
-    command = ["cslm", "rescore", "--nbest", tmp_path / "in", "--lm", tmp_path / "lm", "--output", tmp_path / "out"]
-    listed = {"le", "chat", "dort", "</s>"}  # known to both
-    expected = []
-    for line in lines:
-        total, before, history = 0.0, "<s>", [0, 0, 0]
-        for word in [*line.split(), "</s>"]:
-            if word in (*WORDS, "</s>"):
-                unit = VOCABULARY.eos if word == "</s>" else VOCABULARY.index[word]
-                mass = sum(10 ** bigram(before, other) for other in listed)
-                rest = 1 - math.exp(twin.log_probability(history, UNK)) - math.exp(twin.log_probability(history, 0))
-                total += math.log(mass) + twin.log_probability(history, unit) - math.log(rest)
-            else:
-                unit = UNK
-                total += bigram(before, word) * math.log(10)
-            before, history = word, [*history[1:], unit]
-        expected.append(total)
-    for model in ("exact.pt", "bare.pt"):
-        assert main([str(part) for part in [*command, "--model", files / model]]) == 0
-        found = [line.split("CSLM0= ")[1].split()[0] for line in (tmp_path / "out").read_text().splitlines()]
-        assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
-    for option in (["--unknown", "word"], ["--normalize", "no"]):
-        assert main([str(part) for part in [*command, "--model", files / "exact.pt", *option]]) == 2
-        refused(capfd, "rescore", "--lm cannot be combined with --unknown")
-
-
-def test_back_off_sums_to_one(files, multi30k_tok, tmp_path):
-    """Probabilities with back-off sum to 1 over all words, after known and unknown histories."""
-    with lzma.open(multi30k_tok / "val.fr.xz", "rt") as file:
-        text = file.read().splitlines()[:300]
-    (tmp_path / "train").write_text("\n".join(text) + "\n")
-    lm = tmp_path / "lm.arpa"
-    assert main(["lm", "estimate", "--input", str(tmp_path / "train"), "--order", "4", "--output", str(lm)]) == 0
-    automaton = load_automaton(lm)
-    words = sorted({word for line in text for word in line.split()})
-    shortlist = [word for word, _ in Counter(word for line in text for word in line.split()).most_common(40)]
-    model = random_model(CslmSizes(len(shortlist) + 3, 4, 6, 12, 8))
-    save_model(tmp_path / "m.pt", model, Vocabulary(shortlist), False, 0, {})
-    scorer = NGramScorer(tmp_path / "m.pt", normalize=True)
-    back_off = BackOff(automaton, shortlist)
-    # the sums of all states, one by one
-    inside = _Shortlist(automaton, shortlist).inside
-    for state in range(0, len(back_off.log_masses), 29):
-        total = sum(math.exp(query(automaton.arrays, state, word)[0]) for word in inside)
-        assert back_off.log_masses[state] == pytest.approx(math.log(total), abs=1e-6)
-    for history in ([], text[0].split()[:3], text[7].split()[:5], ["nowhere"], [*text[3].split()[:2], "nowhere"]):
-        of_words = back_off.ngram_scores(scorer, [[*history, word] for word in [*words, "<unk>"]])
-        of_end = back_off.ngram_scores(scorer, [history])
-        total = np.exp(of_words.reshape(len(words) + 1, -1)[:, len(history)]).sum() + np.exp(of_end[-1])
-        assert total == pytest.approx(1, abs=1e-5)
 
 
 # perplexity
