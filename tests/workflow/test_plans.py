@@ -516,15 +516,6 @@ def test_networks_of_lstms(workflow):
     pairs = [" ".join(f"results/lstm/network{n}/model.pt" for n in pair) for pair in ((1, 2), (3, 4))]
     lists = workflow.commands("seq2seq_rescore", *settings)
     assert " ".join(f"--model {pairs[turn]} --model {pairs[turn]}" for turn in (0, 1, 0, 1)) in lists
-    pieces = [*settings, "seq2seq={subwords: bpe, unknown: lexicon}"]
-    assert " --subwords bpe " in workflow.commands("seq2seq_prepare", *pieces)
-    assert " --unknown lexicon --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pieces)
-    pointing = [*settings, "seq2seq={unknown: position}"]
-    aligned = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
-    assert f" --subwords none {aligned} " in workflow.commands("seq2seq_prepare", *pointing)
-    assert " --unknown position --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pointing)
-    both = workflow.call("--dry-run", "--config", "seq2seq={unknown: position, subwords: bpe}")
-    assert "seq2seq.unknown: position requires words" in both.stdout + both.stderr
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
     assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr

@@ -257,8 +257,6 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
         yield "proposals.source_length: must not exceed phrases.max_length"
-    if config["seq2seq"]["unknown"] == "position" and config["seq2seq"]["subwords"] != "none":
-        yield "seq2seq.unknown: position requires words; set seq2seq.subwords to none"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
         yield f"lm.prune: {wrong}"
     yield from _check_lms(config)

@@ -21,6 +21,8 @@ RENAMED = {
     "tuning.combine": "no key: it is always the mean",
     "tuning.nested": "no key: every system is tuned on its own",
     "rnn.seeds": "networks.seeds",
+    "seq2seq.subwords": "no key: the units are always words",
+    "seq2seq.unknown": "no key: unknown words are always <unk>",
     "cslm.unknown_in_lists": "cslm.unknown, also for n-best lists",
     "search.cslm_precision": "no key: it is always float32",
     "cslm.vocab_size": "rnn.vocab_size, which the CSLM shares",
