@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.data import NULL, Vocabulary
-from rnnsmt.nnjm.examples import Examples, prepare_examples
+from rnnsmt.networks.data import NULL, Vocabulary, write_about
+from rnnsmt.nnjm.examples import FORMAT, Examples, prepare_examples
 
 SOURCE = ["a b c", "d", "", "a rare b"]
 TARGET = ["x y", "z", "x", "y y z x"]
@@ -71,10 +71,9 @@ def test_damage_is_reported(directory):
 def test_another_direction_is_refused(directory):
     """Version 1.0.0 also wrote examples of other directions."""
     prepare(directory)
-    about = directory / "examples/examples.json"
-    content = json.loads(about.read_text())
+    content = json.loads((directory / "examples/examples.json").read_text())
     assert content["direction"] == "direct"
-    about.write_text(json.dumps({**content, "direction": "inverse-rl"}))
+    write_about(directory / "examples", FORMAT, {**content, "direction": "inverse-rl"})
     with pytest.raises(InputError, match=r"examples\.json: has the direction inverse-rl, but only direct is supported"):
         Examples.open(directory / "examples")
 
