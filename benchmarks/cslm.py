@@ -141,8 +141,7 @@ def updates(trainer: FeedForwardTrainer, number: int) -> int:
 
 def scoring(text: Text, model: str, threads: int, rounds: int) -> dict[str, float]:
     versions = {
-        "exact, float32": NGramScorer(model, "cpu", threads, normalize=True),
-        "exact, bfloat16": NGramScorer(model, "cpu", threads, normalize=True, reduced=True),
+        "exact": NGramScorer(model, "cpu", threads, normalize=True),
         "bare output unit": NGramScorer(model, "cpu", threads, normalize=False),
     }
     scorer = versions["bare output unit"]
@@ -159,9 +158,6 @@ def scoring(text: Text, model: str, threads: int, rounds: int) -> dict[str, floa
     for name, version in versions.items():
         work[f"{name}: text"] = partial(scored, version, distinct, rows, words[order])
         work[f"{name}: {WORDS} words a context"] = partial(scored, version, distinct, several, asked)
-    exact, rounded = (versions[name].score(distinct, rows, words[order]) for name in list(versions)[:2])
-    error = np.abs(exact - rounded)
-    print(f"bfloat16 sums: ln p differs by {error.mean():.1e} on average, {error.max():.1e} at most")
     return best(work, rounds)
 
 
@@ -186,7 +182,7 @@ def main() -> None:
     presets: dict[str, CslmSettings] = dict(JOINT_PRESETS) if args.examples else PRESETS
     settings = replace(presets[args.preset], **given)  # type: ignore[arg-type]
     if not multiplies_bfloat16():
-        print("this processor does not multiply bfloat16: rows *bfloat16* and *by hand, reduced* use float32 factors")
+        print("this processor does not multiply bfloat16: rows *by hand, reduced* use float32 factors")
     trained: Text | Examples
     if args.examples:
         trained = Examples.open(args.examples)

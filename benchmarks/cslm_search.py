@@ -45,7 +45,7 @@ def measure(
     model = load_model(untuned, sources, table.parent / "filtered" / "dev")
     if model.neural and normalize is not None:
         cslm = next(f for f in model.ini.features if f.kind == "CSLM")
-        scorer = NGramScorer(model.ini.file_of(cslm), normalize=normalize, reduced=True)
+        scorer = NGramScorer(model.ini.file_of(cslm), normalize=normalize)
         model.neural = [NeuralLM(cslm.name, scorer)]
     tuned = [model.feature_names.index(name) for name in history["features"]]
     decode(model, sources[:5], model.weights(model.ini), options)  # compiles the kernels

@@ -12,8 +12,7 @@ Best scores are counted as equal within ``--tolerance``; otherwise one of the se
 translations with the same text and segmentation in both lists, all feature values are compared.
 
 With ``--ini`` and ``--input``, the features of all translations of Moses are also computed from their segmentations, so
-that every entry of its list is compared. For a system with a joint model written by ``nnjm export-nplm``, start Moses
-with MALLOC_PERTURB_=85 (docs/moses.md).
+that every entry of its list is compared.
 """
 
 import argparse

@@ -26,10 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-FLOAT32 = {
-    **{name: {"settings": {"precision": "float32"}} for name in ("rnn", "cslm", "nnjm", "seq2seq")},
-    "search": {"cslm_precision": "float32"},
-}
+FLOAT32 = {name: {"settings": {"precision": "float32"}} for name in ("rnn", "cslm", "nnjm", "seq2seq")}
 """Settings of processors without bfloat16 instructions."""
 
 AVX512 = "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD"

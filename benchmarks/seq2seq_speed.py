@@ -76,7 +76,7 @@ def training(args: argparse.Namespace) -> None:
     for classes in (SMALL.sampled_classes, 0):
         settings = SMALL.__class__(**{**SMALL.as_dict(), "sampled_classes": classes})
         trainers[f"seq2seq train, {classes or 'all'} classes"] = Seq2SeqTrainer(pairs, settings, 1, setup)
-    plain = Plain(SMALL.sizes(*map(len, pairs.units)), SMALL.dropout)
+    plain = Plain(SMALL.sizes(*map(len, pairs.vocabularies)), SMALL.dropout)
     adam = torch.optim.Adam(plain.parameters(), SMALL.learning_rate)
     rng = np.random.default_rng(1)
 

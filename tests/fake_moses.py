@@ -12,13 +12,9 @@ SCRIPTS = ("train-model.perl", "mert-moses.pl")
 
 PROGRAMS = (
     "moses", "lmplz", "symal", "extract", "score", "consolidate", "lexical-reordering-score", "extractor", "evaluator",
-    "mert", "kbmira", "pro", "megam_i686.opt", "fast_align", "atools", "mgiza", "snt2cooc",
+    "mert", "kbmira", "pro", "fast_align", "atools", "mgiza", "snt2cooc",
     "merge_alignment.py", "mkcls",
 )  # fmt: skip
-
-
-NPLM = "nplm"
-"""What a decoder may lack, beside programs: the joint model."""
 
 
 def install(directory: Path, without: tuple[str, ...] = ()) -> Path:
@@ -28,8 +24,7 @@ def install(directory: Path, without: tuple[str, ...] = ()) -> Path:
             continue
         path = directory / ("scripts/training" if name in SCRIPTS else "bin") / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        lacks = f"--without-{NPLM} " if name == "moses" and NPLM in without else ""
-        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{name}" {lacks}"$@"\n')
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{name}" "$@"\n')
         path.chmod(0o755)
     return directory
 
@@ -65,10 +60,6 @@ def moses(arguments: list[str]) -> None:
     """Translate like moses; the n-best list has the segmentations."""
     import tempfile
 
-    if (lacks := f"--without-{NPLM}") in arguments:
-        arguments.remove(lacks)
-        if "BilingualNPLM" in Path(option(arguments, "-f")).read_text():
-            sys.exit("Exception: moses/FF/Factory.cpp:390 threw: Feature name BilingualNPLM is not registered.")
     if "-show-weights" in arguments:
         return
     known = "-f -i -search-algorithm -cube-pruning-pop-limit -s -threads -v -n-best-list -output-unknowns"
@@ -155,8 +146,7 @@ def mert(arguments: list[str]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     known = (
         "--nbest --working-dir --mertdir --rootdir --no-filter-phrase-table --maximum-iterations --threads "
-        "--decoder-flags --mertmertargs --batch-mira --batch-mira-args --mertargs --pairwise-ranked --proargs "
-        "--continue"
+        "--decoder-flags --mertmertargs --batch-mira --batch-mira-args --mertargs --continue"
     )
     check(arguments[4:], tuple(known.split()))
     step = directory / "finished_step.txt"

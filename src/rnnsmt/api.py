@@ -596,7 +596,7 @@ def tune(
         ini: the model with the initial weights.
         source, reference: development set, tokenised.
         output: the ini with the tuned weights.
-        optimiser: ``mert``, ``mira`` or ``pro``.
+        optimiser: ``mert`` or ``mira``.
         iterations: number of iterations; the weights of the second half of them are averaged.
         seed: random seed.
         threads: number of threads.

@@ -32,7 +32,7 @@ PACKAGES: dict[str, str] = {
     "nnjm": "neural network joint model (Devlin et al. 2014)",
     "seq2seq": "sequence-to-sequence learning with LSTMs (Sutskever et al. 2014)",
     "search": "phrase-based decoder",
-    "tuning": "weight tuning by MERT, batch MIRA or PRO",
+    "tuning": "weight tuning by MERT or batch MIRA",
     "evaluation": "BLEU, significance tests and Table 1",
     "analysis": "figures, tables and the report of a run",
     "translation": "translation of raw text with a tuned system",
@@ -102,9 +102,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "prepare": Stage(1, "convert a word-aligned bitext into memory-mapped word ids and affiliations"),
         "train": Stage(1, "train the network on a word-aligned bitext"),
         "perplexity": Stage(1, "compute the perplexity of a bitext under the joint model and a CSLM"),
-        "rescore": Stage(1, "add the scores of networks of several directions to n-best lists"),
-        "export-nplm": Stage(1, "convert a network to the file format of Moses' BilingualNPLM"),
-        "import-nplm": Stage(1, "convert a network from the file format of Moses' BilingualNPLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
@@ -119,14 +116,13 @@ STAGES: dict[str, dict[str, Stage]] = {
         "binarise": Stage(1, "convert a model to one memory-mapped binary file"),
     },
     "tuning": {
-        "mert": Stage(8, "tune weights by MERT, batch MIRA or PRO on a development set"),
+        "mert": Stage(8, "tune weights by MERT or batch MIRA on a development set"),
         "optimise": Stage(1, "optimise weights on given n-best lists"),
         "rerank": Stage(1, "select the best hypothesis of every n-best list"),
     },
     "evaluation": {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(5, "detokenise and score the output of all runs of a system"),
-        "comet": Stage(1, "score outputs with COMET, with a model on disk (optional package)"),
         "table": Stage(10, "write Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
@@ -154,7 +150,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "tune": Stage(2, "tune weights with mert-moses.pl"),
         "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
         "ini": Stage(2, "write the moses.ini of a model directory"),
-        "add-feature": Stage(2, "add features of rescored n-best lists to a moses.ini"),
+        "add-feature": Stage(2, "add the feature of rescored n-best lists to a moses.ini"),
     },
     "project": {
         "init": Stage(1, "create a run directory with configuration and Snakemake profile"),

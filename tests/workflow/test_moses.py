@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -49,28 +48,6 @@ def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory
     assert workflow.plan("--config", *settings)["check_alignment"] == 1
 
 
-@pytest.mark.parametrize("part", ["tuning", "decoding"])
-def test_a_joint_model_is_written_for_moses(workflow, home, part):
-    """If Moses tunes or translates, both decoders use the files for Moses; rescoring uses the network itself."""
-    settings = [f"engine={{{part}: moses}}", f"moses_home={home}", "networks={seeds: 2}", "tuning={runs: 2}"]
-    settings += ["compare=[baseline, nnjm, baseline+nnjm]", "nnjm={settings: {window: 3}}"]
-    jobs = workflow.plan("--config", *settings)
-    expected = {"nnjm_export": 2, "moses_tune": 2} if part == "tuning" else {"nnjm_export": 2, "mert": 2}
-    assert jobs.items() >= expected.items()
-    inis = workflow.commands("augmented_ini", *settings)
-    assert all(f"--nplm ../nnjm/network{n}/nplm/model.nplm " in inis for n in (1, 2))
-    assert "--nnjm" not in inis
-    assert "--output-dir results/nnjm/network2/nplm " in workflow.commands("nnjm_export", *settings)
-    moses = workflow.commands("moses_tune" if part == "tuning" else "moses_decode", *settings)
-    assert "--cslm-cells" not in moses and "--pop-limit " in moses
-    rnnsmt = workflow.commands("decode" if part == "tuning" else "mert", *settings)
-    assert "--cslm-cells" in rnnsmt
-    assert "--unknown class " in workflow.commands("nnjm_rescore", *settings)
-    plan = workflow.call("--dry-run", "--config", *settings).stdout
-    (job,) = [job for job in re.split(r"(?m)^rule ", plan) if job.startswith("nnjm_rescore:")]
-    assert "results/nnjm/network1/model.pt" in job and ".nplm" not in job
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -82,20 +59,12 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
         ),
         (
             ["engine={decoding: moses}", "moses_home=HOME", "compare=[nnjm]"],
-            "cannot translate with a joint model (BilingualNPLM): Exception: moses/FF/Factory.cpp:390 threw: ",
-        ),
-        (
-            ["engine={decoding: moses}", "moses_home=HOME", "compare=[nnjm]", "nnjm={unknown: word}"],
-            "nnjm.unknown: Moses supports only class; set it to class",
-        ),
-        (
-            ["engine=moses", "moses_home=HOME", "compare=[nnjm]", "nnjm={settings: {self_normalised: 0}}"],
-            "nnjm.settings: self_normalised: Moses does not normalise scores",
+            "does not support the NNJM of nnjm; use rnnsmt for tuning and decoding, or remove",
         ),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "alignment={aligners: [hmm]}"], "Moses has no aligner hmm"),
         (["engine=moses", "moses_home=/none", SYSTEMS], "/none is not a directory"),
         (["engine=moses", "moses_home=/tmp", SYSTEMS], "lacks train-model.perl (for alignment)"),
-        (["engine=moses", "moses_home=HOME", SYSTEMS, "tuning={optimiser: pro}"], "lacks pro (for tuning)"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS], "lacks pro (for tuning)"),
         (
             ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
             "rnn.leave_out: requires",
@@ -119,7 +88,7 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(workflow, tmp_path_factory, monkeypatch, settings, said):
-    home = install(tmp_path_factory.mktemp("moses"), without=("pro", "nplm"))
+    home = install(tmp_path_factory.mktemp("moses"), without=("pro",))
     done = workflow.call("--dry-run", "--config", *(word.replace("HOME", str(home)) for word in settings))
     assert done.returncode != 0
     assert said in done.stdout + done.stderr

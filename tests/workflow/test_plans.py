@@ -413,7 +413,7 @@ def test_the_joint_model(workflow):
     prepare = workflow.commands("nnjm_prepare", *settings, *systems)
     texts = "--source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz"
     links = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
-    assert f"{texts} {links} --vocab-size 1500 --direction direct --output-dir results/nnjm/examples " in prepare
+    assert f"{texts} {links} --vocab-size 1500 --output-dir results/nnjm/examples " in prepare
     train = workflow.commands("nnjm_train", *settings, *systems)
     assert [train.count(f"--preset demo --window 3 --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     networks = [f"results/nnjm/network{n}/model.pt" for n in (1, 2)]
@@ -450,12 +450,10 @@ def test_lists_are_scored_once_for_all_weights(workflow):
 
 
 def test_words_outside_the_shortlist_in_lists(workflow):
-    """Words outside the shortlist are scored by the CSLM, or by the first n-gram model, which is then an input."""
+    """The CSLM scores words outside the shortlist as in the search."""
     settings = ["compare=[baseline, baseline+cslm]"]
     assert "--unknown class --device" in workflow.commands("cslm_rescore", *settings)
-    assert "--unknown class --lm results/model/lm.arpa.gz --device" in workflow.commands(
-        "cslm_rescore", *settings, "cslm={unknown_in_lists: lm}"
-    )
+    assert "--unknown word --device" in workflow.commands("cslm_rescore", *settings, "cslm={unknown: word}")
 
 
 def test_networks_of_lstms(workflow):
@@ -473,15 +471,6 @@ def test_networks_of_lstms(workflow):
     pairs = [" ".join(f"results/lstm/network{n}/model.pt" for n in pair) for pair in ((1, 2), (3, 4))]
     lists = workflow.commands("seq2seq_rescore", *settings)
     assert " ".join(f"--model {pairs[turn]} --model {pairs[turn]}" for turn in (0, 1, 0, 1)) in lists
-    pieces = [*settings, "seq2seq={subwords: bpe, unknown: lexicon}"]
-    assert " --subwords bpe " in workflow.commands("seq2seq_prepare", *pieces)
-    assert " --unknown lexicon --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pieces)
-    pointing = [*settings, "seq2seq={unknown: position}"]
-    aligned = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
-    assert f" --subwords none {aligned} " in workflow.commands("seq2seq_prepare", *pointing)
-    assert " --unknown position --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pointing)
-    both = workflow.call("--dry-run", "--config", "seq2seq={unknown: position, subwords: bpe}")
-    assert "seq2seq.unknown: position requires words" in both.stdout + both.stderr
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
     assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr

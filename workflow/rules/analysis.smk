@@ -23,7 +23,6 @@ COMPARISONS = [
     for name in texts.test
 ]
 NETWORK_TITLES = {feature.network: feature.title for feature in systems.known.values() if feature.title}
-NETWORK_TITLES |= {name: f"NNJM, {direction}" for name, direction in NNJM_DIRECTIONS.items() if name != "nnjm"}
 NETWORK_TITLES |= {name: label(name) for name in config["seq2seq"]["networks"]}
 
 
@@ -211,13 +210,11 @@ rule compare_systems:
         ),
         tables=lambda w, input: Path(input.tables[0]).parent,
         columns=lambda w: systems.columns(systems.features(w.system)),
-        precision=f"--cslm-precision {config['search']['cslm_precision']}",
     shell:
         "rnnsmt evaluation compare --baseline {input.baseline:q} --system {input.system:q} --names {params.names:q} "
         "--trainings {params.trainings} {params.shared} --reference {input.reference:q} --source {input.source:q} "
         "--details {input.details:q} --ini {input.ini:q} --model-dir {params.tables:q} --columns {params.columns} "
-        "{params.precision} --device {resources.device} "
-        "--output-json {output.json:q} --output-md {output.md:q} &> {log:q}"
+        "--device {resources.device} --output-json {output.json:q} --output-md {output.md:q} &> {log:q}"
 
 
 # Tables 2 and 3 of the paper.

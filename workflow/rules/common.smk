@@ -39,9 +39,8 @@ from rnnsmt.corpus.check import first_warnings
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
-from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, moses_has_joint_model, parts_of_moses, resolve_auto
+from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, resolve_auto
 from rnnsmt.plan.corpora import language_warnings, missing_files
-from rnnsmt.plan.features import NNJM_DIRECTIONS
 from rnnsmt.plan.models import Systems, column_options, settings_options
 from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.project.network_settings import setting_mistakes
@@ -121,7 +120,6 @@ wildcard_constraints:
     scorer="|".join(systems.scorers),
     lstm="|".join(config["seq2seq"]["networks"]),
     ensemble=r"\d+",
-    nnjm="|".join(NNJM_DIRECTIONS),
     aligner="|".join(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",
 

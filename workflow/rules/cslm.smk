@@ -4,7 +4,6 @@ from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
 CSLM_MODEL = "results/cslm/network{network}/model.pt"
 CSLM_TEXT_FILES = [f"results/cslm/text/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
-LM_OF_LISTS = [LM] if config["cslm"]["unknown_in_lists"] == "lm" else []
 PERPLEXITIES = expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in systems.networks else [])
 
 
@@ -90,9 +89,8 @@ rule cslm_perplexity:
 # CSLM scores (ln p) of the translations of n-best lists, as in Schwenk (2007).
 rule cslm_rescore:
     input:
-        models=lambda w: systems.list_models("cslm", w.system),
+        models=systems.cslm_of_every_run(),
         nbest=of_every_run("nbest.gz"),
-        lm=LM_OF_LISTS,
     output:
         of_every_run("cslm.1.nbest.gz"),
     log:
@@ -109,8 +107,8 @@ rule cslm_rescore:
         device=DEVICE,
     params:
         version=version("cslm", "rescore"),
-        models=lambda w: systems.list_model_options("cslm", w.system, len(SETS)),
-        unknown=f"class --lm {LM}" if LM_OF_LISTS else config["cslm"]["unknown"],
+        models=systems.cslm_options(len(SETS)),
+        unknown=config["cslm"]["unknown"],
     shell:
         "rnnsmt cslm rescore {params.models} --nbest {input.nbest:q} --output {output:q} --unknown {params.unknown} "
         "--device {resources.device} --threads {threads} &> {log:q}"

@@ -30,7 +30,7 @@ if "decoding" in MOSES_PARTS:
             BASE_ENV
         threads: SEARCH_THREADS
         resources:
-            mem_mb=megabytes(3500 if moses_has_joint_model(config) else 1500, 60),
+            mem_mb=megabytes(1500, 60),
             runtime=minutes(240 * len(SETS) * len(RUNS)),
         params:
             version=version("moses", "decode"),

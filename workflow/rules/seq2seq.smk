@@ -1,23 +1,17 @@
 # LSTM encoder-decoders (Sutskever et al. 2014): trained on the bitext of the phrase table, they translate on their own,
 # or rescore the n-best lists of a phrase-based system. An ensemble of N consists of networks 1 to N; with
 # networks.seeds, the second one consists of the next N, and so on.
-from rnnsmt.seq2seq.settings import NEED_LEXICON
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
 
 SENTENCE_FILES = [f"{SENTENCES}/vocab.{side}.txt" for side in ("source", "target")] + [
     f"{SENTENCES}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
 ]
-if config["seq2seq"]["subwords"] != "none":
-    SENTENCE_FILES += [f"{SENTENCES}/sentencepiece.{side}.model" for side in ("source", "target")]
-POSITIONS = [ALIGNED[0]] if config["seq2seq"]["unknown"] == "position" else []
-LEXICON = ["results/model/lex.f2e"] if config["seq2seq"]["unknown"] in NEED_LEXICON else []
 
 
 rule seq2seq_prepare:
     input:
         source=texts.training_text(SOURCE),
         target=texts.training_text(TARGET),
-        alignment=POSITIONS,
     output:
         f"{SENTENCES}/sentences.json",
         SENTENCE_FILES,
@@ -31,8 +25,7 @@ rule seq2seq_prepare:
     params:
         version=version("seq2seq", "prepare"),
         sizes=f"--source-vocab-size {config['seq2seq']['source_vocab_size']} "
-        f"--target-vocab-size {config['seq2seq']['target_vocab_size']} --max-length {config['text']['max_length']} "
-        f"--subwords {config['seq2seq']['subwords']}" + "".join(f" --alignment {path}" for path in POSITIONS),
+        f"--target-vocab-size {config['seq2seq']['target_vocab_size']} --max-length {config['text']['max_length']}",
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt seq2seq prepare --source {input.source:q} --target {input.target:q} {params.sizes} "
@@ -78,7 +71,6 @@ rule seq2seq_translate:
     input:
         models=lambda w: systems.ensemble_of_every_run(*systems.ensemble(w.system)),
         source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
-        lexicon=LEXICON,
     output:
         text=of_every_run("output"),
         report=of_every_run("decode.json"),
@@ -98,11 +90,9 @@ rule seq2seq_translate:
         version=version("seq2seq", "translate"),
         models=lambda w: systems.ensemble_options(*systems.ensemble(w.system)),
         beam=lambda w: systems.beam(w.system),
-        options=f"--unknown {config['seq2seq']['unknown']}" + "".join(f" --lexicon {path}" for path in LEXICON),
     shell:
         "rnnsmt seq2seq translate {params.models} --input {input.source:q} --output {output.text:q} "
-        "--report {output.report:q} --beam {params.beam} {params.options} --device {resources.device} "
-        "--threads {threads} &> {log:q}"
+        "--report {output.report:q} --beam {params.beam} --device {resources.device} --threads {threads} &> {log:q}"
 
 
 # N-best lists of a phrase-based system with the tuned weights of every run, for all systems that rescore them.
@@ -186,10 +176,10 @@ rule even_weights:
         runtime=minutes(10),
     params:
         version=version("moses", "add-feature"),
-        names=lambda w: systems.list_features(w.system),
+        name=lambda w: systems.list_feature(w.system),
         weight=1,
     shell:
-        "rnnsmt moses add-feature --ini {input:q} --name {params.names} --weight {params.weight} --output {output:q} &> {log:q}"
+        "rnnsmt moses add-feature --ini {input:q} --name {params.name} --weight {params.weight} --output {output:q} &> {log:q}"
 
 
 # Weight 0, with which tuning on the lists starts.
@@ -200,7 +190,7 @@ use rule even_weights as untuned_weights with:
         system=any_of(systems.tuned_on_lists),
     params:
         version=version("moses", "add-feature"),
-        names=lambda w: systems.list_features(w.system),
+        name=lambda w: systems.list_feature(w.system),
         weight=0,
 
 

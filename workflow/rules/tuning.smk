@@ -1,4 +1,4 @@
-# Tuning by MERT or another optimiser: several independent runs of every system, each with its own seed.
+# Tuning by MERT or batch MIRA: several independent runs of every system, each with its own seed.
 if "tuning" in MOSES_PARTS:
 
     # The runs of a system are made one after the other. After a kill, a run resumes from run{n}/checkpoint.
@@ -22,7 +22,7 @@ if "tuning" in MOSES_PARTS:
             BASE_ENV
         threads: SEARCH_THREADS
         resources:
-            mem_mb=megabytes(3500 if moses_has_joint_model(config) else 1500, 60),
+            mem_mb=megabytes(1500, 60),
             runtime=LONG,
         params:
             version=version("moses", "tune"),

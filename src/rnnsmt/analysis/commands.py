@@ -183,7 +183,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     plots = []
     for group in groups:
         sentences = [words_of(sentence) for sentence in group]
-        unknown = sorted({word for words in sentences for word in words if not trained.source.knows(word)})
+        unknown = sorted({word for words in sentences for word in words if word not in trained.source.index})
         if unknown:
             say(f"warning: not in the vocabulary of the network: {', '.join(unknown)}")
         points, shares = principal_components(vectors_of(trained, sentences))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.cslm.settings import PRESETS
-from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.options import (
     add_device,
     add_scoring,
@@ -206,8 +205,6 @@ def rescore_options(parser: argparse.ArgumentParser) -> None:
         help="model file written by `cslm train`; one model for all n-best lists, or one for each list")  # fmt: skip
     add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format")
     add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
-    add("--lm", metavar="ARPA",
-        help="n-gram language model that scores words outside the shortlist, instead of --unknown")  # fmt: skip
     add_scoring(parser)
 
 
@@ -218,34 +215,23 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     including ``</s>``. The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with
     the feature, `tuning optimise` determines its weight, and `tuning rerank` selects the best hypotheses with it.
 
-    With --lm, words outside the shortlist are scored by this n-gram model. The total probability of the shortlist words
-    under the n-gram model is divided among them in proportion to the exact softmax of the CSLM (Schwenk 2007).
-
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest \
             --output try/dev.rescored --unknown class
-        rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest --output try/dev.backoff \
-            --lm results/model/lm.arpa.gz
     """
     number = len(args.nbest)
     if len(args.output) != number or len(args.model) not in (1, number):
         raise InputError(f"{number} --nbest files require {number} --output files, and one or {number} --model files")
-    if args.lm is not None and (args.unknown != CSLM_UNKNOWN[0] or args.normalize == "no"):
-        raise InputError("--lm cannot be combined with --unknown or --normalize no")
     need_torch()
 
     from rnnsmt.cslm.ngram_scorer import NGramScorer
-    from rnnsmt.cslm.text_scores import BackOff, add_to_nbest
-    from rnnsmt.lm.automaton import load_automaton
+    from rnnsmt.cslm.text_scores import add_to_nbest
 
-    lm = None if args.lm is None else load_automaton(args.lm)
-    normalize = normalize_of(args) if lm is None else True
-    translations, scorer, back_off = 0, None, None
+    translations, scorer = 0, None
     for n, (nbest, output) in enumerate(zip(args.nbest, args.output, strict=True)):
         model = args.model[n % len(args.model)]
         if scorer is None or scorer.path != model:
-            scorer = NGramScorer(model, args.device, args.threads, normalize, unknown_score=args.unknown)
-            back_off = None if lm is None else BackOff(lm, scorer.words[2:-1])
-        translations += add_to_nbest(scorer, nbest, output, back_off)
+            scorer = NGramScorer(model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
+        translations += add_to_nbest(scorer, nbest, output)
     return {"translations": translations}

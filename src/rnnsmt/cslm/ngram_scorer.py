@@ -25,9 +25,9 @@ from rnnsmt.cslm.model import TrainedCslm, load_model
 from rnnsmt.cslm.text import Ids
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.data import NULL, UNK
-from rnnsmt.networks.devices import multiplies_bfloat16, set_up_device
+from rnnsmt.networks.devices import set_up_device
 from rnnsmt.networks.feed_forward import FeedForwardLM
-from rnnsmt.networks.softmax import ExactSoftmax, dot, reduced_log_sums
+from rnnsmt.networks.softmax import ExactSoftmax, dot
 
 ROWS = 128
 """Number of contexts in a block on a CPU; larger blocks would be slightly faster, but waste more on padding."""
@@ -54,7 +54,6 @@ class NGramScorer:
         device: str = "auto",
         threads: int = 1,
         normalize: bool | None = None,
-        reduced: bool = False,
         unknown_score: str = CSLM_UNKNOWN[0],
     ) -> None:
         """Read the model and prepare its computation on a device.
@@ -65,8 +64,6 @@ class NGramScorer:
             threads: number of threads on a CPU.
             normalize: True: divide by the exact sum over all classes. False: use the output unit of a word as its log
                 probability, suitable for models that were trained self-normalised. None: as the model was trained.
-            reduced: compute the sum from products of bfloat16 factors on a CPU with bfloat16 instructions, with its
-                largest terms in float32. Faster; the error of ln Z is 2e-4 on average and at most 3e-3.
             unknown_score: score of words outside the shortlist, one of ``CSLM_UNKNOWN``.
 
         Raises:
@@ -87,7 +84,7 @@ class NGramScorer:
         if setup.device.type == "cuda":
             self._engine: CudaEngine | CpuEngine = CudaEngine(trained.model, self.normalize)
         else:
-            self._engine = CpuEngine(trained.model, self.normalize, threads, reduced and multiplies_bfloat16())
+            self._engine = CpuEngine(trained.model, self.normalize, threads)
 
     def load(self, path: str | Path, device: torch.device) -> TrainedCslm:
         """Read the model file; subclasses read other kinds of models."""
@@ -150,20 +147,14 @@ def check_ids(ids: Ids, ranges: list[range]) -> None:
 class CpuEngine:
     """Computation of a network on a CPU."""
 
-    def __init__(self, model: FeedForwardLM, normalize: bool, threads: int, reduced: bool = False) -> None:
+    def __init__(self, model: FeedForwardLM, normalize: bool, threads: int) -> None:
         self.activation = model.activation
         table, places = first_layer_table(model)
         self.table, self.places = table.numpy(), places.numpy()
         self.b_1, self.b_2 = model.b_1.numpy(), model.b_2
         self.W_2 = model.W_2.t().contiguous()
         self.W_o, self.b_o = model.W_o.numpy(), model.b_o.numpy()
-        self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize and not reduced else None
-        self.rounded: Tensor | None = None
-        if normalize and reduced:
-            # the biases are two columns, the rounded value and its rounding error: bfloat16 alone would be too coarse
-            high = model.b_o.bfloat16()
-            low = (model.b_o - high).bfloat16()
-            self.rounded = torch.cat([model.W_o.bfloat16(), high[:, None], low[:, None]], 1).t()
+        self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize else None
         self._pool = ThreadPoolExecutor(threads, "cslm", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
@@ -227,12 +218,6 @@ class CpuEngine:
             out[:] = self.softmax.log_p(g, torch.from_numpy(owner).long(), torch.from_numpy(words).long()).numpy()
             return
         output_units(g.numpy(), owner, words, self.W_o, self.b_o, out)
-        if self.rounded is not None:
-            extended = torch.cat([g.bfloat16(), torch.ones(ROWS, 2, dtype=torch.bfloat16)], 1)
-            units = torch.mm(extended, self.rounded).view(torch.uint16).numpy()  # numpy has no bfloat16
-            log_sums = np.empty(ROWS, np.float32)
-            reduced_log_sums(units, g.numpy(), self.W_o, self.b_o, log_sums)
-            out -= log_sums[owner]
 
 
 class CudaEngine:

@@ -1,7 +1,7 @@
 """Scores of texts by a CSLM, of n-grams, sentences and n-best lists, and the perplexity of a text.
 
 The perplexity is computed for the network and for an n-gram LM, over the same events. All words outside the shortlist
-of the network are one class for both. ``BackOff`` instead scores these words with the n-gram LM, as in Schwenk (2007).
+of the network are one class for both.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.text import sentence_ngrams
 from rnnsmt.lm.automaton import Automaton, load_automaton, query
 from rnnsmt.moses.nbest import fields_without, with_feature
-from rnnsmt.networks.data import NULL, split
+from rnnsmt.networks.data import split
 from rnnsmt.networks.training import perplexity_of
 
 LINES = 2000
@@ -44,14 +44,11 @@ def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArr
     return scores
 
 
-def sentence_scores(scorer: NGramScorer, lines: Iterable[str], back_off: "BackOff | None" = None) -> Iterator[float]:
-    """Yield ln p of every line, including ``</s>``, not length-normalised.
-
-    back_off: model that scores the words outside the shortlist; None: the network scores them.
-    """
+def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float]:
+    """Yield ln p of every line, including ``</s>``, not length-normalised."""
     stream = iter(lines)
     while block := [split(line) for line in islice(stream, LINES)]:
-        scores = ngram_scores(scorer, block)[0] if back_off is None else back_off.ngram_scores(scorer, block)
+        scores = ngram_scores(scorer, block)[0]
         ends = np.cumsum([len(words) + 1 for words in block])
         yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
 
@@ -60,10 +57,8 @@ FEATURE = "CSLM0"
 """Name of the feature in n-best lists."""
 
 
-def add_to_nbest(scorer: NGramScorer, nbest: str, output: str, back_off: "BackOff | None" = None) -> int:
+def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
     """Copy an n-best list with ln p of every translation appended as a feature; return the number of translations.
-
-    back_off: as in ``sentence_scores``.
 
     Raises:
         InputError: the list is empty or malformed, or already has the feature.
@@ -72,11 +67,10 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str, back_off: "BackOf
     stream = track(read_lines(nbest), "scoring", unit="translations")
     with atomic_text(output) as out:
         while block := [
-            fields_without([FEATURE], line, nbest, number + i, remedy)
-            for i, line in enumerate(islice(stream, LINES), 1)
+            fields_without(FEATURE, line, nbest, number + i, remedy) for i, line in enumerate(islice(stream, LINES), 1)
         ]:
             number += len(block)
-            scores = sentence_scores(scorer, (fields[1] for fields in block), back_off)
+            scores = sentence_scores(scorer, (fields[1] for fields in block))
             for fields, score in zip(block, scores, strict=True):
                 out.write(with_feature(fields, FEATURE, score) + "\n")
         if not number:
@@ -148,91 +142,28 @@ def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]
     probability of ``<unk>`` each, so the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of
     a text are unknown words.
     """
-    listed = _Shortlist(lm, shortlist)
-    inside = listed.inside
+    listed, special = Interner(), Interner()
+    listed.add([word.encode() for word in shortlist])
+    special.add([b"<s>"])
+    begin, short = lm.word_ids(special), np.unique(lm.word_ids(listed))
+    every = np.arange(len(lm.arrays.unigrams), dtype=np.int32)
+    outside = np.setdiff1d(every, np.concatenate([short, begin, [lm.end]]))
+    outside = np.union1d(outside, [lm.unk]).astype(np.int32)
+    inside = np.append(np.setdiff1d(short, [lm.unk]), lm.end).astype(np.int32)
     # the complement saves time only if the class is much larger than the shortlist; see event_log_p
-    if len(listed.outside) <= 4 * listed.distinct:
+    if len(outside) <= 4 * len(short):
         inside = inside[:0]
-    words, known = listed.events(lines)
+    # the LM id of every word and ``</s>``, and whether it is ``</s>`` or in the shortlist
+    tokens, in_shortlist, ids, known = Interner(), set(shortlist), [], []
+    for line in lines:
+        ids.append(tokens.add([word.encode() for word in line]))
+        known += [word in in_shortlist for word in line] + [True]
+    word_ids = lm.word_ids(tokens)
+    word_ids[np.isin(word_ids, [*begin, lm.end])] = lm.unk
+    words = np.concatenate([np.append(word_ids[row], lm.end) for row in ids]).astype(np.int32)
     out = np.empty(len(words))
-    event_log_p(lm.arrays, lm.start, words, known, lm.end, inside, listed.outside, out)
+    event_log_p(lm.arrays, lm.start, words, np.array(known), lm.end, inside, outside, out)
     return out
-
-
-class _Shortlist:
-    """Shortlist of a network in an n-gram model.
-
-    Attributes:
-        inside: int32, LM ids of the words of the shortlist that the LM contains, and of ``</s>``.
-        outside: int32, those of all other words of the LM, including ``<unk>``, without ``<s>``.
-        distinct: number of distinct LM ids of the words of the shortlist, including ``<unk>`` if the LM lacks a word.
-    """
-
-    def __init__(self, lm: Automaton, shortlist: list[str]) -> None:
-        """Look up the words."""
-        listed = Interner()
-        listed.add([word.encode() for word in shortlist])
-        short = np.unique(lm.word_ids(listed))
-        special = Interner()
-        special.add([b"<s>"])
-        every = np.arange(len(lm.arrays.unigrams), dtype=np.int32)
-        begin = lm.word_ids(special)
-        self.outside = np.union1d(np.setdiff1d(every, np.concatenate([short, begin, [lm.end]])), [lm.unk]).astype(
-            np.int32
-        )
-        self.inside = np.append(np.setdiff1d(short, [lm.unk]), lm.end).astype(np.int32)
-        self.distinct = len(short)
-        self._lm, self._words, self._markers = lm, set(shortlist), [*begin, lm.end]
-
-    def events(self, lines: Iterable[list[str]]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return the LM id of every word and ``</s>`` of sentences, and whether it is ``</s>`` or in the shortlist."""
-        tokens, known, ids = Interner(), [], []
-        for line in lines:
-            ids.append(tokens.add([word.encode() for word in line]))
-            known += [word in self._words for word in line] + [True]
-        word_ids = self._lm.word_ids(tokens)
-        word_ids[np.isin(word_ids, self._markers)] = self._lm.unk
-        words = np.concatenate([np.append(word_ids[row], self._lm.end) for row in ids]).astype(np.int32)
-        return words, np.array(known)
-
-
-class BackOff:
-    """N-gram model that scores the words outside the shortlist of a network (Schwenk 2007).
-
-    Let p_N be the probability of the network, p_B that of the n-gram model, h the history, and S the shortlist
-    including ``</s>``. Then ::
-
-        p(w | h) = P_S(h) p_N(w | h) / (1 - p_N(others | h))    if w is in S,    P_S(h) = sum of p_B(v | h) over v in S
-        p(w | h) = p_B(w | h)                                   otherwise
-
-    The division removes the probability of the classes that are not words of S: UNK, and id 0, which no text contains.
-    The network of Schwenk does not have them. The sum over all words of S and of the n-gram model is 1.
-    """
-
-    def __init__(self, lm: Automaton, shortlist: list[str]) -> None:
-        """Compute P_S for every context of the n-gram model."""
-        self._lm, self._shortlist = lm, _Shortlist(lm, shortlist)
-        inside = np.zeros(len(lm.arrays.unigrams), bool)
-        inside[self._shortlist.inside] = True
-        self.log_masses = log_masses(lm.arrays, inside)
-        """float64, ln P_S of every state of the automaton."""
-
-    def ngram_scores(self, scorer: NGramScorer, sentences: list[list[str]]) -> NDArray[np.float64]:
-        """Compute ln p of every word and ``</s>`` of sentences, concatenated.
-
-        scorer: normalised scorer with this shortlist.
-        """
-        contexts, classes = sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
-        queries = np.concatenate([classes, *(np.full_like(classes, other) for other in (scorer.unknown, NULL))])
-        logs = word_scores(scorer, np.concatenate([contexts] * 3), queries).astype(np.float64)
-        word_logs, *others = np.split(logs, 3)
-        words, known = self._shortlist.events(sentences)
-        log_p, states = np.empty(len(words)), np.empty(len(words), np.int32)
-        log_p_and_states(self._lm.arrays, self._lm.start, words, self._lm.end, log_p, states)
-        # by rounding, 1 minus a float32 probability near 1 can be smaller than p of a word
-        share = np.minimum(word_logs - np.log(np.maximum(1 - np.exp(others).sum(0), 1e-40)), 0.0)
-        log_p[known] = (share + self.log_masses[states])[known]
-        return log_p
 
 
 PRECISE = 1e-3
@@ -276,65 +207,3 @@ def event_log_p(lm, start, words, known, end, inside, outside, out):
             out[i] = prob
         if words[i] == end:
             state = start
-
-
-@kernel()
-def log_p_and_states(lm, start, words, end, out, states):
-    """Compute ln p of every word of a text, and the state before it.
-
-    Args:
-        lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
-        start: the state at the beginning of a sentence.
-        words: int32 [N], LM ids of all sentences, concatenated, each ending in ``end``.
-        end: LM id of ``</s>``.
-        out: float64 [N], filled.
-        states: int32 [N], filled.
-    """
-    state = start
-    for i in range(len(words)):
-        states[i] = state
-        prob, state = query(lm, state, words[i])
-        out[i] = prob
-        if words[i] == end:
-            state = start
-
-
-@kernel()
-def log_masses(lm, inside):
-    """Compute ln of the sum of p(word | state) over the words of a set, for every state of the automaton.
-
-    The sum of a state is the sum over its n-grams, plus its back-off weight times the sum over the other words in the
-    state of the shorter context. This requires one query for each n-gram of the model.
-
-    Args:
-        lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
-        inside: bool [unigrams], whether a word is in the set.
-
-    Returns:
-        float64 [states].
-    """
-    number = len(lm.states)
-    masses, shorter = np.zeros(number), np.zeros(number)
-    for slot in range(len(lm.rows)):
-        key = lm.rows[slot].key
-        if key == -1:
-            continue
-        state, word = key >> np.int64(32), key & np.int64(0xFFFFFFFF)
-        if inside[word]:
-            masses[state] += np.exp(np.float64(lm.rows[slot].prob))
-            shorter[state] += np.exp(np.float64(query(lm, lm.states[state].link, word)[0]))
-    mass = np.full(number, -1.0)
-    mass[0] = 0.0
-    for word in range(len(inside)):
-        if inside[word]:
-            mass[0] += np.exp(np.float64(lm.unigrams[word].prob))
-    for state in range(number):
-        # the shortest context without a value first; the number of contexts is less than the order of the model
-        while mass[state] < 0.0:
-            node = np.int64(state)
-            while mass[lm.states[node].link] < 0.0:
-                node = np.int64(lm.states[node].link)
-            context = lm.states[node]
-            others = max(mass[context.link] - shorter[node], 0.0)
-            mass[node] = masses[node] + np.exp(np.float64(context.backoff)) * others
-    return np.log(np.maximum(mass, 1e-40))

@@ -11,7 +11,6 @@ from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.networks.options import add_device
-from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.plan.corpora import code_mistake
 from rnnsmt.plan.features import FEATURES, label
 
@@ -219,57 +218,6 @@ def _set_with_references(text: str) -> tuple[str, str, str]:
     return name, references[0], references[1]
 
 
-def comet_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--model", required=True, metavar="FILE", help="checkpoint of a COMET model on disk")
-    add("--source", required=True, metavar="FILE", help="source text, not tokenised")
-    add("--reference", required=True, metavar="FILE", help="reference, not tokenised")
-    add(
-        "--hypothesis",
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="detokenised outputs to score, one file per system or run",
-    )
-    add("--download", action="store_true", help="download the model and its encoder if needed; --model is a model name")
-    add("--batch-size", type=positive, default=16, metavar="N", help="batch size in segments")
-    add("--gpus", type=int, default=0, metavar="N", help="number of GPUs; 0: the CPU")
-    add("--output", required=True, metavar="FILE", help="output file: scores of outputs and segments (JSON)")
-
-
-def comet(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score detokenised outputs with a local COMET model.
-
-    The optional package unbabel-comet is required (pip install 'rnnsmt[comet]'). If this package or the model is
-    missing, no scores are computed: the reason is printed and written to the output file under "skipped", and the exit
-    status is 0. Nothing is downloaded unless --download is given.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt evaluation comet --model wmt22-comet-da/checkpoints/model.ckpt --source results/demo/test.en \
-            --reference results/demo/test.fr --hypothesis results/systems/rnn/run1/harbour-test.detokenized \
-            --output try/comet.json
-    """
-    from statistics import fmean
-
-    from rnnsmt.bleu.multi_bleu import read_texts
-    from rnnsmt.evaluation.text_metrics import segment_scores, why_skipped
-
-    if reason := why_skipped(args.model, args.download):
-        say(reason)
-        write_json(args.output, {"model": args.model, "skipped": reason})
-        return {"outputs": 0}
-    sources, (references,) = read_texts(args.source, [args.reference])
-    outputs = [read_texts(path, [args.reference])[0] for path in args.hypothesis]
-    results = segment_scores(args.model, args.download, sources, outputs, references, args.batch_size, args.gpus)
-    scores = [
-        {"hypothesis": path, "score": fmean(segments), "segments": segments}
-        for path, segments in zip(args.hypothesis, results, strict=True)
-    ]
-    write_json(args.output, {"model": args.model, "scores": scores})
-    return {path: fmean(segments) for path, segments in zip(args.hypothesis, results, strict=True)}
-
-
 def table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
     parser.add_argument("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
@@ -396,8 +344,6 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
         help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--examples", type=positive, default=10, metavar="N",
         help="number of sentences to show with the largest gains, and with the largest losses")  # fmt: skip
-    add("--cslm-precision", choices=PRECISIONS, default="reduced",
-        help="precision of the softmax sum of a CSLM")  # fmt: skip
     add_device(parser)
     add("--output-json", required=True, metavar="FILE", help="output file (JSON)")
     add("--output-md", required=True, metavar="FILE", help="output file (Markdown)")
@@ -462,9 +408,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     if args.ini:
         ini = MosesIni.read(args.ini)
         directory = None if args.model_dir is None else Path(args.model_dir)
-        model = load_model(
-            ini, list(comparison.source or ()), directory, args.threads, args.device, args.cslm_precision
-        )
+        model = load_model(ini, list(comparison.source or ()), directory, args.threads, args.device)
         table = next(ini.located(feature, directory) for feature in ini.features if feature.kind == PHRASE_DICTIONARY)
         comparison.add_model(model, model.weights(ini), table, args.columns)
     content = {"baseline": args.names[0], "system": args.names[1], **comparison.content(args.examples)}

@@ -1,28 +1,19 @@
-"""Metrics of detokenised text other than BLEU: chrF, chrF++ and TER by sacreBLEU, and COMET by unbabel-comet.
+"""Metrics of detokenised text other than BLEU: chrF, chrF++ and TER by sacreBLEU.
 
-The first three are functions of statistics that are summed over segments, as BLEU is. Therefore, they can be computed
+They are functions of statistics that are summed over segments, as BLEU is. Therefore, they can be computed
 for joint test sets, and the randomisation tests of ``significance`` apply to them. The statistics of chrF (Popović
 2015) are the numbers of character n-grams of the output, of the reference and common to both, for the orders 1 to 6;
 chrF++ (Popović 2017) also has those of word n-grams of the orders 1 and 2; TER (Snover et al. 2006) has the number of
 edits and the length of the reference.
-
-COMET (Rei et al. 2020) is computed with a model on disk. The package is optional (``pip install 'rnnsmt[comet]'``). It
-loads the encoder of a model with the package transformers, which would download missing files; both are configured to
-work offline unless a download is requested.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rnnsmt.base.io import InputError
 
 Array = NDArray[Any]
 
@@ -149,57 +140,3 @@ def number(value: str | float) -> float:
 def in_words(rows: Sequence[Sequence[float]]) -> list[str]:
     """Return the statistics of every segment as text; integers have no decimals."""
     return [" ".join(f"{value:.12g}" for value in row) for row in rows]
-
-
-OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-"""Environment variables that prevent downloads by huggingface_hub and transformers."""
-
-
-def why_skipped(model: str, download: bool) -> str | None:
-    """Return why COMET cannot be computed here, in one sentence; None if it can."""
-    if find_spec("comet") is None:
-        return "COMET is skipped: the package unbabel-comet is not installed (pip install 'rnnsmt[comet]')"
-    if not Path(model).exists() and not download:
-        return f"COMET is skipped: no such model {model}; specify a checkpoint on disk, or use --download"
-    return None
-
-
-def segment_scores(
-    model: str, download: bool, sources: Sequence[str], outputs: Sequence[Sequence[str]], references: Sequence[str],
-    batch_size: int, gpus: int,
-) -> list[list[float]]:  # fmt: skip
-    """Return the score of every segment of every output.
-
-    Args:
-        model: checkpoint (``checkpoints/model.ckpt``), or the name of a model if ``download`` is set.
-        download: download the model and its encoder if they are not on disk.
-        sources, references: text of every segment.
-        outputs: translations of every segment, one sequence per system or run.
-        batch_size: number of segments computed at once.
-        gpus: number of GPUs; 0: the CPU.
-
-    Raises:
-        InputError: the model cannot be loaded.
-    """
-    before = {name: os.environ.get(name) for name in OFFLINE}
-    if not download:
-        os.environ.update(dict.fromkeys(OFFLINE, "1"))  # before the import, which reads them
-    try:
-        import comet
-
-        path = model if Path(model).exists() else comet.download_model(model)
-        try:
-            loaded = comet.load_from_checkpoint(path)
-        except Exception as error:
-            hint = "" if download else "; its encoder may not be on disk: use --download once"
-            raise InputError(f"{model}: COMET cannot load the model ({str(error).splitlines()[0]}){hint}") from None
-        rows = [
-            {"src": source, "mt": output, "ref": reference}
-            for lines in outputs
-            for source, output, reference in zip(sources, lines, references, strict=True)
-        ]
-        scores = [float(score) for score in loaded.predict(rows, batch_size=batch_size, gpus=gpus).scores]
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-    return [scores[start : start + len(sources)] for start in range(0, len(scores), len(sources))]

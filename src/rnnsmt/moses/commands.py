@@ -7,7 +7,6 @@ from pathlib import Path
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.moses.ini import (
-    BILINGUAL,
     CSLM_UNKNOWN,
     DEFAULT_DISTORTION_LIMIT,
     DEFAULT_TABLE_LIMIT,
@@ -35,9 +34,6 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     add("--nnjm", metavar="FILE", help="model file of a joint model, relative to --model-dir")
     add("--nnjm-unknown", choices=CSLM_UNKNOWN, default=CSLM_UNKNOWN[0],
         help="joint model probability of a word outside the shortlist; see --cslm-unknown")  # fmt: skip
-    add("--nplm", metavar="FILE",
-        help="model.nplm written by `nnjm export-nplm`, relative to --model-dir; adds a BilingualNPLM "
-        "feature")  # fmt: skip
     add("--num-features", type=int, default=4, help="number of scores per phrase pair in the phrase table")
     add("--further-weights", type=float, nargs="+", metavar="W",
         help="weights of the additional phrase table scores, from the fifth on (default: 0.2 each)")  # fmt: skip
@@ -65,18 +61,13 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
     from rnnsmt.moses.ini import default_ini
-    from rnnsmt.moses.nplm_file import bilingual_options
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
     networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
     neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
-    if args.nplm and args.nnjm:
-        raise InputError("--nnjm and --nplm cannot be combined, because both specify the joint model")
-    for name in filter(None, (args.phrase_table, args.lm, reordering, args.cslm, args.nnjm, args.nplm)):
+    for name in filter(None, (args.phrase_table, args.lm, reordering, args.cslm, args.nnjm)):
         if not (args.model_dir / name).is_file():
             raise InputError(f"{args.model_dir / name}: no such file; build the model first")
-    if args.nplm:
-        neural[BILINGUAL] = bilingual_options(args.model_dir, args.nplm)
     if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
         raise InputError(
             "--num-features and --lm-order must be at least 1, --table-limit at least 0, --distortion-limit at least -1"
@@ -106,16 +97,16 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", required=True, nargs="+", metavar="FILE", help="moses.ini used to create the n-best lists")
     add("--output", required=True, nargs="+", metavar="FILE",
-        help="output files: moses.ini with the features, one for each --ini")  # fmt: skip
-    add("--name", nargs="+", default=["LSTM0"], metavar="NAME", help="names of the features in the n-best lists")
+        help="output files: moses.ini with the feature, one for each --ini")  # fmt: skip
+    add("--name", default="LSTM0", metavar="NAME", help="name of the feature in the n-best lists")
     add("--weight", type=float, required=True, metavar="W",
-        help="weight of each feature; 1: unweighted mean of system score and feature")  # fmt: skip
+        help="weight of the feature; 1: unweighted mean of system score and feature")  # fmt: skip
 
 
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add features of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
+    r"""Add the feature of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    The features have the type Rescored. Decoders cannot compute such features and reject the ini. The other weights are
+    The feature has the type Rescored. Decoders cannot compute such a feature and reject the ini. The other weights are
     not changed. With weight 1, the score of a hypothesis is the sum of the system score and the feature value.
 
     Example, in the directory of a run of the demo corpus:
@@ -124,18 +115,17 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
     """
     if len(args.ini) != len(args.output):
         raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; the numbers of files must be equal")
-    if not all(name.isidentifier() for name in args.name) or not math.isfinite(args.weight):
-        names = " ".join(args.name)
+    if not args.name.isidentifier() or not math.isfinite(args.weight):
         raise InputError(
-            f"--name {names} --weight {args.weight}: the name must have the form LSTM0, and the weight must be finite"
+            f"--name {args.name} --weight {args.weight}: the name must have the form LSTM0, and the weight must be "
+            "finite"
         )
     for path, output in zip(args.ini, args.output, strict=True):
         ini = MosesIni.read(path)
-        for name in args.name:
-            if name in ini.weights:
-                raise InputError(f"{path}: already has a feature {name}; choose another --name")
-            ini.features.append(Feature(RESCORING, name, {"name": name}))
-            ini.weights[name] = [args.weight]
+        if args.name in ini.weights:
+            raise InputError(f"{path}: already has a feature {args.name}; choose another --name")
+        ini.features.append(Feature(RESCORING, args.name, {"name": args.name}))
+        ini.weights[args.name] = [args.weight]
         ini.write(output)
     return {"inis": len(args.ini)}
 
@@ -299,7 +289,7 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint-dir", nargs="+", required=True, type=Path, metavar="DIR",
         help="working directory of mert-moses.pl for each run, used to resume an interrupted run")  # fmt: skip
     add_model_dir(parser)
-    add("--optimiser", choices=OPTIMISERS, default="mert", help="optimiser: MERT, batch MIRA (kbmira) or PRO")
+    add("--optimiser", choices=OPTIMISERS, default="mert", help="optimiser: MERT or batch MIRA (kbmira)")
     add("--nbest", type=positive, default=100, metavar="N", help="n-best list size")
     add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of iterations")
     add_limits(parser)
@@ -352,21 +342,15 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="steps for which Moses is used")
     add("--aligners", nargs="+", choices=("model4", "fast_align"), default=["model4"],
         help="word aligners to use")  # fmt: skip
-    add("--optimiser", choices=("mert", "mira", "pro"), default="mert", help="optimiser to use for tuning")
     add("--lm-order", type=positive, default=5, metavar="N",
         help="n-gram order of the language models to use")  # fmt: skip
-    add(
-        "--joint-model",
-        action="store_true",
-        help="check that the decoder was built with NPLM and supports BilingualNPLM",
-    )
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
     """Check that a Moses installation has the required programs, and that its decoder works.
 
     All missing programs are listed. For tuning and decoding, the decoder translates one word with a small model that
-    has a language model of the given order and a lexicalised reordering table, and with --joint-model a joint model.
+    has a language model of the given order and a lexicalised reordering table.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -375,6 +359,6 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.installation import Installation, Needs
 
     moses = Installation(args.moses_home)
-    needs = Needs(args.parts, args.aligners, args.optimiser, args.lm_order, args.joint_model)
+    needs = Needs(args.parts, args.aligners, args.lm_order)
     moses.check(needs)
     return {"programs": len(moses.about(needs)), "parts": " ".join(args.parts)}

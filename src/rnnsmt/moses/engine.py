@@ -28,8 +28,8 @@ from rnnsmt.base.io import (
     write_plain,
 )
 from rnnsmt.base.resuming import CheckpointDirectory
-from rnnsmt.moses.ini import BILINGUAL, FILES, NEURAL_MODELS, RESCORING, Feature, MosesIni
-from rnnsmt.moses.installation import FILLED_MEMORY, MERT, MOSES, TRAIN, Installation, run
+from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
+from rnnsmt.moses.installation import MERT, MOSES, TRAIN, Installation, run
 from rnnsmt.moses.nbest import fields_of
 from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.stages import STAGES
@@ -190,7 +190,7 @@ BEGUN, ENDED = "begun.json", "ended"
 """Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has
 finished."""
 
-OPTIMISERS = {"mert": "mert", "mira": "kbmira", "pro": "pro"}
+OPTIMISERS = {"mert": "mert", "mira": "kbmira"}
 """Program of each optimiser."""
 
 
@@ -231,19 +231,13 @@ def for_moses(ini: MosesIni, directory: Path | None) -> MosesIni:
                 f"{ini.path}: {feature.name}: the Moses decoder does not support a continuous-space LM; decode with "
                 "rnnsmt, or rescore n-best lists of Moses with `cslm rescore`"
             )
-        if feature.kind in NEURAL_MODELS and feature.kind != BILINGUAL:
+        if feature.kind in NEURAL_MODELS:
             raise InputError(
-                f"{ini.path}: {feature.name}: the Moses decoder does not support {feature.kind}; convert the network "
-                "with `nnjm export-nplm`, and create the ini with `moses ini --nplm`"
+                f"{ini.path}: {feature.name}: the Moses decoder does not support {feature.kind}; decode with rnnsmt"
             )
-        files = {key: str(path.resolve()) for key, path in ini.located_files(feature, directory).items()}
-        features.append(Feature(feature.kind, feature.name, feature.options | files))
+        path = {"path": str(ini.located(feature, directory).resolve())} if "path" in feature.options else {}
+        features.append(Feature(feature.kind, feature.name, feature.options | path))
     return replace(ini, features=features)
-
-
-def environment_of(ini: MosesIni) -> dict[str, str]:
-    """Return additional environment variables for a decoder with the features of an ini."""
-    return FILLED_MEMORY if any(feature.kind == BILINGUAL for feature in ini.features) else {}
 
 
 def decode(
@@ -282,7 +276,7 @@ def decode(
         options += ["-output-unknowns", work / "unknown"]
         seconds, _ = run(
             [moses.program(MOSES), "-f", work / "moses.ini", *limits.options(), *options, "-i", work / "input"],
-            log, work, stdout=work / "output", environment=environment_of(ini),
+            log, work, stdout=work / "output",
         )  # fmt: skip
         translations = [" ".join(words_of(line)) for line in read_lines(work / "output")]
         if len(translations) != lines:
@@ -372,7 +366,6 @@ def tune(
     options = {
         "mert": [f"--mertmertargs=-r {seed} "],
         "mira": ["--batch-mira", f"--batch-mira-args=--random-seed {seed}", "--mertargs= "],
-        "pro": ["--pairwise-ranked", f"--proargs=-r {seed}"],
     }[optimiser]
     tuning = work / "mert"
     seconds = 0.0
@@ -388,7 +381,6 @@ def tune(
                 *(["--continue"] if goes_on else []),
             ],
             log, work, held=checkpoint.descriptors, more_logs=[tuning / "mert.log", tuning / "extract.err"],
-            environment=environment_of(ini),
         )  # fmt: skip
         (work / ENDED).touch()
     iterations = _iterations(moses, ini, work, len(references), log)
@@ -418,9 +410,8 @@ def _ini_fingerprint(ini: MosesIni, work: Path) -> dict[str, str]:
     """Return SHA-256 digests of an ini from ``for_moses`` and of the files of its features."""
     digests = {"ini": hashlib.sha256(replace(ini, path=None).text_for(work).encode()).hexdigest()}
     for feature in ini.features:
-        if FILES[0] in feature.options:
-            files = [feature.options[key] for key in FILES if key in feature.options]
-            digests[f"file of {feature.name}"] = " ".join(map(sha256, files))
+        if "path" in feature.options:
+            digests[f"file of {feature.name}"] = sha256(feature.options["path"])
     return digests
 
 

@@ -50,29 +50,18 @@ class NeuralKind(NamedTuple):
         weight: weight before tuning, from the registry of features.
         choices: options with the values that they may have, the default first.
         reads_links: whether it needs the word alignment of phrase pairs.
-        required: other options that its line must have: sizes, and files of ``FILES``.
     """
 
     weight: float
     choices: Mapping[str, Sequence[str]]
     reads_links: bool = False
-    required: Sequence[str] = ()
 
-
-BILINGUAL = "BilingualNPLM"
-"""Kind of the joint model that Moses has, if it was built with NPLM (``rnnsmt.moses.nplm_file``)."""
 
 NEURAL_MODELS = {
     "CSLM": NeuralKind(CSLM.weight, {"unknown": CSLM_UNKNOWN}),
     "NNJM": NeuralKind(NNJM.weight, {"unknown": CSLM_UNKNOWN}, reads_links=True),
-    BILINGUAL: NeuralKind(
-        NNJM.weight, {}, reads_links=True, required=("order", "source_window", "source_vocab", "target_vocab")
-    ),
 }
-"""Neural features inside the search, by kind; Moses supports only ``BILINGUAL``."""
-
-FILES = ("path", "source_vocab", "target_vocab")
-"""Options of features that name files."""
+"""Neural features inside the search, by kind; Moses has none of them."""
 
 ONE_SCORE = (
     *NEURAL_MODELS,
@@ -85,6 +74,9 @@ ONE_SCORE = (
 )
 
 KNOWN_FEATURES = (*ONE_SCORE, *TABLES)
+
+NOT_SUPPORTED = "BilingualNPLM"
+"""Joint model of a Moses that was built with NPLM. Version 1.0.0 could read and write such models."""
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
 """Sections that the decoder uses, in addition to those that are attributes of ``MosesIni``."""
@@ -321,8 +313,8 @@ class MosesIni:
 
     def _resolved(self, feature: Feature) -> Feature:
         """Return a feature with the absolute path of its file."""
-        options = {key: str(self.file_of(feature, key).resolve()) for key in FILES if key in feature.options}
-        return Feature(feature.kind, feature.name, feature.options | options)
+        path = {"path": str(self.file_of(feature).resolve())} if "path" in feature.options else {}
+        return Feature(feature.kind, feature.name, feature.options | path)
 
     def _place(self, section: str) -> str:
         line = self.section_lines.get(section)
@@ -338,59 +330,44 @@ class MosesIni:
         name, _, index = score.rpartition(":")
         self.weights[name][int(index)] = value
 
-    def file_of(self, feature: Feature, key: str = FILES[0]) -> Path:
-        """Return the path of a feature's file ``key`` (one of ``FILES``), resolved against the directory of the ini.
+    def file_of(self, feature: Feature) -> Path:
+        """Return the path of a feature's file, resolved against the directory of the ini.
 
         Raises:
-            InputError: the feature has no such option.
+            InputError: the feature has no file.
         """
-        if key not in feature.options:
-            raise InputError(f"{self.path}: feature {feature.name} has no {key}=; add the path of its file")
-        return self.directory / feature.options[key]
+        if "path" not in feature.options:
+            raise InputError(f"{self.path}: feature {feature.name} has no path=; add the path of its file")
+        return self.directory / feature.options["path"]
 
-    def located(self, feature: Feature, directory: Path | None = None, key: str = FILES[0]) -> Path:
+    def located(self, feature: Feature, directory: Path | None = None) -> Path:
         """Return the file of a feature, or the file of the same base name in ``directory`` if there is one.
 
         Args:
             feature: the feature.
             directory: the directory, or None.
-            key: option that names the file, one of ``FILES``.
 
         Raises:
-            InputError: the file is missing, or the feature has no such option.
+            InputError: the file is missing, or the feature has no file.
         """
-        path = self.file_of(feature, key)
+        path = self.file_of(feature)
         if directory is not None and is_regular_file(directory / path.name):
             return directory / path.name
         if not is_regular_file(path):
             where = f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
             raise InputError(
-                f"{where}: the file of {feature.name} is missing: {path}; correct {key}= or create the file"
+                f"{where}: the file of {feature.name} is missing: {path}; correct path= or create the file"
             )
         return path
 
-    def located_files(self, feature: Feature, directory: Path | None = None) -> dict[str, Path]:
-        """Return all files of a feature by option, see ``located``."""
-        return {key: self.located(feature, directory, key) for key in FILES if key in feature.options}
-
-    def neural_options(self, feature: Feature, directory: Path | None = None) -> dict[str, str]:
-        """Return the options of a neural feature by ``NeuralKind``, with their defaults; files as ``located_files``.
+    def neural_options(self, feature: Feature) -> dict[str, str]:
+        """Return the options of a neural feature by ``NeuralKind``, with their defaults.
 
         Raises:
-            InputError: an option is missing, or has a value that it may not have.
+            InputError: an option has a value that it may not have.
         """
         options = {}
-        kind = NEURAL_MODELS[feature.kind]
-        for key in kind.required:
-            if key not in feature.options:
-                raise InputError(f"{self.path}: {feature.name} has no {key}=, which {feature.kind} requires")
-            options[key] = feature.options[key]
-            if key not in FILES and not (options[key].isdecimal() and len(options[key]) < 4):
-                raise InputError(f"{self.path}: {feature.name} has {key}={options[key][:60]}; it must be a number")
-        options |= {
-            key: str(path) for key, path in self.located_files(feature, directory).items() if key in kind.required
-        }
-        for key, values in kind.choices.items():
+        for key, values in NEURAL_MODELS[feature.kind].choices.items():
             options[key] = feature.options.get(key, values[0])
             if options[key] not in values:
                 raise InputError(
@@ -406,9 +383,8 @@ class MosesIni:
         out += ["[distortion-limit]", str(self.distortion_limit), "", "[feature]"]
         for feature in self.features:
             options = dict(feature.options)
-            for key in FILES:
-                if key in options and not Path(options[key]).is_absolute():
-                    options[key] = os.path.relpath(self.directory / options[key], directory)
+            if "path" in options and not Path(options["path"]).is_absolute():
+                options["path"] = os.path.relpath(self.directory / options["path"], directory)
             if feature.kind == PHRASE_DICTIONARY and self.table_limit != DEFAULT_TABLE_LIMIT:
                 options["table-limit"] = str(self.table_limit)
             out.append(Feature(feature.kind, feature.name, options).line())
@@ -474,6 +450,11 @@ def _feature(line: str, counts: dict[str, int], path: Path, number: int) -> Feat
         if not equals:
             raise InputError(f"{path}, line {number}: {option} in the feature {kind} is not key=value")
         options[key] = value
+    if kind == NOT_SUPPORTED:
+        raise InputError(
+            f"{path}, line {number}: the feature {kind} is not supported; remove its line and its weight, or use a "
+            "joint model of `nnjm train` (`moses ini --nnjm`)"
+        )
     index = counts.get(kind, 0)
     counts[kind] = index + 1
     return Feature(kind, options.get("name", f"{kind}{index}"), options, number)

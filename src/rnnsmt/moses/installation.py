@@ -18,29 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.base.progress import say
-from rnnsmt.moses.ini import BILINGUAL, default_ini
-from rnnsmt.moses.nplm_file import (
-    BEGIN,
-    END,
-    INFO,
-    JOINT_MODEL,
-    MODEL,
-    NONE,
-    SOURCE,
-    TARGET,
-    UNKNOWN,
-    BilingualSizes,
-    NplmNetwork,
-    bilingual_options,
-    write_info,
-    write_network,
-    write_words,
-)
-from rnnsmt.plan.config import moses_has_joint_model, parts_of_moses
+from rnnsmt.moses.ini import default_ini
+from rnnsmt.plan.config import parts_of_moses
 
 DIRECTORIES = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
 """Directories below an installation that contain the programs of Moses, MGIZA, GIZA++ and fast_align."""
@@ -53,20 +34,17 @@ GIZA = (("mgiza", "snt2cooc", "merge_alignment.py", "mkcls"), ("GIZA++", "snt2co
 OF_TRAIN = ("symal", "extract", "score", "consolidate", "lexical-reordering-score")
 """Programs that ``train-model.perl`` calls in the directory ``bin`` next to its ``scripts``, and nowhere else."""
 
-OF_MERT = ("mert", "pro", "kbmira", "evaluator", "megam_i686.opt")
-"""Programs that ``mert-moses.pl`` needs in the directory of ``extractor``; the first four with every optimiser."""
+OF_MERT = ("mert", "pro", "kbmira", "evaluator")
+"""Programs that ``mert-moses.pl`` needs in the directory of ``extractor``, with every optimiser."""
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "model4": (TRAIN, "symal"),
     "fast_align": ("fast_align", "atools"),
     "training": (TRAIN, *OF_TRAIN[1:], "lmplz"),
-    "tuning": (MERT, "extractor", *OF_MERT[:-1], MOSES),
-    "mert": (),
-    "mira": (),
-    "pro": OF_MERT[-1:],
+    "tuning": (MERT, "extractor", *OF_MERT, MOSES),
     "decoding": (MOSES,),
 }
-"""Programs needed by each part of the pipeline, aligner and optimiser. Without megam, the script would download it."""
+"""Programs needed by each part of the pipeline and aligner."""
 
 SECONDS = 60
 """Time limit in seconds for a program that only reports its version or translates one word."""
@@ -78,22 +56,17 @@ class Needs(NamedTuple):
     Attributes:
         parts: parts of the pipeline.
         aligners: aligners of the part ``alignment``.
-        optimiser: optimiser of the part ``tuning``.
         lm_order: order of the language model that the decoder must be able to read.
-        joint_model: whether the decoder must have ``BilingualNPLM``.
     """
 
     parts: Collection[str]
     aligners: Collection[str] = ()
-    optimiser: str = "mert"
     lm_order: int = 5
-    joint_model: bool = False
 
 
 def needs_of(config: Mapping[str, Any]) -> Needs:
     """Return the requirements of a checked configuration on Moses."""
-    aligners, optimiser, order = config["alignment"]["aligners"], config["tuning"]["optimiser"], config["lm"]["order"]
-    return Needs(parts_of_moses(config), aligners, optimiser, order, moses_has_joint_model(config))
+    return Needs(parts_of_moses(config), config["alignment"]["aligners"], config["lm"]["order"])
 
 
 class Installation:
@@ -159,7 +132,7 @@ class Installation:
         """Return the needed programs, each with the first part that needs it."""
         programs: dict[str, str] = {}
         for step in needs.parts:
-            every = needs.aligners if step == "alignment" else (step, needs.optimiser) if step == "tuning" else (step,)
+            every = needs.aligners if step == "alignment" else (step,)
             for key in every:
                 programs.update((name, step) for name in NEEDED[key] if name not in programs)
         return programs
@@ -184,8 +157,6 @@ class Installation:
             )
         if {"tuning", "decoding"} & set(needs.parts):
             try_decoder(self.program(MOSES), needs.lm_order)
-            if needs.joint_model:
-                try_joint_model(self.program(MOSES))
 
     def about(self, needs: Needs) -> dict[str, dict[str, str]]:
         """Return path and SHA-256 of every program that is used, for the provenance."""
@@ -213,61 +184,13 @@ def try_decoder(decoder: Path, lm_order: int) -> None:
         )
 
 
-FILLED_MEMORY = {"MALLOC_PERTURB_": "85"}
-"""Environment of a decoder with a joint model. NPLM (as of 2015) skips the second hidden layer if the memory where the
-number of hidden units will be stored happens to be 0 before the network is read; with this variable, glibc fills
-memory with another value."""
-
-JOINT_SCORE = -0.75
-"""Correct score of the word in ``try_joint_model``; a third of it is due to the biases of each layer."""
-
-
-def try_joint_model(decoder: Path) -> None:
-    """Translate one word with a joint model whose score is known.
-
-    Raises:
-        InputError: the decoder has no ``BilingualNPLM``, or computes another score.
-    """
-    with tempfile.TemporaryDirectory(prefix="rnnsmt-moses-") as name:
-        directory = Path(name)
-        target, source = [UNKNOWN, NONE, "b", BEGIN, END], [UNKNOWN, "a", BEGIN, END]
-        sizes = BilingualSizes(order=2, window=1)
-        ones = np.ones((1, 1), np.float32)
-        third = np.float32(-JOINT_SCORE / 3)
-        write_network(
-            directory / MODEL,
-            NplmNetwork(
-                sizes.ngram, "rectifier", np.zeros((9, 1), np.float32), np.zeros((1, sizes.ngram - 1), np.float32),
-                third * ones[0], ones, third * ones[0], -np.ones((5, 1), np.float32), -third * np.ones(5, np.float32),
-            ),
-        )  # fmt: skip
-        write_words(directory / TARGET, target)
-        write_words(directory / SOURCE, source)
-        write_info(directory / INFO, sizes)
-        message, nbest = _translate_a_word(decoder, directory, 2, {BILINGUAL: bilingual_options(directory, MODEL)})
-    match = re.search(rf"\b{JOINT_MODEL}= (\S+)", nbest)
-    if match is None:
-        raise InputError(
-            f"{decoder}: cannot translate with a joint model ({BILINGUAL}): {failure_reason(message) or 'no output'}; "
-            "build Moses with --with-nplm and NPLM 0.3, or remove the systems with nnjm from compare"
-        )
-    if abs(float(match[1]) - JOINT_SCORE) > 1e-3:
-        raise InputError(
-            f"{decoder}: its {BILINGUAL} scores a word {match[1]} instead of {JOINT_SCORE}, as if the network had no "
-            f"biases or only one hidden layer; build Moses with NPLM 0.3 and without tcmalloc (docs/moses.md)"
-        )
-
-
-def _translate_a_word(
-    decoder: Path, directory: Path, lm_order: int, neural: Mapping[str, Mapping[str, str]] | None = None
-) -> tuple[str, str]:
+def _translate_a_word(decoder: Path, directory: Path, lm_order: int) -> tuple[str, str]:
     """Create a small model in ``directory``, and translate the word ``a``.
 
     Args:
         decoder: the program.
         directory: directory of the model.
         lm_order: order of its language model.
-        neural: neural features, see ``default_ini``.
 
     Returns:
         What the decoder printed to the standard error, and its n-best list, empty if it failed.
@@ -287,7 +210,7 @@ def _translate_a_word(
     )
     with gzip.open(directory / "lm.arpa.gz", "wt") as out:
         out.write(f"\\data\\\n{counts}\n\n{blocks}\\end\\\n")
-    ini = default_ini(directory, "table.gz", "reordering.gz", "lm.arpa.gz", lm_order, neural=neural)
+    ini = default_ini(directory, "table.gz", "reordering.gz", "lm.arpa.gz", lm_order)
     ini.write(directory / "moses.ini")
     options = (
         "-f moses.ini -search-algorithm 1 -cube-pruning-pop-limit 10 -s 10 -threads 2 -v 0 "
@@ -296,7 +219,7 @@ def _translate_a_word(
     try:
         done = subprocess.run(
             [str(decoder), *options.split()], cwd=directory, input="a\n", capture_output=True, encoding="utf-8",
-            errors="replace", timeout=SECONDS, check=False, env=os.environ | (FILLED_MEMORY if neural else {}),
+            errors="replace", timeout=SECONDS, check=False,
         )  # fmt: skip
     except OSError as error:
         raise InputError(f"{decoder}: cannot be run: {error}") from None
@@ -397,7 +320,6 @@ def run(
     more_logs: Sequence[Path] = (),
     held: Sequence[int] = (),
     limit: float | None = None,
-    environment: Mapping[str, str] | None = None,
 ) -> Done:
     """Run a program to its end; if this process is stopped, the program and its child processes are killed.
 
@@ -410,7 +332,6 @@ def run(
         more_logs: files of the program that are appended to the log if it fails.
         held: file descriptors of locks that the program inherits, so they are held even if this process is killed.
         limit: time limit in seconds, after which the program is killed; None for no limit.
-        environment: additional environment variables.
 
     Raises:
         InputError: the program cannot be started, fails, or exceeds the time limit; the message contains the reason
@@ -425,7 +346,7 @@ def run(
     log.parent.mkdir(parents=True, exist_ok=True)
     # MGIZA's scripts call a program named python
     search_path = os.pathsep.join([*os.get_exec_path(), str(Path(sys.executable).parent)])
-    variables = {"LC_ALL": "C", "PATH": search_path, "OMP_NUM_THREADS": str(threads)} | dict(environment or {})
+    variables = {"LC_ALL": "C", "PATH": search_path, "OMP_NUM_THREADS": str(threads)}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("ab") as printed:
         printed.write(f"$ {' '.join(words)}\n".encode())

@@ -61,30 +61,27 @@ def fields_of(line: str, path: str | Path, number: int) -> list[str]:
     return fields
 
 
-def fields_without(features: Sequence[str], line: str, path: str | Path, number: int, remedy: str) -> list[str]:
-    """Return the fields of a line to which features will be added.
+def fields_without(feature: str, line: str, path: str | Path, number: int, remedy: str) -> list[str]:
+    """Return the fields of a line to which a feature will be added.
 
     Args:
-        features: names of these features.
-        remedy: end of the error message for a line that already has one of them.
+        feature: name of this feature.
+        remedy: end of the error message for a line that already has it.
 
     Raises:
-        InputError: see ``fields_of``, or the line already has one of the features.
+        InputError: see ``fields_of``, or the line already has the feature.
     """
     fields = fields_of(line, path, number)
-    for name in features:
-        if f"{name}=" in fields[2].split():
-            raise InputError(f"{path}, line {number}: already has the feature {name}; {remedy}")
+    if f"{feature}=" in fields[2].split():
+        raise InputError(f"{path}, line {number}: already has the feature {feature}; {remedy}")
     return fields
 
 
-def lines_without(
-    features: Sequence[str], path: str | Path, sentences: int, remedy: str
-) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield number, sentence and fields of every line of a sorted list to which features will be added.
+def lines_without(feature: str, path: str | Path, sentences: int, remedy: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield sentence and fields of every line of a sorted list to which a feature will be added.
 
     Args:
-        features: names of these features.
+        feature: name of this feature.
         sentences: number of lines of the source text.
         remedy: see ``fields_without``.
 
@@ -93,7 +90,7 @@ def lines_without(
     """
     last = 0
     for number, line in enumerate(read_lines(path), 1):
-        fields = fields_without(features, line, path, number, remedy)
+        fields = fields_without(feature, line, path, number, remedy)
         sentence = int(fields[0])
         if sentence >= sentences:
             raise InputError(
@@ -105,7 +102,7 @@ def lines_without(
                 f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
             )
         last = sentence
-        yield number, sentence, fields
+        yield sentence, fields
 
 
 def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:

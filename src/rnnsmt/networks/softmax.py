@@ -303,14 +303,8 @@ class ExactSoftmax:
             first += len(biases)
 
 
-SHARE = 0.002
-"""Smallest share of the sum for which ``reduced_log_sums`` recomputes a class in float32: at most 500 of a row."""
-
 LANES = 64
 """Number of classes in a block that is skipped if its largest unit is too small."""
-
-LARGE = np.float32(512.0)
-"""Absolute value of a unit above which the rounding error of bfloat16 (8 significant bits) is 1 and more."""
 
 LOG2E = np.float32(1.4426950408889634)
 
@@ -448,92 +442,3 @@ def keep_largest(
                         values[index], names[index] = values[index - 1], names[index - 1]
                         index -= 1
                     values[index], names[index] = x, first + i
-
-
-@kernel(**INNER)
-def widened(bits: np.uint16) -> np.float32:
-    """Return the float32 value of 16 bits in bfloat16, which are the upper half of a float32."""
-    return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
-
-
-@kernel(fastmath={"reassoc", "contract"}, **INNER)
-def bfloat16_exp_sum(x: NDArray[np.uint16], top: np.float32) -> np.float32:
-    """Return ``exp_sum`` of bfloat16 numbers, given as their bits; summed in float32."""
-    total = np.float32(0.0)
-    for i in range(len(x)):
-        total += power_of_2((widened(x[i]) - top) * LOG2E)
-    return total
-
-
-@kernel(**INNER)
-def bfloat16_largest(x: NDArray[np.uint16]) -> np.float32:
-    """Return ``largest`` of bfloat16 numbers, given as their bits."""
-    top = np.int16(-(2**15))
-    for i in range(len(x)):
-        bits = np.int16(x[i])
-        top = max(top, np.int16(bits ^ ((bits >> np.int16(15)) & np.int16(2**15 - 1))))
-    return widened(np.uint16(top ^ ((top >> np.int16(15)) & np.int16(2**15 - 1))))
-
-
-@kernel(**INNER)
-def exact_log_sum(
-    hidden: NDArray[np.float32], weights: NDArray[np.float32], bias: NDArray[np.float32], x: NDArray[np.float32]
-) -> np.float32:
-    """Return ln of the sum of exp(unit) over all classes, computed in float32.
-
-    Args:
-        hidden: [H], the last hidden layer.
-        weights: [classes, H].
-        bias: [classes].
-        x: [classes], a buffer for the units.
-    """
-    for i in range(len(x)):
-        x[i] = dot(hidden, weights[i]) + bias[i]
-    top = largest(x)
-    return np.float32(top + np.log(np.float64(exp_sum(x, top))))
-
-
-@kernel()
-def reduced_log_sums(
-    units: NDArray[np.uint16],
-    hidden: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    bias: NDArray[np.float32],
-    out: NDArray[np.float32],
-) -> None:
-    """Compute ln of the sum of exp over each row of output units that were computed in bfloat16.
-
-    The largest terms, which make up most of the sum, are recomputed in float32; a row whose largest unit is beyond
-    ``LARGE`` is recomputed as a whole.
-
-    Args:
-        units: bfloat16 as uint16 bits [B, classes].
-        hidden: [B, H], the last hidden layer in float32.
-        weights: [classes, H].
-        bias: [classes].
-        out: [B], filled.
-    """
-    classes = units.shape[1]
-    space = np.empty(classes, np.float32)
-    # the maximum of every LANES classes, also used to skip blocks in the second pass
-    tops = np.empty((classes + LANES - 1) // LANES, np.float32)
-    for row in range(len(out)):
-        unit = units[row]
-        for block in range(len(tops)):
-            tops[block] = bfloat16_largest(unit[block * LANES : (block + 1) * LANES])
-        top = tops.max()
-        if abs(top) > LARGE:
-            out[row] = exact_log_sum(hidden[row], weights, bias, space)
-            continue
-        total = np.float64(bfloat16_exp_sum(unit, top))
-        least = top + np.float32(np.log(SHARE * total))  # exp(x - top) >= SHARE * total
-        for block in range(len(tops)):
-            if tops[block] < least:
-                continue
-            for i in range(block * LANES, min((block + 1) * LANES, classes)):
-                x = widened(unit[i])
-                if x >= least:
-                    exact = dot(hidden[row], weights[i]) + bias[i]
-                    # the subtracted term is computed as in ``bfloat16_exp_sum``, so that it cancels
-                    total += np.exp(np.float64(exact) - np.float64(top)) - power_of_2((x - top) * LOG2E)
-        out[row] = np.float32(top + np.log(total))

@@ -7,15 +7,13 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.networks.options import (
     add_device,
-    add_scoring,
     add_settings,
     chosen_settings,
     need_torch,
-    normalize_of,
     print_description,
 )
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.nnjm.settings import DIRECTIONS, PRESETS
+from rnnsmt.nnjm.settings import PRESETS
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -65,15 +63,6 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         help="create the shortlists that are not given, with N classes each, not counting </s>: the N - 2 most "
         "frequent words, UNK and id 0",
     )
-    parser.add_argument(
-        "--direction",
-        choices=DIRECTIONS,
-        default=DIRECTIONS[0],
-        help="word that the network predicts; direct: the next target word, given the preceding target words and the "
-        "source words around the affiliated one; inverse: the same with source and target exchanged; -rl: from right "
-        "to left, given the following words. The search requires a direct network; `nnjm rescore` uses all four "
-        "directions",
-    )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
@@ -106,7 +95,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         else:
             vocabularies.append(Vocabulary.of_texts(paths, args.vocab_size, f"on the {side} side"))
     source, target = vocabularies
-    return prepare_examples(args.source, args.target, args.alignment, (source, target), args.output_dir, args.direction)
+    return prepare_examples(args.source, args.target, args.alignment, (source, target), args.output_dir)
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
@@ -175,123 +164,3 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
         if name in report:
             stats[f"{name} perplexity"] = report[name]["perplexity"]
     return stats
-
-
-def rescore_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--model", required=True, nargs="+", action="append", metavar="FILE",
-        help="model files of different directions; one --model for all n-best lists, or one for each list")  # fmt: skip
-    add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format, with segmentations")
-    add("--source", required=True, nargs="+", metavar="FILE",
-        help="tokenised source text: one file for all n-best lists, or one file for each")  # fmt: skip
-    add("--phrase-table", required=True, metavar="FILE",
-        help="phrase table with word alignments in the fourth field")  # fmt: skip
-    add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
-    add_scoring(parser)
-
-
-def rescore(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add the scores of joint models to the features of n-best lists in Moses format.
-
-    Devlin et al. (2014) use four directions: target given source and source given target, from left to right and from
-    right to left (`nnjm prepare --direction`). The features are NNJM0 (direct), NNJM1 (direct-rl), NNJM2 (inverse) and
-    NNJM3 (inverse-rl); the value is ln p of the predicted sentence, including ``</s>``. The words of a
-    translation are aligned with the source by the links of its phrase pairs.
-
-    The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with the features,
-    `tuning optimise` determines their weights, and `tuning rerank` selects the best hypotheses.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt nnjm rescore --model try/nnjm.pt --nbest try/dev.nbest \
-            --source results/corpus/joined/truecased/dev.en.gz --phrase-table results/model/phrase-table.gz \
-            --output try/dev.nnjm.nbest
-    """
-    number = len(args.nbest)
-    if len(args.output) != number:
-        raise InputError(f"got {number} --nbest files but {len(args.output)} --output files; the numbers must be equal")
-    if len(args.source) not in (1, number) or len(args.model) not in (1, number):
-        raise InputError(f"--source and --model: specify one, or one for each of the {number} lists")
-    need_torch()
-
-    from rnnsmt.base.io import read_lines
-    from rnnsmt.nnjm.scorer import JointScorer
-    from rnnsmt.nnjm.translation_scores import add_to_nbest, links_of_pairs
-
-    sources = {path: list(read_lines(path)) for path in dict.fromkeys(args.source)}
-    texts = [sources[args.source[n % len(args.source)]] for n in range(number)]
-    links = links_of_pairs(args.phrase_table, zip(args.nbest, texts, strict=True))
-    entries = 0
-    scorers: dict[str, JointScorer] = {}
-    for n, (nbest, output) in enumerate(zip(args.nbest, args.output, strict=True)):
-        models = args.model[n % len(args.model)]
-        scorers = {
-            path: scorers.get(path)
-            or JointScorer(path, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
-            for path in models
-        }
-        entries += add_to_nbest([scorers[path] for path in models], texts[n], nbest, output, links)
-    return {"translations": entries, "phrase pairs": len(links)}
-
-
-def export_nplm_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `nnjm train`")
-    parser.add_argument(
-        "--output-dir",
-        required=True,
-        metavar="DIR",
-        help="output directory: model.nplm (NPLM 0.3, text), vocab.source, vocab.target, info",
-    )
-
-
-def export_nplm(args: argparse.Namespace) -> dict[str, object]:
-    r"""Convert a joint model to the file format of Moses' BilingualNPLM feature.
-
-    The network must be direct, and self-normalised because Moses does not normalise. `moses ini --nplm` writes the
-    moses.ini. Moses must be built with --with-nplm (NPLM 0.3).
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt nnjm export-nplm --model try/nnjm.pt --output-dir try/nplm
-    """
-    need_torch()
-
-    from rnnsmt.nnjm.model import load_model, write_nplm
-
-    trained = load_model(args.model)
-    write_nplm(trained, args.output_dir, args.model)
-    return {"target words": len(trained.vocabulary), "source words": len(trained.source_vocabulary)}
-
-
-def import_nplm_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--nplm",
-        required=True,
-        metavar="FILE",
-        help="network in NPLM text format; the files info, vocab.source and vocab.target must be in the same directory",
-    )
-    parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the model")
-
-
-def import_nplm(args: argparse.Namespace) -> dict[str, object]:
-    r"""Convert a joint model from the file format of Moses' BilingualNPLM feature to the `nnjm train` format.
-
-    The directory is the output of `nnjm export-nplm`, or of the Moses training scripts (scripts/training/bilingual-lm).
-    Networks with two hidden layers, tanh or rectifier, are supported. All words outside the vocabulary have the
-    probability of <unk>.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt nnjm import-nplm --nplm try/nplm/model.nplm --output-model try/imported.pt
-    """
-    need_torch()
-
-    from pathlib import Path
-
-    from rnnsmt.moses.nplm_file import INFO, SOURCE, TARGET, read_info
-    from rnnsmt.nnjm.model import read_nplm, save_model
-
-    source, target, info = (Path(args.nplm).with_name(name) for name in (SOURCE, TARGET, INFO))
-    trained = read_nplm(args.nplm, (source, target), read_info(info))
-    save_model(args.output_model, trained)
-    return {"target words": len(trained.vocabulary), "source words": len(trained.source_vocabulary)}

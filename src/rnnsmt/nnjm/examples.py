@@ -15,17 +15,12 @@ The examples are a directory of ids (``rnnsmt.networks.data``). The JSON file is
 ``vocab.{source,target}.txt``; ``affiliations.npy``, int32 [target words], has the source position in the sentence with
 which every target word is affiliated.
 
-In a directory of another direction than ``direct`` (``settings.DIRECTIONS``), "target" is the predicted side: with
-``inverse`` the sides are exchanged, with ``-rl`` the words of the predicted side are in reverse order. Affiliations are
-computed in the order of the text.
-
-Input ids of the network are those of one matrix, as in the files of NPLM: the target words first, the source words
-after them. Positions before a sentence have id 0 of their side, those after it ``</s>``.
+Input ids of the network are those of one matrix: the target words first, the source words after them. Positions before
+a sentence have id 0 of their side, those after it ``</s>``.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +41,7 @@ from rnnsmt.networks.data import (
     write_about,
     write_id_directory,
 )
-from rnnsmt.nnjm.settings import DIRECTIONS
+from rnnsmt.nnjm.settings import DIRECTION
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
 
 NO_LINK = -1
@@ -151,23 +146,27 @@ class Examples:
         affiliated: NDArray[np.int32],
         fingerprint: str,
         unknown_words: int,
-        direction: str,
     ) -> None:
         """Store the arrays; ``unknown_words`` is the number of distinct target words outside the vocabulary."""
         self.source_vocabulary, self.target_vocabulary = vocabularies
         self.sides = sides
         self.source, self.target = sides
         self.affiliations = affiliated
-        self.fingerprint, self.unknown_words, self.direction = fingerprint, unknown_words, direction
+        self.fingerprint, self.unknown_words = fingerprint, unknown_words
 
     @classmethod
     def open(cls, directory: str | Path) -> "Examples":
         """Open a directory that ``nnjm prepare`` wrote; only the vocabularies are read into memory.
 
         Raises:
-            InputError: a file is missing, damaged, or inconsistent with the others.
+            InputError: a file is missing, damaged, or inconsistent with the others, or has another direction.
         """
         opened = open_id_directory(directory, FORMAT)
+        if (direction := opened.stats.get("direction")) != DIRECTION:
+            raise InputError(
+                f"{opened.path / FORMAT.json}: has the direction {direction}, but only {DIRECTION} is supported; "
+                f"{FORMAT.remedy}"
+            )
         source, target = (Vocabulary.read(opened.path / f"vocab.{side}.txt") for side in FORMAT.sides)
         for side, vocabulary in zip(FORMAT.sides, (source, target), strict=True):
             check_vocabulary(opened, FORMAT, side, vocabulary.hash())
@@ -182,51 +181,26 @@ class Examples:
         for sequences in sides:
             sequences.release()
         unknown = opened.number("distinct unknown target words", FORMAT)
-        direction = str(opened.stats.get("direction"))
-        if direction not in DIRECTIONS:
-            raise InputError(f"{opened.path / FORMAT.json}: has no direction; {FORMAT.remedy}")
-        return cls((source, target), sides, affiliated, opened.fingerprint, unknown, direction)
+        return cls((source, target), sides, affiliated, opened.fingerprint, unknown)
 
     def __len__(self) -> int:
         """Return the number of examples."""
         return len(self.target.words)
 
     def inputs(self, places: NDArray[np.int64], order: int, window: int) -> NDArray[np.int64]:
-        """Return the inputs of the examples ``places``, see ``network_inputs``."""
-        return network_inputs(self.sides, self.affiliations, places, order, window, self.target_vocabulary)
+        """Return the inputs of the examples ``places`` [B], int64 [B, 2 window + order].
+
+        Columns: the source words from ``window`` before to ``window`` after the affiliated one, then the order - 1
+        target words before the predicted one, the oldest first.
+        """
+        pair = np.searchsorted(self.target.offsets, places, side="right") - 1
+        begin, end = self.source.offsets[pair], self.source.offsets[pair + 1]
+        words = windows_at(self.source.words, begin, end, begin + self.affiliations[places], window, NULL)
+        return np.concatenate([words.astype(np.int64) + len(self.target_vocabulary), self.history(places, order)], 1)
 
     def history(self, places: NDArray[np.int64], order: int) -> NDArray[np.int64]:
         """Return the order - 1 target words before the examples ``places`` [B], int64 [B, order - 1], oldest first."""
         return contexts_at(self.target.words, places, order - 1, self.target_vocabulary.eos)
-
-
-def network_inputs(
-    sides: tuple[Sequences, Sequences],
-    affiliated: NDArray[np.int32],
-    places: NDArray[np.int64],
-    order: int,
-    window: int,
-    vocabulary: Vocabulary,
-) -> NDArray[np.int64]:
-    """Return the inputs of examples, int64 [B, 2 window + order].
-
-    Columns: the source words from ``window`` before to ``window`` after the affiliated one, then the order - 1 target
-    words before the predicted one, the oldest first.
-
-    Args:
-        sides: sentences of both sides, the predicted one second.
-        affiliated: int32 [target words], position in the sentence with which every word of the predicted side is
-            affiliated.
-        places: [B], positions in the words of the predicted side.
-        order, window: sizes of the network.
-        vocabulary: vocabulary of the predicted side.
-    """
-    source, target = sides
-    pair = np.searchsorted(target.offsets, places, side="right") - 1
-    begin, end = source.offsets[pair], source.offsets[pair + 1]
-    words = windows_at(source.words, begin, end, begin + affiliated[places], window, NULL)
-    history = contexts_at(target.words, places, order - 1, vocabulary.eos)
-    return np.concatenate([words.astype(np.int64) + len(vocabulary), history], 1)
 
 
 def prepare_examples(
@@ -235,7 +209,6 @@ def prepare_examples(
     alignments: Sequence[str],
     vocabularies: tuple[Vocabulary, Vocabulary],
     output_dir: str,
-    direction: str = "direct",
 ) -> dict[str, object]:
     """Write the directory of a bitext; return the statistics of the stage.
 
@@ -245,31 +218,27 @@ def prepare_examples(
         sources, targets, alignments: files; the n-th files are parallel.
         vocabularies: vocabularies of the source and of the target side of the files.
         output_dir: the directory.
-        direction: one of ``DIRECTIONS``.
 
     Raises:
         InputError: see ``read_aligned_blocks``; or no sentence pair has a link.
     """
     directory, stats = Path(output_dir), TextStats()
     numbers = Interner(), Interner()
-    given, predicted = exchanged(numbers, direction)
-    vocabularies = exchanged(vocabularies, direction)
     ids = [np.empty(0, np.int32) for _ in vocabularies]  # per side, the vocabulary's id of each word number
     discarded, several, unlinked = 0, 0, 0
     with (
         write_id_directory(directory, FORMAT) as writer,
         growing_array(directory / "affiliations.npy", np.int32) as affiliated,
     ):
-        for text in read_aligned_blocks(sources, targets, alignments, *numbers, stats):
-            block = directed(text, direction)
+        for block in read_aligned_blocks(sources, targets, alignments, *numbers, stats):
             linked = np.diff(block.link_offsets) > 0
             discarded += int((~linked).sum())
             links = _links_of_words(block)
             several, unlinked = several + int((links > 1).sum()), unlinked + int((links == 0).sum())
-            for side, words in enumerate((given, predicted)):
+            for side, words in enumerate(numbers):
                 new = vocabularies[side].ids(word.decode() for word in words.strings(len(ids[side])))
                 ids[side] = np.concatenate((ids[side], new))
-            sides, affiliations_of_block = affiliated_sentences(block, linked, ids, vocabularies, direction)
+            sides, affiliations_of_block = affiliated_sentences(block, linked, ids, vocabularies)
             for side, sentences in enumerate(sides):
                 writer.append(side, sentences.words, np.diff(sentences.offsets))
             affiliated.append(affiliations_of_block)
@@ -282,7 +251,7 @@ def prepare_examples(
         "target words with several links": several,
         "target words without links": unlinked,
     }
-    description: dict[str, object] = {"format": FORMAT.version, "direction": direction}
+    description: dict[str, object] = {"format": FORMAT.version, "direction": DIRECTION}
     hashes = [vocabulary.hash() for vocabulary in vocabularies]
     for side, name in enumerate(FORMAT.sides):
         vocabularies[side].write(directory / f"vocab.{name}.txt")
@@ -300,58 +269,32 @@ def _links_of_words(block: AlignedBlock) -> NDArray[np.int64]:
     return np.bincount(block.target_offsets[pair] + block.links[:, 1], minlength=len(block.target))
 
 
-T = TypeVar("T")
-
-
-def exchanged(sides: tuple[T, T], direction: str) -> tuple[T, T]:
-    """Return (source, target) as (given side, predicted side) of a direction."""
-    source, target = sides
-    return (target, source) if direction.startswith("inverse") else (source, target)
-
-
-def directed(block: AlignedBlock, direction: str) -> AlignedBlock:
-    """Return a block with the given side as source and the predicted side as target, in the order of the text."""
-    if not direction.startswith("inverse"):
-        return block
-    links, pair = block.links[:, ::-1], np.repeat(np.arange(block.sentences), np.diff(block.link_offsets))
-    order = np.lexsort((links[:, 0], links[:, 1], pair))
-    return AlignedBlock(
-        block.target, block.source, links[order], block.target_offsets, block.source_offsets, block.link_offsets
-    )
-
-
 def affiliated_sentences(
     block: AlignedBlock,
     mask: NDArray[np.bool_],
     ids: Sequence[NDArray[np.int32]],
     vocabularies: tuple[Vocabulary, Vocabulary],
-    direction: str,
 ) -> tuple[tuple[Sequences, Sequences], NDArray[np.int32]]:
-    """Return the sentences of a block as ids with ``</s>``, and the affiliations of the predicted words.
+    """Return the sentences of a block as ids with ``</s>``, and the affiliations of the target words.
 
-    ``</s>`` is affiliated with ``</s>``. With ``-rl`` the predicted words and their affiliations are in reverse order.
+    ``</s>`` is affiliated with ``</s>``.
 
     Args:
-        block: see ``directed``.
+        block: sentence pairs with links.
         mask: [S], the sentence pairs to return, all of which have links.
         ids: per side the id of every word number of the block.
-        vocabularies: vocabularies of the given and of the predicted side.
-        direction: one of ``DIRECTIONS``.
+        vocabularies: vocabularies of the source and of the target side.
     """
     links = np.ascontiguousarray(block.links.T)
     affiliated = affiliations(block.link_offsets, links[0], links[1], block.target_offsets)
-    target, bounds = block.target, block.target_offsets
-    if direction.endswith("-rl"):
-        lengths = np.diff(bounds)
-        back = np.repeat(bounds[:-1] + bounds[1:] - 1, lengths) - np.arange(len(target))
-        target, affiliated = target[back], affiliated[back]
-    affiliated = affiliated[np.repeat(mask, np.diff(bounds))]
+    lengths = np.diff(block.target_offsets)
+    affiliated = affiliated[np.repeat(mask, lengths)]
     assert NO_LINK not in affiliated
     sides = (
         _with_ends(block.source, block.source_offsets, mask, ids[0], vocabularies[0].eos),
-        _with_ends(target, bounds, mask, ids[1], vocabularies[1].eos),
+        _with_ends(block.target, block.target_offsets, mask, ids[1], vocabularies[1].eos),
     )
-    ends = np.cumsum(np.diff(bounds)[mask])
+    ends = np.cumsum(lengths[mask])
     return sides, np.insert(affiliated, ends, np.diff(block.source_offsets)[mask]).astype(np.int32)
 
 

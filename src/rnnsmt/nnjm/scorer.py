@@ -13,23 +13,18 @@ from rnnsmt.base.progress import track
 from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores, check_ids
 from rnnsmt.cslm.text import Ids
 from rnnsmt.cslm.text_scores import perplexities, word_scores
-from rnnsmt.moses.nplm_file import BilingualSizes
 from rnnsmt.networks.data import NULL, UNK, Index
 from rnnsmt.nnjm.examples import Examples, windows_at
-from rnnsmt.nnjm.model import TrainedNnjm, load_model, read_nplm
+from rnnsmt.nnjm.model import TrainedNnjm, load_model
 
 BLOCK = 50_000
 """Number of target words that are scored together."""
-
-LOWEST = -100.0
-"""Lowest score of a word in Moses."""
 
 
 class JointScorer(NGramScorer):
     """The probabilities of a joint model; a context is the window of source words and the preceding target words.
 
     Attributes:
-        direction: what the network predicts, one of ``settings.DIRECTIONS``.
         source_vocabulary: the source words; the input id of a source word is its id plus ``first_source``.
         window: number of source words on each side of the affiliated one.
         width: number of source words of a window.
@@ -37,13 +32,9 @@ class JointScorer(NGramScorer):
 
     def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
         """Read the model file."""
-        return self._described(load_model(path, device))
-
-    def _described(self, trained: TrainedNnjm) -> TrainedNnjm:
-        """Set the attributes of a network, and return it."""
+        trained = load_model(path, device)
         sizes: Any = trained.model.sizes
         self.order, self.window, self.width = sizes.order, sizes.window, 2 * sizes.window + 1
-        self.direction = trained.direction
         self.source_vocabulary, self.first_source = trained.source_vocabulary, len(trained.vocabulary)
         return trained
 
@@ -113,51 +104,15 @@ class JointScorer(NGramScorer):
         return scores[-1], decreases
 
 
-class NplmScorer(JointScorer):
-    """The probabilities of a joint model in the files of Moses' ``BilingualNPLM``, as Moses computes them."""
-
-    def __init__(
-        self,
-        path: str | Path,
-        vocabularies: tuple[str | Path, str | Path],
-        sizes: BilingualSizes,
-        device: str = "auto",
-        threads: int = 1,
-    ) -> None:
-        """Read the files, see ``NGramScorer.__init__``.
-
-        Args:
-            path: the network.
-            vocabularies: the source and the target vocabulary.
-            sizes: the sizes of its n-grams.
-            device, threads: as in ``NGramScorer.__init__``.
-        """
-        self._files = vocabularies, sizes
-        super().__init__(path, device, threads, normalize=False)
-
-    def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
-        """Read the files."""
-        return self._described(read_nplm(path, *self._files, device))
-
-    def _checked(self, scores: Scores, words: Ids) -> Scores:
-        """Return the scores of words, none of them below ``LOWEST``."""
-        return np.maximum(super()._checked(scores, words), np.float32(LOWEST))
-
-
 def perplexity_report(
     model: str | Path, directory: str | Path, cslm: str | Path | None, device: str, threads: int
 ) -> dict[str, Any]:
     """Compute the report of ``nnjm perplexity``.
 
     Raises:
-        InputError: a file is missing or damaged, or directions or vocabularies differ.
+        InputError: a file is missing or damaged, or vocabularies differ.
     """
     examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)
-    if scorer.direction != examples.direction:
-        raise InputError(
-            f"{directory}: has direction {examples.direction}, but {model} has {scorer.direction}; "
-            "use examples and a model of the same direction"
-        )
     for side, of_model, of_text in (
         ("source", scorer.source_vocabulary, examples.source_vocabulary),
         ("target", scorer.vocabulary, examples.target_vocabulary),

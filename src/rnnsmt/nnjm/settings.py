@@ -16,9 +16,10 @@ from rnnsmt.networks.settings import FeedForwardSizes, setting
 
 ACTIVATIONS = ("relu", "tanh")
 
-DIRECTIONS = ("direct", "direct-rl", "inverse", "inverse-rl")
-"""What a joint model predicts (Devlin et al. 2014, section 4): a word of the target (``direct``) or of the source
-(``inverse``) from a window of the other side, and the words before it, or after it (``-rl``: from right to left)."""
+DIRECTION = "direct"
+"""Direction in the files of examples and of networks: a target word is predicted from a window of the source and from
+the target words before it. Files of version 1.0.0 can have one of the other directions of Devlin et al. (2014, section
+4), which are not supported."""
 
 
 @dataclass(frozen=True)

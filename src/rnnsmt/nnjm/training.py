@@ -84,7 +84,6 @@ class NnjmTrainer(FeedForwardTrainer):
                 self.model,
                 data.target_vocabulary,
                 data.source_vocabulary,
-                data.direction,
                 normalised,
                 data.unknown_words,
                 meta,

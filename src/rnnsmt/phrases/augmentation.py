@@ -25,7 +25,7 @@ from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
 from rnnsmt.base.kernels.table_lines import SCORES
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.moses.ini import FILES, PHRASE_DICTIONARY, MosesIni, feature_count
+from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni, feature_count
 from rnnsmt.phrases.filtering import read_kept_lines
 from rnnsmt.phrases.table import (
     PhraseEntry,
@@ -207,9 +207,8 @@ def augment_model(
             )
     figures = augment_table(str(before), columns, output, threads, kept_lines)
     for feature in ini.features:
-        for key in FILES:
-            if key in feature.options:
-                feature.options[key] = str(ini.file_of(feature, key).resolve())
+        if "path" in feature.options:
+            feature.options["path"] = str(ini.file_of(feature).resolve())
     table.options |= {"path": str(Path(output).resolve()), "num-features": str(scores + len(columns))}
     ini.weights[table.name] += [COUNT_WEIGHT if ScoreColumn(paths).is_count else COLUMN_WEIGHT for paths in columns]
     ini.write(output_ini)

@@ -24,7 +24,7 @@ from rnnsmt.plan.corpora import (
     file_mistakes,
     is_in_domain,
 )
-from rnnsmt.plan.features import BY_NAME, CSLM, LIST_NETWORKS, NNJM, features_of, known_features, named_features
+from rnnsmt.plan.features import BY_NAME, CSLM, NNJM, features_of, known_features, named_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
 from rnnsmt.stages import PACKAGES
 
@@ -98,11 +98,6 @@ def moses_searches(config: Mapping[str, Any]) -> bool:
     return bool({"tuning", "decoding"} & set(parts_of_moses(config)))
 
 
-def moses_has_joint_model(config: Mapping[str, Any]) -> bool:
-    """Return whether a system of the table has a joint model that Moses' decoder must read."""
-    return moses_searches(config) and any(NNJM.name in features_of(config, name) for name in config["compare"])
-
-
 def resolve_auto(config: dict[str, Any]) -> str:
     """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists those of this run.
 
@@ -112,8 +107,6 @@ def resolve_auto(config: dict[str, Any]) -> str:
     demo = is_demo_corpus(config)
     unused = _unused_networks(config)
     resolved = []
-    if moses_has_joint_model(config) and config["nnjm"]["unknown"] == "auto":
-        config["nnjm"]["unknown"] = "class"  # Moses supports no other value
     for (section, key), values in AUTO.items():
         if config[section][key] == "auto":
             config[section][key] = values[0 if demo else 1]
@@ -135,7 +128,7 @@ def _unused_networks(config: Mapping[str, Any]) -> set[str]:
         seen.add(name)
         used.update(system.get("features", ()))
         if "network" in system:
-            used.add(system["network"] if system["network"] in ("cslm", "nnjm") else "seq2seq")
+            used.add("cslm" if system["network"] == "cslm" else "seq2seq")
         if "rescores" in system:
             names.append(system["rescores"])
     # cslm and nnjm share the vocabulary of rnn; the other features (wp, scorers, proposals) also its settings
@@ -264,8 +257,6 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
         yield "proposals.source_length: must not exceed phrases.max_length"
-    if config["seq2seq"]["unknown"] == "position" and config["seq2seq"]["subwords"] != "none":
-        yield "seq2seq.unknown: position requires words; set seq2seq.subwords to none"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
         yield f"lm.prune: {wrong}"
     for side in ("source", "target"):
@@ -297,17 +288,17 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         yield "text.escape: Moses interprets | as the factor separator; set it to true"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
         yield "alignment.aligners: Moses has no aligner hmm; use model4 (MGIZA or GIZA++) or fast_align"
-    refused = [name for name in config["compare"] if CSLM.name in features_of(config, name)]
-    if refused and moses_searches(config):
-        yield (
-            f"engine: Moses does not support the {CSLM.label} of {', '.join(refused)}; use rnnsmt for tuning and "
-            "decoding, remove these systems from compare, or rescore n-best lists of Moses (docs/moses.md)"
-        )
-    if moses_has_joint_model(config):
-        if config["nnjm"]["unknown"] == "word":
-            yield "nnjm.unknown: Moses supports only class; set it to class"
-        if config["nnjm"]["settings"].get("self_normalised", 1) == 0:
-            yield "nnjm.settings: self_normalised: Moses does not normalise scores; set it to 0.1 or omit it"
+    remedy_of = {
+        CSLM: "remove these systems from compare, or rescore n-best lists of Moses (docs/moses.md)",
+        NNJM: "or remove these systems from compare",
+    }
+    for network, remedy in remedy_of.items():
+        refused = [name for name in config["compare"] if network.name in features_of(config, name)]
+        if refused and moses_searches(config):
+            yield (
+                f"engine: Moses does not support the {network.label} of {', '.join(refused)}; use rnnsmt for tuning "
+                f"and decoding, {remedy}"
+            )
     if "training" in parts:
         needs_origins = "requires the sentences that each phrase pair was extracted from, which Moses does not record"
         if config["rnn"]["leave_out"]:
@@ -370,8 +361,8 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
         yield f"systems.{name}: requires either features, or a network of seq2seq.networks"
         return
     networks, network = config["seq2seq"]["networks"], system["network"]
-    if network in LIST_NETWORKS:
-        yield from _check_list_networks(config, name, system)
+    if network == CSLM.network:
+        yield from _check_cslm_on_lists(config, name, system)
     elif network not in networks:
         yield f"systems.{name}: no network {network} in seq2seq.networks; {_hint(network, networks)}"
     other = system.get("rescores")
@@ -392,20 +383,18 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
         yield f"systems.{name}: rescores {other}, which contradicts its name; rename it to {other}+{network}"
 
 
-def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
-    """Check a system whose lists are rescored by a CSLM or joint models: tuned weights, no network used twice."""
-    network = system["network"]
+def _check_cslm_on_lists(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
+    """Check a system whose lists are rescored by a CSLM: tuned weights, not the network that the search uses."""
     if "rescores" not in system:
         yield (
-            f"systems.{name}: {network} cannot translate without a phrase-based system; add rescores, or use "
-            f"features: [{network}]"
+            f"systems.{name}: cslm cannot translate without a phrase-based system; add rescores, or use "
+            "features: [cslm]"
         )
         return
     if system.get("weight") != "tuned" or "ensemble" in system:
-        yield f"systems.{name}: rescoring with {network} requires weight: tuned and no ensemble"
-    searched = config["systems"].get(system["rescores"], {}).get("features", [])
-    if set(LIST_NETWORKS[network]) <= set(searched):
-        yield f"systems.{name}: the search of {system['rescores']} already uses {network}; rescore another system"
+        yield f"systems.{name}: rescoring with cslm requires weight: tuned and no ensemble"
+    if CSLM.name in config["systems"].get(system["rescores"], {}).get("features", []):
+        yield f"systems.{name}: the search of {system['rescores']} already uses cslm; rescore another system"
 
 
 def _hint(name: str, known: Collection[str]) -> str:

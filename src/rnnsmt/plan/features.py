@@ -31,8 +31,6 @@ class SystemFeature:
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network.
         ini_settings: settings of the network's section of the configuration that its ini contains.
-        search_settings: settings of ``search`` that apply to networks in the search only. They are named after the
-            CSLM, but limit all networks.
         per_text: whether the feature adds entries to the tables for a given text, so that its tables exist only in
             filtered form, and its column is derived from the entries.
         paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
@@ -48,7 +46,6 @@ class SystemFeature:
     title: str = ""
     in_search: bool = False
     ini_settings: tuple[str, ...] = ()
-    search_settings: tuple[str, ...] = ()
     per_text: bool = False
     paper_place: int = 0
 
@@ -90,7 +87,6 @@ CSLM = SystemFeature(
     title="CSLM",
     in_search=True,
     ini_settings=("unknown",),
-    search_settings=("cslm_cells", "cslm_precision"),
     paper_place=2,
 )
 
@@ -103,7 +99,6 @@ NNJM = SystemFeature(
     title="NNJM",
     in_search=True,
     ini_settings=("unknown",),
-    search_settings=("cslm_cells", "cslm_precision"),
 )
 
 REGISTRY: tuple[SystemFeature, ...] = (
@@ -116,20 +111,9 @@ REGISTRY: tuple[SystemFeature, ...] = (
 """All features, in the order in which directories and columns of the phrase table are named; those of ``scorers`` come
 after the RNN Encoder-Decoder."""
 
-NNJM_DIRECTIONS = {
-    "nnjm": "direct",
-    "nnjm_rl": "direct-rl",
-    "nnjm_inverse": "inverse",
-    "nnjm_inverse_rl": "inverse-rl",
-}
-"""Joint models by name of the network, with their direction (``rnnsmt.nnjm.settings.DIRECTIONS``)."""
-
-LIST_NETWORKS: dict[str, tuple[str, ...]] = {"cslm": ("cslm",), "nnjm": tuple(NNJM_DIRECTIONS)}
-"""Kinds of networks other than LSTMs that rescore n-best lists; each of their networks is one feature of the lists."""
-
-LIST_FEATURES = {f"{name}_lists": name for name in LIST_NETWORKS}
-"""Features that rescoring by these networks adds to a system, by their names in tables. They differ from the features
-of the search with the same networks."""
+CSLM_ON_LISTS = "cslm_lists"
+"""Feature that rescoring by the CSLM adds to a system, by its name in tables. It differs from the feature of the search
+with the same network."""
 
 BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGISTRY}
 
@@ -164,7 +148,7 @@ def features_of(config: Mapping[str, Any], system: str) -> list[str]:
 
 def networks_of(features: Iterable[str]) -> set[str]:
     """Return the networks that compute features. A feature that is not in the registry has a separate network."""
-    names = [LIST_FEATURES.get(name, name) for name in features]
+    names = [CSLM.name if name == CSLM_ON_LISTS else name for name in features]
     return {BY_NAME[name].network if name in BY_NAME else name for name in names} - {""}
 
 
@@ -208,17 +192,17 @@ def label(system: str) -> str:
 
     >>> label("cslm_rnn+lstm_ensemble")
     'CSLM + RNN + LSTM ensemble'
-    >>> label("baseline+nnjm")
-    'Baseline + NNJM on n-best lists'
+    >>> label("baseline+cslm")
+    'Baseline + CSLM on n-best lists'
     """
     searched, *rescoring = system.split("+")
-    added = [f"{_label(name)} on n-best lists" if name in LIST_NETWORKS else _label(name) for name in rescoring]
+    added = [_label(CSLM_ON_LISTS if name == CSLM.name else name) for name in rescoring]
     return " + ".join([_label(searched), *added])
 
 
 def _label(name: str) -> str:
-    if name in LIST_FEATURES:
-        return f"{_LABELS[LIST_FEATURES[name]]} on n-best lists"
+    if name == CSLM_ON_LISTS:
+        return f"{CSLM.label} on n-best lists"
     parts = name.split("_")
     if parts[0] == "lstm":
         return " ".join(["LSTM", *parts[1:]])

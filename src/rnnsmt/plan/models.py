@@ -2,7 +2,7 @@
 
 Systems with the same columns share a phrase table, and systems with the same features share the ini before tuning;
 there is one of each for every training run of the networks. Systems of LSTMs translate alone or rescore the n-best
-lists of a phrase-based system; CSLMs and joint models also rescore lists.
+lists of a phrase-based system; the CSLM also rescores lists.
 """
 
 import shlex
@@ -10,12 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.plan.config import moses_searches, parts_of_moses
+from rnnsmt.plan.config import parts_of_moses
 from rnnsmt.plan.features import (
+    CSLM,
+    CSLM_ON_LISTS,
     FILTERED_SCORES,
-    LIST_FEATURES,
-    LIST_NETWORKS,
-    NNJM,
     RNN,
     features_of,
     has_network,
@@ -23,11 +22,11 @@ from rnnsmt.plan.features import (
 )
 from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
 
-NPLM = "nplm/model.nplm"
-"""Joint model for Moses, below the directory of the network; its vocabularies and sizes are in the same directory."""
-
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""
+
+NETWORK_LIMIT = "cslm_cells"
+"""Limit of all networks in the search, although it is named after the CSLM."""
 
 PHRASE_SCORES = 4
 """Scores of a phrase pair in the baseline's table."""
@@ -49,9 +48,9 @@ def _model_options(models: Iterable[Iterable[str]]) -> str:
     return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
 
 
-def network_file(name: str, network: int | str, file: str = "model.pt") -> str:
-    """Return a file of the training run of a network with this number."""
-    return f"results/{name}/network{network}/{file}"
+def network_file(name: str, network: int | str) -> str:
+    """Return the model of the training run of a network with this number."""
+    return f"results/{name}/network{network}/model.pt"
 
 
 class Systems:
@@ -65,7 +64,7 @@ class Systems:
         left_out: suffixes in the file names of the networks of one training run of a scorer: with ``rnn.leave_out``,
             one for each network, otherwise one empty suffix.
         phrase_based: systems with a table and a search.
-        rescored: systems that rescore a phrase-based system, by LSTMs or ``LIST_NETWORKS``.
+        rescored: systems that rescore a phrase-based system, by LSTMs or the CSLM.
         lstms_alone: systems of LSTMs that translate alone.
         tuned_on_lists: those of ``rescored`` whose weights are tuned.
         compared: phrase-based systems of the table.
@@ -91,7 +90,7 @@ class Systems:
         used = {name for system in config["compare"] for name in self.features(system)}
         trained = [feature for name, feature in self.known.items() if name in used and feature.package]
         networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
-        on_lists = [network for name in config["compare"] for network in self.list_networks(name)]
+        on_lists = [CSLM.network] if any(map(self.has_cslm_on_lists, config["compare"])) else []
         self.networks = list(dict.fromkeys([*networks, *on_lists]))
 
     # Features and their files.
@@ -116,20 +115,9 @@ class Systems:
         return self.score_pattern(column, network)
 
     def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
-        """Return the models of the networks that the search queries for these features.
-
-        If Moses searches, the joint model is the one that ``nnjm export-nplm`` writes.
-        """
+        """Return the models of the networks that the search queries for these features."""
         used = (self.known[name] for name in features)
-        return [
-            network_file(feature.network, network, NPLM if self._is_for_moses(feature.name) else "model.pt")
-            for feature in used
-            if feature.in_search
-        ]
-
-    def _is_for_moses(self, feature: str) -> bool:
-        """Return whether a network in the search must be in the format of Moses."""
-        return feature == NNJM.name and moses_searches(self.config)
+        return [network_file(feature.network, network) for feature in used if feature.in_search]
 
     def is_per_text(self, features: Iterable[str]) -> bool:
         """Return whether the tables of these features exist only filtered for a text."""
@@ -222,9 +210,6 @@ class Systems:
             if feature.in_search:
                 (model,) = self.search_models([name], network)
                 path = f"../{model.removeprefix('results/')}"
-                if self._is_for_moses(name):
-                    options.append(f"--nplm {path}")
-                    continue
                 options.append(f"--{name} {path}")
                 settings = self.config[feature.package]
                 options += [f"--{name}-{setting} {settings[setting]}" for setting in feature.ini_settings]
@@ -248,10 +233,9 @@ class Systems:
         return settings_options({name: self.config["search"][name] for name in LIMITS})
 
     def search_options(self, system: str) -> str:
-        """Return the limits of the search, with the settings of the networks that it queries."""
-        names = [*LIMITS]
-        for feature in map(self.known.__getitem__, self.features(system)):
-            names += feature.search_settings
+        """Return the limits of the search, with that of the networks if it queries any."""
+        has_networks = any(self.known[name].in_search for name in self.features(system))
+        names = [*LIMITS, NETWORK_LIMIT] if has_networks else LIMITS
         return settings_options({name: self.config["search"][name] for name in names})
 
     def optimiser_options(self) -> str:
@@ -262,7 +246,7 @@ class Systems:
     def tuning_text(self) -> str:
         """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
         tuning = self.config["tuning"]
-        name, last = {"mert": "MERT", "mira": "batch MIRA", "pro": "PRO"}[tuning["optimiser"]], tuning["iterations"]
+        name, last = {"mert": "MERT", "mira": "batch MIRA"}[tuning["optimiser"]], tuning["iterations"]
         if "tuning" in parts_of_moses(self.config):
             return f"{name} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
         averaged = f"mean weights of iterations {last // 2 + 1} to {last}" if last > 2 else "weights of the last one"
@@ -323,37 +307,23 @@ class Systems:
         directory = RUN.format(system=self.rescored_by(system), run=run)
         return f"{directory}/{name}.{lstm}.{size}.nbest.gz"
 
-    def list_networks(self, system: str) -> list[str]:
-        """Return the networks of ``LIST_NETWORKS`` that rescore the lists of a system, without those of its search."""
+    def has_cslm_on_lists(self, system: str) -> bool:
+        """Return whether a system rescores the lists of another one by the CSLM."""
         settings = self.config["systems"].get(system, {})
-        return self._networks_on_lists(settings["network"], system) if "rescores" in settings else []
+        return "rescores" in settings and settings["network"] == CSLM.network
 
-    def _networks_on_lists(self, name: str, system: str) -> list[str]:
-        """Return the networks of the entry ``name`` of ``LIST_NETWORKS`` that the search of a system does not query."""
-        return [network for network in LIST_NETWORKS.get(name, ()) if network not in self.features(system)]
+    def cslm_of_every_run(self) -> list[str]:
+        """Return the CSLMs that rescore the lists of all runs of a system, each once."""
+        return list(dict.fromkeys(network_file(CSLM.network, self.network_of(run)) for run in self.runs))
 
-    def list_models(self, name: str, system: str) -> list[str]:
-        """Return the networks of the entry ``name`` of ``LIST_NETWORKS`` for the lists of all runs of a system."""
-        networks = self._networks_on_lists(name, system)
-        return list(dict.fromkeys(network_file(n, self.network_of(run)) for run in self.runs for n in networks))
-
-    def list_model_options(self, name: str, system: str, times: int) -> str:
-        """Return ``--model`` with these networks for every run, ``times`` for each."""
-        networks = self._networks_on_lists(name, system)
-        models = (
-            [network_file(network, self.network_of(run)) for network in networks]
-            for run in self.runs
-            for _ in range(times)
-        )
+    def cslm_options(self, times: int) -> str:
+        """Return ``--model`` with the CSLM of every run, ``times`` for each."""
+        models = ([network_file(CSLM.network, self.network_of(run))] for run in self.runs for _ in range(times))
         return _model_options(models)
 
-    def list_features(self, system: str) -> list[str]:
-        """Return the names of the features that rescoring adds to the lists of a system."""
-        settings = self.config["systems"][system]
-        if settings["network"] not in LIST_NETWORKS:
-            return ["LSTM0"]
-        every = LIST_NETWORKS[settings["network"]]
-        return [f"{settings['network'].upper()}{every.index(name)}" for name in self.list_networks(system)]
+    def list_feature(self, system: str) -> str:
+        """Return the name of the feature that rescoring adds to the lists of a system."""
+        return "CSLM0" if self.has_cslm_on_lists(system) else "LSTM0"
 
     @property
     def lstm_models(self) -> list[str]:
@@ -361,7 +331,7 @@ class Systems:
         systems = [
             name
             for name in self.config["compare"]
-            if name not in self.phrase_based and self.config["systems"][name]["network"] not in LIST_NETWORKS
+            if name not in self.phrase_based and not self.has_cslm_on_lists(name)
         ]
         return list(
             dict.fromkeys(path for name in systems for path in self.ensemble_of_every_run(*self.ensemble(name)))
@@ -390,7 +360,5 @@ class Systems:
         for name in self.rescored:
             if name in added:
                 # rescoring with a CSLM is a different feature from a CSLM in the search
-                network = self.config["systems"][name]["network"]
-                on_lists = [feature for feature, other in LIST_FEATURES.items() if other == network]
-                added[name] += on_lists or [name.partition("+")[2]]
+                added[name].append(CSLM_ON_LISTS if self.has_cslm_on_lists(name) else name.partition("+")[2])
         return " ".join(f"{name}={'+'.join(features)}" for name, features in added.items())

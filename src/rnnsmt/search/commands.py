@@ -94,7 +94,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
         options = search_options(args, first)
         limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
         began = time.process_time()
-        model = load_model(first, every, directory, args.threads, args.device, args.cslm_precision)
+        model = load_model(first, every, directory, args.threads, args.device)
         load_seconds += time.process_time() - began
         for text, sentences in enumerate(texts):
             for index, ini in inis.items():

@@ -162,7 +162,6 @@ def load_model(
     model_dir: str | Path | None = None,
     threads: int = 1,
     device: str = "auto",
-    precision: str = "reduced",
 ) -> SearchModel:
     """Read the tables and LMs that an ini names, or map a binary file that was made from them.
 
@@ -170,7 +169,7 @@ def load_model(
         ini: the ini; its weights are ignored.
         sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
         model_dir: directory that overrides the files of the ini with files of the same base name (filtered tables).
-        threads, device, precision: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
+        threads, device: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
 
     Raises:
         InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is not
@@ -185,7 +184,7 @@ def load_model(
     networks = _networks(ini, directory)
     scores, hierarchical = reordering_columns(ini, single(ini, "LexicalReordering"))
     tables = fitting_tables(binary_directories(texts, directory), texts) or read_tables(texts, sentences)
-    options = NetworkOptions(threads, device, precision)
+    options = NetworkOptions(threads, device)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else ini.distortion_limit
     return SearchModel(
         ini=ini,
@@ -204,7 +203,7 @@ def load_model(
         longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
         neural=[
-            load_feature(feature.kind, feature.name, path, ini.neural_options(feature, directory), options)
+            load_feature(feature.kind, feature.name, path, ini.neural_options(feature), options)
             for feature, path in networks
         ],
     )
@@ -214,12 +213,9 @@ def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path
     """Return the neural features of an ini and their model files; called before large files are read.
 
     Raises:
-        InputError: a file is missing, or there are several features of a kind, or several joint models.
+        InputError: a file is missing, or there are several features of a kind.
     """
     features = [feature for kind in NEURAL_MODELS if (feature := single(ini, kind)) is not None]
-    joint = [feature.name for feature in features if NEURAL_MODELS[feature.kind].reads_links]
-    if len(joint) > 1:
-        raise InputError(f"{ini.path}: {' and '.join(joint)} are joint models; this decoder supports only one")
     return [(feature, ini.located(feature, directory)) for feature in features]
 
 

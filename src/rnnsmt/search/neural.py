@@ -19,9 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, words_of
-from rnnsmt.moses.ini import BILINGUAL
-from rnnsmt.moses.nplm_file import BilingualSizes
+from rnnsmt.base.io import words_of
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES, ENTRY, NO_WINDOW, JointText, Store
@@ -354,17 +352,16 @@ class JointFeature(NeuralFeature):
     by_source = True
     contexts_per_entry = 2
 
-    def __init__(self, name: str, scorer: JointNetwork, scores_end: bool = True) -> None:
+    def __init__(self, name: str, scorer: JointNetwork) -> None:
         """Create the feature of a network.
 
         Args:
             name: name of the feature in the ini.
             scorer: the network.
-            scores_end: whether ``</s>`` is scored; in Moses it is not.
         """
         assert scorer.padding == NO_WINDOW  # context 0: no window, no words
         super().__init__(name, scorer.order, scorer.padding)
-        self.scorer, self._scores_end = scorer, scores_end
+        self.scorer = scorer
         self._windows = np.zeros((1 << 10, scorer.width), np.int32)  # row 0 is not used: NO_WINDOW
         self._numbers: dict[bytes, int] = {}
 
@@ -386,8 +383,6 @@ class JointFeature(NeuralFeature):
         )
         assert looked_up.affiliations is not None
         windows = self._numbered(distinct)[number_of.reshape(-1)]
-        if not self._scores_end:
-            windows[bounds[1:] - 1] = NO_WINDOW
         words, targets = looked_up.targets.words, looked_up.targets.bounds
         return JointText(
             self.scorer.ids(looked_up.words)[words] if len(words) else words,
@@ -433,17 +428,7 @@ class JointFeature(NeuralFeature):
         return places
 
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Compute natural-log probabilities of words, see ``NeuralFeature.score``.
-
-        A ``</s>`` that is not scored has no window, and the score 0.
-        """
-        with_window = contexts[:, 0] != NO_WINDOW
-        if not with_window.all():
-            scores = np.zeros(len(words), np.float32)
-            windows = with_window[owner]
-            places = np.cumsum(with_window) - 1
-            scores[windows] = self.score(contexts[with_window], places[owner[windows]], words[windows])
-            return scores
+        """Compute natural-log probabilities of words, see ``NeuralFeature.score``."""
         numbers, window_of = np.unique(contexts[:, 0], return_inverse=True)
         return self.scorer.score_windows(self._windows[numbers], window_of, contexts[:, 1:], owner, words)
 
@@ -454,50 +439,29 @@ class NetworkOptions(NamedTuple):
     Attributes:
         threads: number of threads on a CPU.
         device: device, see ``rnnsmt.networks.devices.set_up_device``.
-        precision: precision of the sum over the vocabulary, ``float32`` or ``reduced``, see
-            ``rnnsmt.cslm.ngram_scorer.NGramScorer``.
     """
 
     threads: int = 1
     device: str = "auto"
-    precision: str = "reduced"
 
 
 def _load_cslm(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
     from rnnsmt.cslm.ngram_scorer import NGramScorer
 
-    reduced = network.precision == "reduced"
-    scorer = NGramScorer(path, network.device, network.threads, reduced=reduced, unknown_score=options["unknown"])
+    scorer = NGramScorer(path, network.device, network.threads, unknown_score=options["unknown"])
     return NeuralLM(name, scorer)
 
 
 def _load_nnjm(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
     from rnnsmt.nnjm.scorer import JointScorer
 
-    reduced = network.precision == "reduced"
-    scorer = JointScorer(path, network.device, network.threads, reduced=reduced, unknown_score=options["unknown"])
-    if scorer.direction != "direct":
-        raise InputError(
-            f"{path}: has the direction {scorer.direction}, but the search requires direct; rescore n-best lists "
-            "with `nnjm rescore`"
-        )
+    scorer = JointScorer(path, network.device, network.threads, unknown_score=options["unknown"])
     return JointFeature(name, scorer)
-
-
-def _load_bilingual(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
-    from rnnsmt.nnjm.scorer import NplmScorer
-
-    sizes = BilingualSizes(int(options["order"]), int(options["source_window"]))
-    scorer = NplmScorer(
-        path, (options["source_vocab"], options["target_vocab"]), sizes, network.device, network.threads
-    )
-    return JointFeature(name, scorer, scores_end=False)
 
 
 LOADERS: dict[str, Callable[[str, Path, Mapping[str, str], NetworkOptions], NeuralFeature]] = {
     "CSLM": _load_cslm,
     "NNJM": _load_nnjm,
-    BILINGUAL: _load_bilingual,
 }
 """Functions that load features of the kinds in ``rnnsmt.moses.ini.NEURAL_MODELS``; they take the name, the model file
 and the options in the ini."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from rnnsmt.base.options import DEVICES, positive
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
-from rnnsmt.networks.settings import PRECISIONS
 
 MAX_WINDOW = 62
 """Largest distortion limit that the 64-bit mask of a coverage allows; it replaces a larger limit or none."""
@@ -77,9 +76,6 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
         )
     add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
         help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
-    add("--cslm-precision", choices=PRECISIONS, default="reduced",
-        help="precision of the softmax sum of the CSLM and the joint model; reduced: bfloat16 for small terms on "
-        "CPUs that support it")  # fmt: skip
     add("--device", choices=DEVICES, default="auto",
         help="device to compute the networks on; auto: a GPU if one is available, else the CPU")  # fmt: skip
 

@@ -8,7 +8,7 @@ from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.seq2seq.settings import BEAM, NEED_LEXICON, PRESETS, REPLACEMENTS, SUBWORDS
+from rnnsmt.seq2seq.settings import BEAM, PRESETS
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -71,26 +71,13 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
             type=int,
             required=True,
             metavar="N",
-            help=f"size of the {side} vocabulary: N - 2 words or subwords, UNK and the padding id 0 (</s> "
-            "is not counted)",
+            help=f"size of the {side} vocabulary: N - 2 words, UNK and the padding id 0 (</s> is not counted)",
         )
-    parser.add_argument(
-        "--subwords",
-        choices=SUBWORDS,
-        default="none",
-        help="subword units to learn with sentencepiece, for each side; none: words, as in the paper",
-    )
     parser.add_argument(
         "--max-length",
         type=positive,
         default=80,
         help="maximum sentence length in words; longer sentence pairs are discarded",
-    )
-    parser.add_argument(
-        "--alignment",
-        nargs="+",
-        metavar="FILE",
-        help="word alignment of each --source file in Pharaoh format; unknown target words get position tokens",
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
@@ -101,32 +88,15 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     The vocabulary of a side consists of its most frequent words; all other words are mapped to UNK. Sentence pairs with
     an empty side, or a side longer than --max-length, are discarded.
 
-    With --subwords the units are subwords: byte pair encoding (Sennrich, Haddow and Birch 2016) or a unigram language
-    model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018). With subwords, very few words are unknown.
-    The sentencepiece models are stored in the output directory and in the model file, so all other commands read
-    and write tokenised text.
-
-    With --alignment an unknown target word that is aligned with a source word at most 7 positions away is mapped to a
-    token of this distance (PosUnk of Luong et al. 2015) instead of UNK. These 15 tokens are added to the target
-    vocabulary. The translations of a network trained on such sentences indicate which source word an unknown word
-    stands for; see `seq2seq translate --unknown position`.
-
-    Examples, in the directory of a run of the demo corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --source-vocab-size 1500 --target-vocab-size 1500 --output-dir try/sentences
-        rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
-            --source-vocab-size 1000 --target-vocab-size 1000 --subwords bpe --output-dir try/subwords
-        rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
-            --alignment results/align/model4/aligned.grow-diag-final-and.gz \
-            --source-vocab-size 300 --target-vocab-size 300 --output-dir try/positions
     """
     from rnnsmt.seq2seq.sentences import prepare_sentences
 
     sizes = args.source_vocab_size, args.target_vocab_size
-    return prepare_sentences(
-        args.source, args.target, args.output_dir, sizes, args.max_length, args.subwords, args.alignment
-    )
+    return prepare_sentences(args.source, args.target, args.output_dir, sizes, args.max_length)
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
@@ -174,20 +144,6 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--beam", type=positive, default=BEAM, help="beam size: number of partial hypotheses per sentence"
     )
-    parser.add_argument(
-        "--unknown",
-        choices=REPLACEMENTS,
-        default="keep",
-        help="replacement of unknown words in the translation; keep: <unk>; copy: unknown words of the source; "
-        "lexicon: translations from --lexicon; position: translations from --lexicon of the source words whose "
-        "positions the network predicts",
-    )
-    parser.add_argument(
-        "--lexicon",
-        metavar="FILE",
-        help="lexical table p(target word | source word) for --unknown lexicon and position, lex.f2e written by "
-        "`phrases lexical`",
-    )
     parser.add_argument("--batch", type=positive, default=64, metavar="N", help="batch size in sentences")
     _add_ensembles(parser)
 
@@ -196,27 +152,15 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     r"""Translate texts with a network, or with an ensemble that averages the probabilities of its networks.
 
     The method is left-to-right beam search. When a hypothesis is completed, it is removed from the beam and the beam
-    size is reduced by one. The output is the hypothesis with the highest probability, not normalised by length. If
-    --model is repeated, every model (or ensemble) translates all texts. If the same model is given twice, its
-    translations are computed once.
+    size is reduced by one. The output is the hypothesis with the highest probability, not normalised by length; unknown
+    words are <unk>. If --model is repeated, every model (or ensemble) translates all texts. If the same model is given
+    twice, its translations are computed once.
 
-    With --unknown copy the n-th unknown word of a translation is replaced by the n-th source word that is not in the
-    source vocabulary. With --unknown lexicon it is replaced by the most probable translation, according to the lexical
-    table of a word alignment, of a source word that has no translation among the known words of the hypothesis. Source
-    words outside the source vocabulary are preferred, then those whose most probable translation is outside the target
-    vocabulary. Source words that are not in the table are copied. With --unknown position, the source word is the one
-    whose position the network predicts (position tokens); the network must be trained on sentences that were prepared
-    with --alignment. Unknown words without a position token are deleted.
-
-    Examples, in the directory of a run of the demo corpus:
+    Example, in the directory of a run of the demo corpus:
 
         rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
             --output try/dev.lstm --beam 4
-        rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
-            --output try/dev.filled --beam 4 --unknown lexicon --lexicon results/model/lex.f2e
     """
-    if (args.unknown in NEED_LEXICON) != (args.lexicon is not None):
-        raise InputError(f"--lexicon and --unknown {' or '.join(NEED_LEXICON)} must be used together")
     need_torch()
 
     tasks = list(product(map(tuple, args.model), args.input))
@@ -231,27 +175,16 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.networks.data import split
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.search.source_text import read_sentences
-    from rnnsmt.seq2seq.decoding import Fill, LexicalTranslations, PointedTranslations, copy, keep, translate_all
+    from rnnsmt.seq2seq.decoding import translate_all
     from rnnsmt.seq2seq.model import load_ensemble
 
     setup = set_up_device(args.device, args.threads)
     texts = {path: [split(line) for line in read_sentences(path)] for path in args.input}
-    fill: Fill = copy if args.unknown == "copy" else keep
-    if args.lexicon is not None:
-        lexicon = LexicalTranslations.read(
-            args.lexicon, {word for text in texts.values() for words in text for word in words}
-        )
-        fill = lexicon if args.unknown == "lexicon" else PointedTranslations(lexicon)
     translations = {}
     for models in dict.fromkeys(map(tuple, args.model)):
         ensemble = load_ensemble(list(models), setup.device)
-        if args.unknown == "position" and len(ensemble[0].target.unknown) == 1:
-            raise InputError(
-                f"{models[0]}: has no position tokens for --unknown position; prepare the sentences with --alignment "
-                "and train it again"
-            )
         for path in args.input:
-            translations[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, fill)
+            translations[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch)
     for task, output, report in zip(tasks, args.output, reports, strict=True):
         lines, stats = translations[task]
         write_lines(output, lines)
@@ -271,8 +204,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 def score(args: argparse.Namespace) -> dict[str, object]:
     r"""Compute the log probability of every line of a translation, given the source line.
 
-    The output has one natural logarithm per line. It includes EOS and is not normalised by length. With subwords it is
-    the log probability of the segmentation that sentencepiece chooses, not the sum over all segmentations.
+    The output has one natural logarithm per line. It includes EOS and is not normalised by length.
 
     Example, in the directory of a run of the demo corpus:
 

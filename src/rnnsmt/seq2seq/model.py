@@ -31,9 +31,8 @@ from rnnsmt.networks.data import NULL, Vocabulary
 from rnnsmt.networks.gradients import Dropout
 from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
 from rnnsmt.networks.softmax import LOG2E, ExactSoftmax, power_of_2
-from rnnsmt.seq2seq.sentences import as_read, padded
+from rnnsmt.seq2seq.sentences import SIDES, as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
-from rnnsmt.seq2seq.units import KINDS, PositionedWords, Units, kinds_of
 
 
 class State(NamedTuple):
@@ -143,14 +142,14 @@ class TrainedSeq2Seq(NamedTuple):
 
     Attributes:
         model: the network.
-        source, target: the units of each side.
+        source, target: the vocabularies of each side.
         source_order: reading order of the source, one of ``SOURCE_ORDERS``.
         meta: settings, seed and data of the training run.
     """
 
     model: Seq2Seq
-    source: Units
-    target: Units
+    source: Vocabulary
+    target: Vocabulary
     source_order: str
     meta: dict[str, Any]
 
@@ -158,37 +157,28 @@ class TrainedSeq2Seq(NamedTuple):
 def save_model(
     path: str | Path,
     model: Seq2Seq,
-    subwords: str,
-    units: tuple[Units, Units],
+    vocabularies: tuple[Vocabulary, Vocabulary],
     source_order: str,
     meta: dict[str, Any],
 ) -> None:
-    """Write a network, atomically. subwords: the kind of the units, one of ``KINDS``. meta: plain values."""
-    words = {name: side.vocabulary.words[2:-1] for name, side in zip(("source", "target"), units, strict=True)}
-    content: dict[str, Any] = {"words": words, "source order": source_order}
-    if isinstance(units[1], PositionedWords):
-        content["positions"] = True
-    if subwords != "none":
-        # as tensors of bytes, which load_file reads without running code
-        models = [torch.frombuffer(bytearray(side.model()), dtype=torch.uint8) for side in units]
-        content |= {"subwords": subwords, "subword models": dict(zip(("source", "target"), models, strict=True))}
-    write_model(path, FORMAT, model, model.sizes, content | {"meta": meta})
+    """Write a network, atomically. meta: plain values."""
+    words = {name: side.words[2:-1] for name, side in zip(SIDES, vocabularies, strict=True)}
+    write_model(path, FORMAT, model, model.sizes, {"words": words, "source order": source_order, "meta": meta})
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedSeq2Seq:
     """Read a network onto a device.
 
     Raises:
-        InputError: the file is missing, damaged, or not an LSTM encoder-decoder.
+        InputError: the file is missing, damaged, not an LSTM encoder-decoder, or one of subwords or position tokens.
     """
     model, content = read_model(path, FORMAT, lambda sizes: Seq2Seq(Seq2SeqSizes(**sizes), seed=None), device)
-    with corrupt_as_input_error(path, FORMAT.remedy):
-        kinds = kinds_of(content.get("subwords", "none"), content.get("positions", False) is True)
-        models = {name: tensor.cpu().numpy().tobytes() for name, tensor in content.get("subword models", {}).items()}
-        source, target = (
-            KINDS[kind].load(Vocabulary(content["words"][name]), models.get(name, b""))
-            for name, kind in zip(("source", "target"), kinds, strict=True)
+    if {"subwords", "positions"} & content.keys():  # of version 1.0.0
+        raise InputError(
+            f"{path}: subwords and position tokens are not supported; prepare the sentences and {FORMAT.remedy}"
         )
+    with corrupt_as_input_error(path, FORMAT.remedy):
+        source, target = (Vocabulary(content["words"][name]) for name in SIDES)
         trained = TrainedSeq2Seq(model, source, target, str(content["source order"]), content["meta"])
     if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
         raise InputError(f"{path}: the numbers of words and of output classes differ; {FORMAT.remedy}")
@@ -200,7 +190,7 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
     """Read the networks of an ensemble.
 
     Raises:
-        InputError: see ``load_model``; the networks have different vocabularies or subwords.
+        InputError: see ``load_model``; the networks have different vocabularies.
     """
     ensemble = [load_model(path, device) for path in paths]
     first = ensemble[0]

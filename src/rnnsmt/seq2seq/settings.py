@@ -61,15 +61,6 @@ SOURCE_ORDERS = ("reversed", "forward")
 BEAM = 12
 """Default beam size, as in Sutskever et al. (2014)."""
 
-SUBWORDS = ("none", "bpe", "unigram")
-"""Kinds of units, see ``rnnsmt.seq2seq.units``; none: words."""
-
-REPLACEMENTS = ("keep", "copy", "lexicon", "position")
-"""Replacements of the unknown words of a translation, see ``rnnsmt.seq2seq.decoding``."""
-
-NEED_LEXICON = ("lexicon", "position")
-"""Replacements that look up translations in a lexical table."""
-
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(TrainingSettings):

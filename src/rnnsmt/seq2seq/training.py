@@ -95,11 +95,11 @@ class Seq2SeqTrainer(Trainer):
         batches = SentenceBatches(pairs, settings.batch, seed, held_out)
         self.trained = batches.size
         target = pairs.sides[1]
-        counts = count_ids(target.words, len(pairs.units[1]))
+        counts = count_ids(target.words, len(pairs.vocabularies[1]))
         counts -= np.bincount(target.joined(held_out), minlength=len(counts))
         logs = np.log((counts + 1) / (counts + 1).sum())
         self.unigram = perplexity_of(float(logs[target.joined(held_out)].mean())) if len(held_out) else math.nan
-        sizes = settings.sizes(*(len(units) for units in pairs.units))
+        sizes = settings.sizes(*map(len, pairs.vocabularies))
         super().__init__(
             Seq2Seq(sizes, seed, settings.spread).to(setup.device),
             settings,
@@ -125,7 +125,7 @@ class Seq2SeqTrainer(Trainer):
         return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, randomness)
 
     def words(self, index: Index) -> int:
-        """Return the number of target units, which may be subwords, including EOS."""
+        """Return the number of target words, including EOS."""
         return int(self.pairs.sides[1].lengths(index).sum())
 
     def measure(self, row: dict[str, Any]) -> bool:
@@ -135,20 +135,16 @@ class Seq2SeqTrainer(Trainer):
             return False
         log_p = self.validation.measure(self.model)
         row["held-out perplexity"] = perplexity_of(log_p)
-        row["held-out perplexity per word"] = perplexity_of(log_p * self.validation.units / self.validation.words)
         best = self.history[self.best[0]]["held-out perplexity"] if self.best else math.inf
         return self.settings.keep == "best" and row["held-out perplexity"] < best
 
     def start_message(self) -> str:
-        units = "words" if self.pairs.subwords == "none" else f"{self.pairs.subwords} subwords"
-        return f"{len(self.pairs):,} pairs of {units}, {self.validation.pairs:,} of them held out"
+        return f"{len(self.pairs):,} pairs of words, {self.validation.pairs:,} of them held out"
 
     def format_metrics(self, row: dict[str, Any]) -> str:
         text = f"epoch {row['epoch']}: training perplexity {row['train perplexity']:.2f}"
         if "held-out perplexity" in row:
             text += f", held-out {row['held-out perplexity']:.2f} (unigram model {self.unigram:.0f})"
-            if self.pairs.subwords != "none":
-                text += f", {row['held-out perplexity per word']:.2f} per word"
         return text
 
     def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
@@ -160,13 +156,11 @@ class Seq2SeqTrainer(Trainer):
     def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
         pairs = self.pairs
         meta = {**description, "sentences": pairs.fingerprint}
-        save_model(path, self.model, pairs.subwords, pairs.units, self.settings.source_order, meta)
+        save_model(path, self.model, pairs.vocabularies, self.settings.source_order, meta)
 
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:
         return {
-            "subwords": self.pairs.subwords,
             "held-out words": self.validation.words,
-            "held-out units": self.validation.units,
             "held-out pairs": self.validation.pairs,
             "computed on": self.setup.describe(),
             "unigram perplexity": self.unigram,
@@ -223,21 +217,20 @@ class HeldOutSentences:
 
     Attributes:
         pairs: number of pairs.
-        units, words: numbers of target units and target words; every EOS counts as one of each.
+        words: number of target words, including EOS.
     """
 
     def __init__(self, pairs: SentencePairs, index: Index, order: str, setup: DeviceSetup) -> None:
         self.setup, self.pairs = setup, len(index)
         pieces = by_length(pairs, index, ROWS)[setup.rank :: setup.processes]
         self.pieces = [pair_tensors(pairs, piece, order, setup.device) for piece in pieces]
-        ids = pairs.sides[1].joined(index)
-        self.units, self.words = len(ids), int(pairs.units[1].begins[ids].sum())
+        self.words = len(pairs.sides[1].joined(index))
 
     @torch.no_grad()
     def measure(self, model: Seq2Seq) -> float:
-        """Compute the mean ln p per unit, including EOS, in float32 regardless of the precision of training."""
+        """Compute the mean ln p per word, including EOS, in float32 regardless of the precision of training."""
         total = torch.zeros((), dtype=torch.float64, device=self.setup.device)
         with full_precision():
             for source, target in self.pieces:
                 total += model.log_probability(source, target).double().sum()
-        return float(self.setup.sum(total)) / max(self.units, 1)
+        return float(self.setup.sum(total)) / max(self.words, 1)

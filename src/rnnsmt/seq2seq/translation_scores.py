@@ -2,10 +2,6 @@
 
 The translations of a sentence form a prefix tree (trie) of words. The encoder reads each source once; the decoder
 proceeds from the root to the leaves, all nodes of one depth together, so every distinct prefix is computed once.
-
-In a given translation, the source position of an unknown word is not specified. If the networks have position tokens,
-the probability of an unknown word is the sum of the probabilities of UNK and of all tokens; the next input of the
-decoder is the most probable one of these.
 """
 
 import heapq
@@ -21,7 +17,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, atomic_text, words_of
 from rnnsmt.base.progress import track
 from rnnsmt.moses.nbest import lines_without, with_feature
-from rnnsmt.networks.data import NULL, UNK, split
+from rnnsmt.networks.data import NULL, split
 from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
 
 NODES = 8192
@@ -50,21 +46,12 @@ class Scorer:
         tree = _Tree(lists)
         totals = np.zeros(len(tree.words))
         states = [steps.encode(sources) for steps in self.steps]
-        unknown = self.ensemble[0].target.unknown
-        chosen = np.zeros(0, np.int64)  # for every node of the previous level, the id that represents an unknown word
         for level in tree.levels():
-            reads, queries = level.reads, _Queries(level, unknown)
-            if len(unknown) > 1:
-                reads = reads.copy()
-                rows = np.flatnonzero(reads == UNK)
-                reads[rows] = chosen[level.parents[rows]]
             logs = []
             for number, steps in enumerate(self.steps):
-                g, states[number] = steps.step(reads, level.parents, states[number])
-                logs.append(steps.log_p(g, queries.nodes, queries.words))
+                g, states[number] = steps.step(level.reads, level.parents, states[number])
+                logs.append(steps.log_p(g, level.edge_nodes, level.edge_words))
             log_p = np.logaddexp.reduce(logs) - np.log(len(logs)) if len(logs) > 1 else logs[0]
-            if len(unknown) > 1:
-                log_p, chosen = queries.summed(log_p, len(reads))
             totals[level.rows] += log_p[level.edge_of_row]
         scores = np.empty(len(totals))
         scores[tree.order] = totals
@@ -88,31 +75,6 @@ class _Level(NamedTuple):
     edge_words: NDArray[np.int64]
     rows: NDArray[np.int64]
     edge_of_row: NDArray[np.int64]
-
-
-class _Queries:
-    """The pairs (node, word) of a level whose ln p is computed: one per edge, or all of ``unknown`` for an UNK."""
-
-    def __init__(self, level: _Level, unknown: NDArray[np.int64]) -> None:
-        """Prepare the queries. unknown: ids that an unknown word can have, UNK first."""
-        self._unknown, self._edge_nodes = unknown, level.edge_nodes
-        self._open = np.flatnonzero(level.edge_words == UNK)
-        """Edges to an UNK."""
-        numbers = np.ones(len(level.edge_words), np.int64)
-        numbers[self._open] = len(unknown)
-        self._begins = np.cumsum(numbers) - numbers
-        self.nodes, self.words = np.repeat(level.edge_nodes, numbers), np.repeat(level.edge_words, numbers)
-        self._places = self._begins[self._open, None] + np.arange(len(unknown))
-        self.words[self._places] = unknown
-
-    def summed(self, log_p: NDArray[np.float64], nodes: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return ln p of every edge, and for every node the most probable id of an unknown word, UNK by default."""
-        every = log_p[self._places]
-        sums = log_p[self._begins]
-        sums[self._open] = np.logaddexp.reduce(every, axis=1)
-        chosen = np.full(nodes, UNK)
-        chosen[self._edge_nodes[self._open]] = self._unknown[every.argmax(axis=1)]
-        return sums, chosen
 
 
 class _Tree:
@@ -237,7 +199,7 @@ def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_E
     Raises:
         InputError: see ``add_to_nbest``.
     """
-    for _, sentence, fields in lines_without([feature], path, sentences, "choose another --feature"):
+    for sentence, fields in lines_without(feature, path, sentences, "choose another --feature"):
         yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from rnnsmt import __version__
-from rnnsmt.moses.ini import BILINGUAL, MosesIni
+from rnnsmt.moses.ini import MosesIni
 from rnnsmt.plan.corpora import language_name
 from rnnsmt.translation.system import CARD, Description
 
@@ -301,6 +301,6 @@ def features(about: Description, ini: MosesIni) -> list[str]:
             names.append(f"{order}-gram language model" if order else "n-gram language model")
         elif feature.kind == "CSLM":
             names.append("continuous-space language model, queried in the search")
-        elif feature.kind in ("NNJM", BILINGUAL):
+        elif feature.kind == "NNJM":
             names.append("neural network joint model, queried in the search")
     return names

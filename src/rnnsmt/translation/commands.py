@@ -14,7 +14,6 @@ from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import read_segments, read_texts
 from rnnsmt.networks.options import add_device
-from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.search.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -55,9 +54,6 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
         help="maximum number of hypotheses kept per stack")  # fmt: skip
     add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
         help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
-    add("--cslm-precision", choices=PRECISIONS, default="reduced",
-        help="precision of the softmax sum of the CSLM and the joint model; reduced: bfloat16 for small terms on CPUs "
-        "that support it")  # fmt: skip
     add("--examples", metavar="FILE",
         help=f"raw source text; {EXAMPLES} of its segments are the examples on the page of `rnnsmt translate "
         "--serve`")  # fmt: skip
@@ -97,7 +93,6 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
             pop_limit=args.pop_limit,
             stack=args.stack,
             cslm_cells=args.cslm_cells,
-            cslm_precision=args.cslm_precision,
             examples=examples,
         ).write(directory)
     return {"directories": len(args.output_dir)}

@@ -20,8 +20,7 @@ from rnnsmt.base.io import InputError, atomic_path, check_utf8, read_whole, sha2
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.tokenizer import Truecaser
 from rnnsmt.lm.arpa import check_header
-from rnnsmt.moses.ini import BILINGUAL, LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_DICTIONARY, Feature, feature_count
-from rnnsmt.moses.nplm_file import check_config, read_words
+from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_DICTIONARY, Feature, feature_count
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.phrases.table import read_phrase_table, read_reordering_table
 from rnnsmt.translation.system import CARD, FILE, INI, SUMS, Description, read_ini
@@ -73,10 +72,10 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
         return called
 
     for feature in ini.features:
-        trained_here = feature.kind in NEURAL_MODELS and feature.kind != BILINGUAL
-        for key, path in ini.located_files(feature).items():
-            called = f"{feature.kind.lower()}.pt" if trained_here else path.name
-            feature.options[key] = taken(path, called, _check_of(feature, key, str(ini.path)))
+        if "path" in feature.options:
+            path = ini.located(feature)
+            called = f"{feature.kind.lower()}.pt" if feature.kind in NEURAL_MODELS else path.name
+            feature.options["path"] = taken(path, called, _check_of(feature, str(ini.path)))
     packed = replace(
         description,
         truecaser=None
@@ -111,10 +110,8 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     return {"files": len(files) + len(texts), "bytes": output.stat().st_size}
 
 
-def _check_of(feature: Feature, key: str, where: str) -> Check:
-    """Return the check of a file of a feature. key: option that names the file; where: path of the ini."""
-    if feature.kind == BILINGUAL:
-        return read_words if key.endswith("_vocab") else check_config
+def _check_of(feature: Feature, where: str) -> Check:
+    """Return the check of the file of a feature. where: path of the ini."""
     if feature.kind in LANGUAGE_MODELS:
         return check_header
     if feature.kind in NEURAL_MODELS:

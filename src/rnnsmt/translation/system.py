@@ -26,7 +26,6 @@ from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
-from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.plan.corpora import code_mistake
 from rnnsmt.search.decoder import SentenceSearch, translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
@@ -71,7 +70,7 @@ class Description:
             empty.
         columns: names of the phrase scores after the fourth.
         filtered: whether its tables are for the dev and test sets only (``proposals``, ``scored_pairs: filtered``).
-        pop_limit, stack, cslm_cells, cslm_precision: as in ``SearchOptions`` and ``load_model``.
+        pop_limit, stack, cslm_cells: as in ``SearchOptions``.
         examples: raw segments of the source language that the page of the server offers.
     """
 
@@ -89,7 +88,6 @@ class Description:
     pop_limit: int = SearchOptions.pop_limit
     stack: int = SearchOptions.stack_size
     cslm_cells: int = SearchOptions.cslm_cells
-    cslm_precision: str = "reduced"
     examples: list[str] = field(default_factory=list)
 
     @classmethod
@@ -109,6 +107,7 @@ class Description:
             raise InputError(
                 f"{path}: was written by a different version; run the workflow again, or pack the system again"
             )
+        content.pop("cslm_precision", None)  # of version 1.0.0; the networks of the search are computed in float32
         kinds: dict[str, Any] = {f.name: type(f.default) for f in fields(cls) if f.default is not MISSING}
         kinds |= {"name": str, "source": str, "target": str, "truecaser": (str, NoneType)}
         kinds |= dict.fromkeys(("rnn", "columns", "examples"), list)
@@ -128,14 +127,14 @@ class Description:
             where: name of the file in the error message.
 
         Raises:
-            InputError: an invalid language code, a limit out of range, an unknown precision, or an incomplete network.
+            InputError: an invalid language code, a limit out of range, or an incomplete network.
         """
         for lang in (self.source, self.target):
             if mistake := code_mistake(lang):
                 raise InputError(f"{where}: {mistake}")
         limits = self.pop_limit, self.stack, self.cslm_cells
-        if not 1 <= min(limits) <= max(limits) <= MAX_INT or self.cslm_precision not in PRECISIONS:
-            raise InputError(f"{where}: limits must be from 1 to {MAX_INT}, cslm_precision one of {PRECISIONS}")
+        if not 1 <= min(limits) <= max(limits) <= MAX_INT:
+            raise InputError(f"{where}: limits must be from 1 to {MAX_INT}")
         if not all(isinstance(text, str) and len(text) <= MAX_EXAMPLE for text in self.examples):
             raise InputError(f"{where}: examples must be strings of at most {MAX_EXAMPLE} characters")
         if len(self.rnn) not in (0, 3) or not all(isinstance(text, str) for text in (*self.rnn, *self.columns)):
@@ -334,7 +333,7 @@ class System:
         description.print_warnings()
         self.words, self.unknown = 0, 0
         sentences = None if texts is None else self.prepare(texts)
-        self.model: SearchModel = load_model(self.ini, sentences, None, threads, device, description.cslm_precision)
+        self.model: SearchModel = load_model(self.ini, sentences, None, threads, device)
         self.weights = self.model.weights(self.ini)
         self.kinds = kinds_of_features(self.model, description.columns)
         self._network: tuple[RNNEncoderDecoder, list[Vocabulary]] | None = None

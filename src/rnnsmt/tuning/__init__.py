@@ -1,1 +1,1 @@
-"""Tuning of feature weights for corpus BLEU: MERT (Och 2003), batch MIRA and PRO."""
+"""Tuning of feature weights for corpus BLEU: MERT (Och 2003) and batch MIRA."""

@@ -151,8 +151,7 @@ def file_hash(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "random_directions", "pop_limit", "stack", "cslm_cells",
-                       "cslm_precision")  # fmt: skip
+FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "random_directions", "pop_limit", "stack", "cslm_cells")
 """Options that affect every iteration, in addition to the seed.
 
 The number of iterations is not one of them, so that a run can be extended.
@@ -178,6 +177,7 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) 
         "--reference": content_hash(*args.reference),
     }
     for feature in ini.features:
-        if files := ini.located_files(feature, Path(directory) if directory else None):
-            values[f"file of {feature.name}"] = " ".join(map(file_hash, files.values()))
+        if "path" in feature.options:
+            path = ini.located(feature, Path(directory) if directory else None)
+            values[f"file of {feature.name}"] = file_hash(path)
     return values | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

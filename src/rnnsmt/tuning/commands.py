@@ -1,7 +1,6 @@
 """The commands that tune weights."""
 
 import argparse
-from dataclasses import replace
 from itertools import product
 
 from rnnsmt.base.io import InputError, read_lines, write_lines, write_report
@@ -45,7 +44,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     r"""Tune the weights of a model for corpus BLEU on a development set.
 
     The optimiser is minimum error rate training (MERT, Och 2003) or, with --optimiser, batch MIRA (Cherry and Foster
-    2012) or PRO (Hopkins and May 2011); all three work in the same loop on the same n-best lists.
+    2012); both work in the same loop on the same n-best lists.
 
     Every iteration optimises the weights on the n-best lists of all previous iterations (except the first, which uses
     the initial weights), decodes the development set, adds the new n-best lists, and saves a checkpoint. The result is
@@ -87,7 +86,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     results = []
     for (path, directory), sharing in by_model(runs).items():
         ini = MosesIni.read(path)
-        model = load_model(ini, sources, directory, args.threads, args.device, args.cslm_precision)
+        model = load_model(ini, sources, directory, args.threads, args.device)
         decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
         for run in sharing:
             label = f"run {run.number} of {len(runs)}, "
@@ -148,8 +147,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     pool.add(candidate_batch(lists.features, BatchBleu(references).statistics(lists.texts)))
     flat = pool.flat()
     active = tunable_features(flat, lists.names)
-    options = replace(optimiser_options(args), interpolation=1.0)  # interpolation only stabilises iterations
-    weights = optimise_weights(flat, start, active, [args.seed, 1], options, args.threads)
+    weights = optimise_weights(flat, start, active, [args.seed, 1], optimiser_options(args), args.threads)
     if pool_bleu(flat, weights) < pool_bleu(flat, start):
         weights = start
     for name, weight in zip(lists.names, weights, strict=True):

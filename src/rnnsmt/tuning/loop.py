@@ -17,7 +17,7 @@ from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of
-from rnnsmt.tuning import mert, mira, pro
+from rnnsmt.tuning import mert, mira
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.nbest_pool import (
     FlatPool,
@@ -40,7 +40,7 @@ def optimise_weights(
     options: OptimiserOptions,
     threads: int = 1,
 ) -> Weights:
-    """Return optimised weights ``[F]`` with absolute sum 1 for the pool, by MERT, batch MIRA or PRO.
+    """Return optimised weights ``[F]`` with absolute sum 1 for the pool, by MERT or batch MIRA.
 
     Args:
         pool: candidates of all sentences.
@@ -53,8 +53,6 @@ def optimise_weights(
     """
     if options.optimiser == "mira":
         return mira.optimise(pool, start, seed, options)
-    if options.optimiser == "pro":
-        return pro.optimise(pool, start, active, seed, options)
     return mert.optimise(pool, start, active, seed, options, threads)
 
 

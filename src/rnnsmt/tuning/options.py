@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import dataclass, field
 
-OPTIMISERS = ("mert", "mira", "pro")
+OPTIMISERS = ("mert", "mira")
 
 
 @dataclass(frozen=True)
@@ -11,7 +11,7 @@ class OptimiserOptions:
     """Settings of one optimisation."""
 
     optimiser: str = "mert"
-    """``mert``, ``mira`` or ``pro``; the description of every other setting names the optimiser that uses it."""
+    """``mert`` or ``mira``; the description of every other setting names the optimiser that uses it."""
     restarts: int = 20
     """MERT: number of starts at random points, in addition to the start at the given weights."""
     random_directions: int = 14
@@ -26,14 +26,6 @@ class OptimiserOptions:
     """MIRA: maximum step size (C)."""
     decay: float = 0.999
     """MIRA: decay of the background BLEU statistics per sentence."""
-    samples: int = 5000
-    """PRO: number of candidate pairs sampled per sentence."""
-    kept: int = 50
-    """PRO: maximum number of pairs per sentence used for training, those with the largest difference in BLEU."""
-    threshold: float = 0.05
-    """PRO: minimum difference in BLEU (0 to 1) of a pair."""
-    interpolation: float = 0.1
-    """PRO: weight of the new weight vector in the interpolation with the previous one."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +43,7 @@ def add_optimiser(parser: argparse.ArgumentParser) -> None:
     """Add the options that ``optimiser_options`` needs: the optimiser and the settings of MERT."""
     add = parser.add_argument
     add("--optimiser", choices=OPTIMISERS, default=OptimiserOptions.optimiser,
-        help="optimiser: minimum error rate training, batch MIRA or pairwise ranking (PRO)")  # fmt: skip
+        help="optimiser: minimum error rate training or batch MIRA")  # fmt: skip
     add("--restarts", type=int, default=OptimiserOptions.restarts, metavar="N",
         help="mert: number of random restarts per optimisation")  # fmt: skip
     add("--random-directions", type=int, default=OptimiserOptions.random_directions, metavar="N",

@@ -100,11 +100,10 @@ def test_the_picture_of_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.seq2seq.model import Seq2Seq, load_model, save_model
     from rnnsmt.seq2seq.settings import Seq2SeqSizes
-    from rnnsmt.seq2seq.units import Words
 
-    units = Words(Vocabulary(["a", "b", "c"])), Words(Vocabulary(["u", "v"]))
-    model = Seq2Seq(Seq2SeqSizes(len(units[0]), len(units[1]), 4, 6, 2), 1, 1.0)
-    save_model(tmp_path / "model.pt", model, "none", units, "reversed", {})
+    vocabularies = Vocabulary(["a", "b", "c"]), Vocabulary(["u", "v"])
+    model = Seq2Seq(Seq2SeqSizes(*map(len, vocabularies), 4, 6, 2), 1, 1.0)
+    save_model(tmp_path / "model.pt", model, vocabularies, "reversed", {})
     trained = load_model(tmp_path / "model.pt")
     sentences = [["a", "b", "c"], ["c", "b", "a"], ["a"], ["rare", "b"]]
     together = vectors_of(trained, sentences)

@@ -173,7 +173,7 @@ def test_columns_of_scores(held_out, tmp_path):
 
 
 def test_names_with_a_plus_in_contrasts(held_out):
-    assert held_out.parse_contrast("L=baseline+nnjm - baseline") == ("L", {"baseline+nnjm": 1, "baseline": -1})
+    assert held_out.parse_contrast("L=baseline+cslm - baseline") == ("L", {"baseline+cslm": 1, "baseline": -1})
     assert held_out.parse_contrast("I=cslm_rnn-cslm-rnn+baseline")[1] == {
         "cslm_rnn": 1, "cslm": -1, "rnn": -1, "baseline": 1
     }  # fmt: skip

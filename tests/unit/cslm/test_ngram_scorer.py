@@ -15,8 +15,8 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import load_model, save_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
-from rnnsmt.cslm.text_scores import BackOff, _Shortlist, event_scores, ngram_scores  # noqa: E402
-from rnnsmt.lm.automaton import load_automaton, query  # noqa: E402
+from rnnsmt.cslm.text_scores import event_scores, ngram_scores  # noqa: E402
+from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM  # noqa: E402
@@ -109,14 +109,13 @@ def test_unknown_words_share_the_probability_of_their_class(files, name):
     assert np.array_equal(share[words != UNK], whole[words != UNK])
 
 
-@pytest.mark.parametrize(("normalize", "reduced"), [(True, False), (True, True), (False, False)])
-def test_a_score_does_not_depend_on_the_others(large, normalize, reduced, monkeypatch):
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_score_does_not_depend_on_the_others(large, normalize):
     """A score is identical for any number of rows, order of contexts and number of threads."""
-    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
-    scorer = NGramScorer(large, "cpu", normalize=normalize, reduced=reduced)
+    scorer = NGramScorer(large, "cpu", normalize=normalize)
     contexts, owner, words = requests(scorer, 1500, 2 * ROWS + 77)
     whole = scorer.score(contexts, owner, words)
-    assert np.array_equal(NGramScorer(large, "cpu", 3, normalize, reduced).score(contexts, owner, words), whole)
+    assert np.array_equal(NGramScorer(large, "cpu", 3, normalize).score(contexts, owner, words), whole)
     rng = np.random.default_rng(2)
     order = rng.permutation(len(contexts))
     place = np.argsort(order)[owner]
@@ -127,35 +126,6 @@ def test_a_score_does_not_depend_on_the_others(large, normalize, reduced, monkey
         rows = rng.choice(len(words), number)
         alone = scorer.score(contexts[owner[rows]], np.arange(number, dtype=np.int32), words[rows])
         assert np.array_equal(alone, whole[rows])
-
-
-def test_reduced_sums_are_nearly_exact(large):
-    exact, reduced = (NGramScorer(large, device="cpu", reduced=value) for value in (False, True))
-    asked = requests(exact, 300, 100)
-    found = reduced.score(*asked)
-    np.testing.assert_allclose(found, exact.score(*asked), atol=5e-3)
-    one = [part[:1] for part in asked]
-    assert reduced.score(*one) == found[:1]
-
-
-def test_rounded_sums_are_nearly_exact(large, monkeypatch):
-    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
-    asked = requests(NGramScorer(large, "cpu"), 1000, 700)
-    exact, rounded = (NGramScorer(large, "cpu", reduced=reduced).score(*asked) for reduced in (False, True))
-    assert 0 < np.abs(exact - rounded).mean() < 5e-4
-    assert np.abs(exact - rounded).max() < 5e-3
-
-
-def test_rounded_biases_lose_nothing(tmp_path, monkeypatch):
-    """Scores add the rounding error of bfloat16 biases, here 0.03 of 10.03."""
-    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
-    words = [f"w{i}" for i in range(2500)]
-    model = random_model(CslmSizes(len(words) + 3, 3, 8, 8, 8))
-    model.b_o.data.fill_(10.03)
-    save_model(tmp_path / "m.pt", model, Vocabulary(words), False, 0, {})
-    asked = requests(NGramScorer(tmp_path / "m.pt", "cpu"), 200, 100)
-    exact, rounded = (NGramScorer(tmp_path / "m.pt", "cpu", reduced=value).score(*asked) for value in (False, True))
-    assert np.abs(exact - rounded).max() < 5e-3
 
 
 def test_exact_probabilities_sum_to_one(large):
@@ -254,65 +224,6 @@ def test_rescore(files, twin, tmp_path):
     # a rescored list cannot be rescored again
     assert main([str(part) for part in [*command[:5], tmp_path / "out", "--output", tmp_path / "twice"]]) == 2
     assert not (tmp_path / "twice").exists()
-
-
-# words outside the shortlist scored by the n-gram model
-
-
-def test_rescore_with_back_off(files, twin, tmp_path, capfd):
-    """Rescored lists with back-off have ln p computed by hand from the twin network and the ARPA file."""
-    (tmp_path / "lm").write_text(ARPA)
-    lines = ["le chat dort", "le chien voit le zut", "", "la nowhere et"]
-    (tmp_path / "in").write_text("".join(f"{i} ||| {line} ||| LM0= -1 ||| -1\n" for i, line in enumerate(lines)))
-    command = ["cslm", "rescore", "--nbest", tmp_path / "in", "--lm", tmp_path / "lm", "--output", tmp_path / "out"]
-    listed = {"le", "chat", "dort", "</s>"}  # known to both
-    expected = []
-    for line in lines:
-        total, before, history = 0.0, "<s>", [0, 0, 0]
-        for word in [*line.split(), "</s>"]:
-            if word in (*WORDS, "</s>"):
-                unit = VOCABULARY.eos if word == "</s>" else VOCABULARY.index[word]
-                mass = sum(10 ** bigram(before, other) for other in listed)
-                rest = 1 - math.exp(twin.log_probability(history, UNK)) - math.exp(twin.log_probability(history, 0))
-                total += math.log(mass) + twin.log_probability(history, unit) - math.log(rest)
-            else:
-                unit = UNK
-                total += bigram(before, word) * math.log(10)
-            before, history = word, [*history[1:], unit]
-        expected.append(total)
-    for model in ("exact.pt", "bare.pt"):
-        assert main([str(part) for part in [*command, "--model", files / model]]) == 0
-        found = [line.split("CSLM0= ")[1].split()[0] for line in (tmp_path / "out").read_text().splitlines()]
-        assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
-    for option in (["--unknown", "word"], ["--normalize", "no"]):
-        assert main([str(part) for part in [*command, "--model", files / "exact.pt", *option]]) == 2
-        refused(capfd, "rescore", "--lm cannot be combined with --unknown")
-
-
-def test_back_off_sums_to_one(files, multi30k_tok, tmp_path):
-    """Probabilities with back-off sum to 1 over all words, after known and unknown histories."""
-    with lzma.open(multi30k_tok / "val.fr.xz", "rt") as file:
-        text = file.read().splitlines()[:300]
-    (tmp_path / "train").write_text("\n".join(text) + "\n")
-    lm = tmp_path / "lm.arpa"
-    assert main(["lm", "estimate", "--input", str(tmp_path / "train"), "--order", "4", "--output", str(lm)]) == 0
-    automaton = load_automaton(lm)
-    words = sorted({word for line in text for word in line.split()})
-    shortlist = [word for word, _ in Counter(word for line in text for word in line.split()).most_common(40)]
-    model = random_model(CslmSizes(len(shortlist) + 3, 4, 6, 12, 8))
-    save_model(tmp_path / "m.pt", model, Vocabulary(shortlist), False, 0, {})
-    scorer = NGramScorer(tmp_path / "m.pt", normalize=True)
-    back_off = BackOff(automaton, shortlist)
-    # the sums of all states, one by one
-    inside = _Shortlist(automaton, shortlist).inside
-    for state in range(0, len(back_off.log_masses), 29):
-        total = sum(math.exp(query(automaton.arrays, state, word)[0]) for word in inside)
-        assert back_off.log_masses[state] == pytest.approx(math.log(total), abs=1e-6)
-    for history in ([], text[0].split()[:3], text[7].split()[:5], ["nowhere"], [*text[3].split()[:2], "nowhere"]):
-        of_words = back_off.ngram_scores(scorer, [[*history, word] for word in [*words, "<unk>"]])
-        of_end = back_off.ngram_scores(scorer, [history])
-        total = np.exp(of_words.reshape(len(words) + 1, -1)[:, len(history)]).sum() + np.exp(of_end[-1])
-        assert total == pytest.approx(1, abs=1e-5)
 
 
 # perplexity
@@ -522,12 +433,11 @@ def test_a_gpu_that_is_not_there(files):
         NGramScorer(files / "exact.pt", "cuda")
 
 
-@pytest.mark.parametrize("reduced", [False, True])
-def test_network_whose_scores_are_no_numbers(tmp_path, reduced):
+def test_network_whose_scores_are_no_numbers(tmp_path):
     model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for weights in (model.R, model.W_1, model.W_2, model.W_o):
         weights.data.fill_(3e30)
     save_model(tmp_path / "m.pt", model, VOCABULARY, False, 0, {})
-    scorer = NGramScorer(tmp_path / "m.pt", device="cpu", reduced=reduced)
+    scorer = NGramScorer(tmp_path / "m.pt", device="cpu")
     with pytest.raises(InputError, match=r"m\.pt: the network computes NaN or infinite scores"):
         scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))

@@ -16,14 +16,14 @@ from rnnsmt.analysis.curves import read_history
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.installation import Installation, Needs, failure_reason, run, try_decoder, try_joint_model
+from rnnsmt.moses.installation import Installation, Needs, failure_reason, run, try_decoder
 from rnnsmt.moses.nbest import read_details
 from tests.fake_moses import install
 
 from ..search.twin import tiny_model
 
 TEXT = ["a b c", "c a b a", "", "d b", "c c b a b"]
-EVERYTHING = Needs(("alignment", "training", "tuning", "decoding"), ("model4", "fast_align"), "mira")
+EVERYTHING = Needs(("alignment", "training", "tuning", "decoding"), ("model4", "fast_align"))
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,7 @@ def test_everything_that_is_missing_is_named_at_once(tmp_path, monkeypatch):
     assert "mgiza snt2cooc merge_alignment.py mkcls or GIZA++ snt2cooc.out mkcls in one directory" in str(error.value)
     assert "extract (" not in str(error.value)
     moses.check(Needs((), ("fast_align",)))
-    assert moses.missing(Needs(("tuning",), (), "mert")) == ["kbmira (for tuning)", "moses (for tuning)"]
-    assert Installation(install(tmp_path / "m", without=("megam_i686.opt",))).missing(Needs(("tuning",), (), "pro"))
+    assert moses.missing(Needs(("tuning",))) == ["kbmira (for tuning)", "moses (for tuning)"]
 
 
 def test_the_decoder_is_tried(home, tmp_path, monkeypatch):
@@ -100,23 +99,6 @@ def test_the_decoder_is_tried(home, tmp_path, monkeypatch):
     latin1 = script(tmp_path / "latin1", r"cat > /dev/null; printf 'Exception: mod\350le\n' >&2; exit 1")
     with pytest.raises(InputError, match="Exception: mod\ufffdle"):
         try_decoder(latin1, 5)
-
-
-def test_the_joint_model_is_tried(home, tmp_path):
-    try_joint_model(home / "bin/moses")
-    needs = Needs(("decoding",), joint_model=True)
-    Installation(home).check(needs)
-    without = install(tmp_path / "without", without=("nplm",))
-    Installation(without).check(Needs(("decoding",)))
-    with pytest.raises(
-        InputError, match=r"joint model \(BilingualNPLM\): .*is not registered.; build Moses with --with-nplm and NPLM"
-    ):
-        Installation(without).check(needs)
-    line = "0 ||| b ||| LM0= -1 NNJM0= -0.25 ||| -1 ||| 0=0"
-    old = script(tmp_path / "old", f"cat > /dev/null; echo b; echo '{line}' > nbest")
-    with pytest.raises(InputError, match=r"scores a word -0\.25 instead of -0\.75, as if the network had no biases"):
-        try_joint_model(old)
-    try_decoder(old, 3)
 
 
 def test_failure_reason():
@@ -254,7 +236,7 @@ def test_what_moses_has_not(home, model, tmp_path, capsys):
     assert "does not support a continuous-space LM" in capsys.readouterr().err
     (model / "cslm.ini").write_text(text.replace("CSLM", "NNJM"))
     assert main([*command, "--moses-home", str(home), "--program-log", f"{tmp_path}/log"]) == 2
-    assert "does not support NNJM; convert the network with `nnjm export-nplm`" in capsys.readouterr().err
+    assert "does not support NNJM; decode with rnnsmt" in capsys.readouterr().err
 
 
 @pytest.mark.slow

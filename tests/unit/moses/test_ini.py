@@ -237,6 +237,21 @@ def test_networks_are_features(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "other.pt: no such file" in capsys.readouterr().err
 
 
+def test_a_joint_model_of_moses_is_refused(tmp_path: Path) -> None:
+    """The message names the file and the line, and how to go on."""
+    default_ini(tmp_path, "pt", None, "lm").write(tmp_path / "moses.ini")
+    line = "BilingualNPLM name=NNJM0 order=4 source_window=5 path=m.nplm source_vocab=vs target_vocab=vt"
+    text = (tmp_path / "moses.ini").read_text().replace("[weight]\n", "[weight]\nNNJM0= 0.25\n")
+    (tmp_path / "moses.ini").write_text(text.replace("[feature]\n", f"[feature]\n{line}\n"))
+    number = (tmp_path / "moses.ini").read_text().splitlines().index(line) + 1
+    with pytest.raises(InputError) as error:
+        MosesIni.read(tmp_path / "moses.ini")
+    assert str(error.value) == (
+        f"{tmp_path}/moses.ini, line {number}: the feature BilingualNPLM is not supported; remove its line and its "
+        "weight, or use a joint model of `nnjm train` (`moses ini --nnjm`)"
+    )
+
+
 def test_distance_based_reordering_alone(tmp_path: Path) -> None:
     ini = default_ini(tmp_path, "pt", None, "lm", table_limit=50)
     ini.write(tmp_path / "moses.ini")

@@ -1,14 +1,13 @@
 """Training examples of the joint model, against sentences written out by hand and a plain definition."""
 
-import itertools
+import json
 
 import numpy as np
 import pytest
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.data import NULL, Vocabulary
-from rnnsmt.nnjm.examples import Examples, prepare_examples
-from rnnsmt.nnjm.settings import DIRECTIONS
+from rnnsmt.networks.data import NULL, Vocabulary, write_about
+from rnnsmt.nnjm.examples import FORMAT, Examples, prepare_examples
 
 SOURCE = ["a b c", "d", "", "a rare b"]
 TARGET = ["x y", "z", "x", "y y z x"]
@@ -55,33 +54,6 @@ def test_windows_and_histories(directory):
     ]
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS[1:])
-def test_other_directions_are_the_direct_one_of_exchanged_and_reversed_text(directory, direction):
-    source, target = ("a", "b", "c", "d"), ("x", "y", "z")
-    files = [str(directory / name) for name in "sta"]
-    vocabularies = Vocabulary(source), Vocabulary(target)
-    figures = prepare_examples(*([path] for path in files), vocabularies, str(directory / "found"), direction=direction)
-    pairs = list(zip(SOURCE, TARGET, LINKS, strict=True))
-    if direction.startswith("inverse"):
-        pairs = [(t, s, " ".join("-".join(link.split("-")[::-1]) for link in a.split())) for s, t, a in pairs]
-        vocabularies = vocabularies[::-1]
-    for name, lines in zip("sta", zip(*pairs, strict=True), strict=True):
-        (directory / name).write_text("".join(f"{line}\n" for line in lines))
-    expected_figures = prepare_examples(*([path] for path in files), vocabularies, str(directory / "expected"))
-    found, expected = Examples.open(directory / "found"), Examples.open(directory / "expected")
-    words, affiliations = expected.target.words.copy(), expected.affiliations.copy()
-    if direction.endswith("-rl"):  # following words become preceding words; </s> remains at the end
-        for begin, end in itertools.pairwise(expected.target.offsets.tolist()):
-            words[begin : end - 1] = words[begin : end - 1][::-1]
-            affiliations[begin : end - 1] = affiliations[begin : end - 1][::-1]
-    assert found.direction == direction
-    assert found.source.words.tolist() == expected.source.words.tolist()
-    assert found.target.words.tolist() == words.tolist()
-    assert found.target.offsets.tolist() == expected.target.offsets.tolist()
-    assert found.affiliations.tolist() == affiliations.tolist()
-    assert {**figures} == {**expected_figures}
-
-
 def test_damage_is_reported(directory):
     prepare(directory)
     path = directory / "examples/affiliations.npy"
@@ -93,6 +65,16 @@ def test_damage_is_reported(directory):
     np.save(path, found)
     (directory / "examples/vocab.source.txt").write_text("<null>\n<unk>\na\n</s>\n")
     with pytest.raises(InputError, match=r"vocab\.source\.txt is newer"):
+        Examples.open(directory / "examples")
+
+
+def test_another_direction_is_refused(directory):
+    """Version 1.0.0 also wrote examples of other directions."""
+    prepare(directory)
+    content = json.loads((directory / "examples/examples.json").read_text())
+    assert content["direction"] == "direct"
+    write_about(directory / "examples", FORMAT, {**content, "direction": "inverse-rl"})
+    with pytest.raises(InputError, match=r"examples\.json: has the direction inverse-rl, but only direct is supported"):
         Examples.open(directory / "examples")
 
 

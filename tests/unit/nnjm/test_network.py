@@ -20,10 +20,10 @@ from rnnsmt.networks.data import UNK  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM, loss_and_gradient  # noqa: E402
 from rnnsmt.networks.gradients import Dropout, Products  # noqa: E402
-from rnnsmt.nnjm.examples import Examples, prepare_examples  # noqa: E402
+from rnnsmt.nnjm.examples import Examples  # noqa: E402
 from rnnsmt.nnjm.model import load_model  # noqa: E402
 from rnnsmt.nnjm.scorer import JointScorer  # noqa: E402
-from rnnsmt.nnjm.settings import DEMO, DIRECTIONS, PRESETS, JointSizes  # noqa: E402
+from rnnsmt.nnjm.settings import DEMO, PRESETS, JointSizes  # noqa: E402
 from rnnsmt.nnjm.training import NnjmTrainer, draw_pairs, places_of  # noqa: E402
 
 torch.set_num_threads(1)
@@ -255,84 +255,6 @@ def test_the_search_translates_by_a_word_outside_the_phrase(system, tmp_path):
         assert float(values.split("NNJM0= ")[1].split()[0]) == pytest.approx(expected, abs=1e-3)
 
 
-def rescore(system, nbest, output, *models):
-    files = ["--nbest", nbest, "--source", system / "in", "--phrase-table", system / "phrase-table"]
-    line = ["nnjm", "rescore", "--model", *models, *files, "--output", output, "--unknown", "word"]
-    return main([str(part) for part in line])
-
-
-def test_rescoring_gives_the_feature_of_the_search(system, tmp_path):
-    for name in ("without", "with"):
-        files = ["--input", system / "in", "--output", tmp_path / "out", "--nbest-file", tmp_path / f"{name}.nbest"]
-        line = ["search", "decode", "--ini", system / f"{name}.ini", *files, "--nbest", 20]
-        assert main([str(part) for part in line]) == 0
-    assert rescore(system, tmp_path / "without.nbest", tmp_path / "rescored", system / "nnjm.pt") == 0
-
-    def values(path):
-        lines = [line.split(" ||| ") for line in path.read_text().splitlines()]
-        return {(number, text.strip()): float(f.split("NNJM0= ")[1].split()[0]) for number, text, f, *_ in lines}
-
-    found, expected = values(tmp_path / "rescored"), values(tmp_path / "with.nbest")
-    common = sorted(found.keys() & expected.keys())
-    assert len(common) > 10
-    assert [found[key] for key in common] == pytest.approx([expected[key] for key in common], abs=1e-3)
-    assert (tmp_path / "rescored").read_text().count("|||") == (tmp_path / "without.nbest").read_text().count("|||")
-
-
-def test_four_directions_on_lists(toy, system, tmp_path, capsys):
-    models = []
-    for direction in DIRECTIONS:
-        files = ["--source", toy / "source", "--target", toy / "target", "--alignment", toy / "links"]
-        out = tmp_path / direction
-        line = ["nnjm", "prepare", *files, "--vocab-size", "20", "--output-dir", out / "examples"]
-        assert main([str(part) for part in [*line, "--direction", direction]]) == 0
-        assert main(training(out, out, "--epochs", "2")) == 0
-        models.append(out / "m.pt")
-    files = ["--input", system / "in", "--output", tmp_path / "out", "--nbest-file", tmp_path / "nbest"]
-    assert main([str(p) for p in ["search", "decode", "--ini", system / "without.ini", *files, "--nbest", 20]]) == 0
-    assert rescore(system, tmp_path / "nbest", tmp_path / "rescored", *models) == 0
-    # a translation with the links of its phrases, prepared as a text, has the same scores
-    lines = [line.split(" ||| ") for line in (tmp_path / "rescored").read_text().splitlines()]
-    sources = (system / "in").read_text().splitlines()
-    ends = {5: "1-0 2-1 3-2 4-3", 4: "1-0 2-1 3-2"}
-    monotone = [line for line in lines if line[4].split("=")[0] == "0-1" and line[4].split() == sorted(line[4].split())]
-    assert len(monotone) >= 6
-    for number, text, features, *_ in monotone:
-        source = sources[int(number)]
-        for name, content in (("s", source), ("t", text.strip()), ("a", ends[len(source.split())])):
-            (tmp_path / name).write_text(content + "\n")
-        for place, (direction, model) in enumerate(zip(DIRECTIONS, models, strict=True)):
-            scorer = JointScorer(model, "cpu", unknown_score="word")
-            vocabularies = (scorer.source_vocabulary, scorer.vocabulary)[:: -1 if "inverse" in direction else 1]
-            prepared = [[str(tmp_path / name)] for name in "sta"]
-            prepare_examples(*prepared, vocabularies, str(tmp_path / "one"), direction=direction)
-            one = Examples.open(tmp_path / "one")
-            inputs = one.inputs(np.arange(len(one)), scorer.order, scorer.window)
-            expected = word_scores(scorer, inputs, np.array(one.target.words)).sum()
-            assert float(features.split(f"NNJM{place}= ")[1].split()[0]) == pytest.approx(expected, abs=1e-3)
-    capsys.readouterr()
-    assert rescore(system, tmp_path / "rescored", tmp_path / "x", models[1]) == 2
-    assert "already has the feature NNJM1; omit the network of this direction" in capsys.readouterr().err
-    assert rescore(system, tmp_path / "nbest", tmp_path / "x", models[1], models[1]) == 2
-    assert "two networks have the same direction" in capsys.readouterr().err
-    (tmp_path / "short").write_text((tmp_path / "nbest").read_text().replace("0-1=0", "0=0"))
-    assert rescore(system, tmp_path / "short", tmp_path / "x", models[0]) == 2
-    assert "its phrases do not cover the sentence" in capsys.readouterr().err
-    # a network of another direction also has other vocabularies
-    for other in DIRECTIONS[1:]:
-        files = ["--examples", tmp_path / other / "examples", "--output", tmp_path / "p.json"]
-        assert main([str(part) for part in ["nnjm", "perplexity", "--model", models[0], *files]]) == 2
-        assert f"has direction {other}, but {models[0]} has direct;" in capsys.readouterr().err
-    # the search uses direct networks only
-    (system / "inverse.ini").write_text((system / "with.ini").read_text().replace("nnjm.pt", str(models[2])))
-    line = ["search", "decode", "--ini", system / "inverse.ini", "--input", system / "in", "--output", tmp_path / "o"]
-    assert main([str(part) for part in line]) == 2
-    assert (
-        "has the direction inverse, but the search requires direct; rescore n-best lists with `nnjm rescore`"
-        in capsys.readouterr().err
-    )
-
-
 def test_tuning_with_a_joint_model(system, tmp_path):
     files = ["--source", system / "in", "--reference", system / "reference"]
     outputs = [
@@ -400,6 +322,7 @@ def test_damaged_model_is_refused(toy, tmp_path):
         ({"source words": content["source words"][1:]}, "numbers of words and of ids differ"),
         ({"sizes": {**content["sizes"], "activation": "sine"}}, "has unexpected contents"),
         ({"parameters": {}}, "has unexpected contents"),
+        ({"direction": "inverse"}, "has the direction inverse, but only direct is supported"),
     ):
         torch.save({**content, **change}, tmp_path / "m.pt")
         with pytest.raises(InputError, match=message):

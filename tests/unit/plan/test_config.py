@@ -398,9 +398,17 @@ MISTAKES = {
         lambda c: c["systems"].update({"alone": {"network": "cslm"}}),
         ["systems.alone: cslm cannot translate without a phrase-based system; add rescores, or use features: [cslm]"],
     ),
-    "rescoring with joint models without tuned weights": (
-        lambda c: c["systems"]["baseline+nnjm"].update(weight="even"),
-        ["systems.baseline+nnjm: rescoring with nnjm requires weight: tuned and no ensemble"],
+    "rescoring with a CSLM without tuned weights": (
+        lambda c: c["systems"]["baseline+cslm"].update(weight="even"),
+        ["systems.baseline+cslm: rescoring with cslm requires weight: tuned and no ensemble"],
+    ),
+    "rescoring with the CSLM of the search": (
+        lambda c: c["systems"].update({"cslm+cslm": {"rescores": "cslm", "network": "cslm", "weight": "tuned"}}),
+        ["systems.cslm+cslm: the search of cslm already uses cslm; rescore another system"],
+    ),
+    "rescoring with a joint model": (
+        lambda c: c["systems"].update({"rnn+nnjm": {"rescores": "rnn", "network": "nnjm", "weight": "tuned"}}),
+        ["systems.rnn+nnjm: no network nnjm in seq2seq.networks; available: lstm, lstm_forward"],
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),
@@ -623,7 +631,8 @@ def test_settings_for_other_corpora(config):
         (["baseline"], set()),
         (["baseline", "baseline_wp"], {"rnn"}),
         (["baseline", "cslm"], {"rnn", "cslm"}),
-        (["baseline", "baseline+nnjm"], {"rnn", "nnjm"}),
+        (["baseline", "nnjm"], {"rnn", "nnjm"}),
+        (["baseline", "baseline+cslm"], {"rnn", "cslm"}),
         (["cslm_rnn+lstm"], {"rnn", "cslm", "seq2seq"}),
         (["baseline", "lstm"], {"seq2seq"}),
     ],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS, default_ini
+from rnnsmt.moses.ini import NEURAL_MODELS, default_ini
 from rnnsmt.plan import features
 from rnnsmt.plan.config import check
 from rnnsmt.plan.features import (
@@ -43,7 +43,7 @@ def test_the_registry():
     assert FEATURES == ("rnn", "cslm", "wp"), "the paper's order"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in NEURAL_MODELS if kind != BILINGUAL])
+@pytest.mark.parametrize("kind", list(NEURAL_MODELS))
 def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     """The entry of a network used by the search has the weight and settings of the ini."""
     feature = BY_NAME[kind.lower()]
@@ -51,12 +51,6 @@ def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.pt"}})
     assert ini.weights[f"{kind}0"] == [feature.weight]
     assert feature.ini_settings == tuple(NEURAL_MODELS[kind].choices)
-
-
-def test_the_joint_model_of_moses_begins_with_the_weight_of_ours(tmp_path):
-    options = {"name": "NNJM0", "path": "model.nplm"}
-    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={BILINGUAL: options})
-    assert ini.weights["NNJM0"] == [BY_NAME["nnjm"].weight]
 
 
 def test_scorers_are_columns_like_that_of_the_rnn(resolved):
@@ -88,7 +82,7 @@ def test_the_joint_model(resolved):
         "results/nnjm/network2/model.pt",
     ]
     assert model.ini_options(["nnjm"], 1).endswith(" --nnjm ../nnjm/network1/model.pt --nnjm-unknown class")
-    limits = "--pop-limit 150 --stack 100 --cslm-cells 50 --cslm-precision reduced"
+    limits = "--pop-limit 150 --stack 100 --cslm-cells 50"
     assert model.search_options("nnjm") == model.search_options("cslm_nnjm") == limits
     assert model.table_features(["cslm_rnn_nnjm"]) == "cslm_rnn_nnjm=cslm+nnjm+rnn"
     assert label("cslm_rnn_nnjm") == "CSLM + RNN + NNJM"
@@ -116,7 +110,7 @@ def two_more(monkeypatch) -> None:
     """Add two features to the registry: a column without a network, and a third network in the search."""
     topic = SystemFeature(
         "topic", "Topic", 0.25, network="topic", package="topic", title="Topic model", in_search=True,
-        ini_settings=("unknown",), search_settings=("topic_cells",),
+        ini_settings=("unknown",),
     )  # fmt: skip
     surplus = SystemFeature("surplus", "Surplus", 0.1, scores="results/phrases/surplus.npy")
     registry = (REGISTRY[0], topic, *REGISTRY[1:], surplus)
@@ -134,7 +128,7 @@ def test_a_further_feature_needs_one_line(resolved, two_more):
     }
     resolved["compare"] = ["baseline", "rnn", "topic_surplus", "cslm_topic_rnn_surplus"]
     assert check(resolved, SCHEMA) == []
-    resolved["topic"], resolved["search"]["topic_cells"] = {"unknown": "word"}, 40
+    resolved["topic"] = {"unknown": "word"}
     model = Systems(resolved)
     assert model.networks == ["rnn", "cslm", "topic"]
     assert model.features("topic_surplus") == ["topic", "surplus"]
@@ -147,7 +141,7 @@ def test_a_further_feature_needs_one_line(resolved, two_more):
         "results/cslm/network1/model.pt",
         "results/topic/network1/model.pt",
     ]
-    assert model.search_options("topic_surplus") == "--pop-limit 150 --stack 100 --topic-cells 40"
+    assert model.search_options("topic_surplus") == "--pop-limit 150 --stack 100 --cslm-cells 50"
     options = model.ini_options(model.features("cslm_topic_rnn_surplus"), 2)
     assert (
         "--num-features 6 --further-weights 0.2 0.1 --cslm ../cslm/network2/model.pt --cslm-unknown class " in options

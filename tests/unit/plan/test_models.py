@@ -23,8 +23,8 @@ def test_kinds_of_systems(resolved):
     ensembles = ["lstm_pair", "lstm_ensemble", "lstm_ensemble_beam1", "lstm_ensemble_beam2"]
     assert systems.lstms_alone == ["lstm", "lstm_forward", *ensembles]
     assert [systems.beam(name) for name in ensembles] == [12, 12, 1, 2]
-    assert systems.rescored[2:5] == ["cslm_rnn+nnjm", "baseline+lstm", "baseline+lstm_forward"]
-    assert systems.tuned_on_lists[3] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 7
+    assert systems.rescored[:3] == ["baseline+cslm", "baseline+lstm", "baseline+lstm_forward"]
+    assert systems.tuned_on_lists[1] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 5
     assert systems.compared == ["baseline", "cslm"]
     assert systems.networks == ["rnn", "cslm"], "also those of a system that is rescored; columns first"
 
@@ -107,7 +107,7 @@ def test_options_of_an_ini(resolved):
 def test_options_of_the_search(resolved):
     systems = Systems(resolved)
     assert systems.search_options("rnn") == "--pop-limit 150 --stack 100"
-    assert systems.search_options("cslm") == ("--pop-limit 150 --stack 100 --cslm-cells 50 --cslm-precision reduced")
+    assert systems.search_options("cslm") == "--pop-limit 150 --stack 100 --cslm-cells 50"
     assert settings_options({"batch_size": 3, "keep": "best"}) == "--batch-size 3 --keep best"
 
 
@@ -163,23 +163,19 @@ def test_ensembles_of_lstms(trained_twice):
     )
 
 
-def test_networks_that_rescore_lists(trained_twice):
-    """Lists are rescored by networks that the search does not use; a tuning run uses those of its training run."""
-    trained_twice["systems"]["cslm_nnjm+nnjm"] = {"rescores": "cslm_nnjm", "network": "nnjm", "weight": "tuned"}
-    trained_twice["compare"] = ["baseline+nnjm", "baseline+cslm", "cslm_nnjm+nnjm"]
+def test_the_cslm_rescores_lists(trained_twice):
+    """A tuning run uses the network of its training run."""
+    trained_twice["compare"] = ["baseline+cslm"]
     systems = Systems(trained_twice)
-    further = ["nnjm_rl", "nnjm_inverse", "nnjm_inverse_rl"]
-    assert systems.list_networks("baseline+nnjm") == ["nnjm", *further]
-    assert systems.list_networks("cslm_nnjm+nnjm") == further and systems.list_networks("cslm_nnjm") == []
-    assert systems.list_features("cslm_nnjm+nnjm") == ["NNJM1", "NNJM2", "NNJM3"]
-    assert systems.list_features("baseline+cslm") == ["CSLM0"]
-    assert systems.list_features("baseline+lstm") == ["LSTM0"]
-    assert systems.networks == ["cslm", "nnjm", *further]
-    assert systems.list_models("nnjm", "cslm_nnjm") == [network_file(name, n) for n in (1, 2) for name in further]
-    files = [" ".join(network_file(name, n) for name in further) for n in (1, 2, 1, 2)]
-    options = " ".join(f"--model {names}" for names in files for _ in range(3))
-    assert systems.list_model_options("nnjm", "cslm_nnjm", 3) == options
-    assert systems.rescored_lists("baseline+nnjm", 2, "dev") == "results/systems/baseline/run2/dev.nnjm.1.nbest.gz"
+    assert systems.has_cslm_on_lists("baseline+cslm")
+    assert not systems.has_cslm_on_lists("cslm") and not systems.has_cslm_on_lists("baseline+lstm")
+    assert systems.list_feature("baseline+cslm") == "CSLM0"
+    assert systems.list_feature("baseline+lstm") == "LSTM0"
+    assert systems.networks == ["cslm"]
+    assert systems.cslm_of_every_run() == [network_file("cslm", n) for n in (1, 2)]
+    options = " ".join(f"--model {network_file('cslm', n)}" for n in (1, 2, 1, 2) for _ in range(3))
+    assert systems.cslm_options(3) == options
+    assert systems.rescored_lists("baseline+cslm", 2, "dev") == "results/systems/baseline/run2/dev.cslm.1.nbest.gz"
     assert systems.lstm_models == []
     assert systems.table_features(["baseline+cslm"]) == "baseline+cslm=cslm_lists"
     assert share_networks(["cslm"], ["cslm_lists"]) and label("cslm_lists") == "CSLM on n-best lists"

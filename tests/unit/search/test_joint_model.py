@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.moses.ini import BILINGUAL, Feature, MosesIni
+from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import binary, neural
 from rnnsmt.search.decoder import decode, features_of_derivations
 from rnnsmt.search.model import SearchModel, load_model, model_texts, read_tables
@@ -79,7 +79,7 @@ class HashedJoint:
         self.asked += [(*window, *history, word) for window, history, word in grams]
         return np.array([self.one(tuple(window), tuple(history), word) for window, history, word in grams], np.float32)
 
-    def derivation(self, words: list[str], path: Path3, pairs: Pairs, scores_end: bool = True) -> float:
+    def derivation(self, words: list[str], path: Path3, pairs: Pairs) -> float:
         """Return the value of the feature for a derivation, by the definition."""
         windows = [tuple(window) for window in self.windows(words).tolist()]
         history, total = (0, 0), 0.0
@@ -88,7 +88,7 @@ class HashedJoint:
             for place, word in zip(places, self.ids(list(target)).tolist(), strict=True):
                 total += self.one(windows[start + place], history, word)
                 history = (history[1], word)
-        return total + (self.one(windows[len(words)], history, self.end) if scores_end else 0.0)
+        return total + self.one(windows[len(words)], history, self.end)
 
 
 class Loaded:
@@ -101,10 +101,8 @@ class Loaded:
         self.pairs = with_links(directory / "phrase-table", seed)
         ini = MosesIni.read(directory / "moses.ini")
         (directory / "model.pt").touch()
-        moses = {"order": "3", "source_window": "1", "source_vocab": "model.pt", "target_vocab": "model.pt"}
         for kind, weight in weights.items():
-            options = {"name": f"{kind}0", "path": "model.pt"} | (moses if kind == BILINGUAL else {})
-            ini.features.append(Feature(kind, f"{kind}0", options))
+            ini.features.append(Feature(kind, f"{kind}0", {"name": f"{kind}0", "path": "model.pt"}))
             ini.weights[f"{kind}0"] = [weight]
         ini.write(directory / "neural.ini")
         self.ini = MosesIni.read(directory / "neural.ini")
@@ -116,8 +114,8 @@ class Loaded:
         """Return all features of a derivation by name."""
         found = {f"{name}:{k}": v for name, vs in features(self.tiny, words, path).items() for k, v in enumerate(vs)}
         text = [word for *_, target in path for word in target]
-        joint, without_end = (HashedJoint().derivation(words, path, self.pairs, end) for end in (True, False))
-        return found | {"CSLM0:0": HashedScorer().text(text), "NNJM0:0": joint, f"{BILINGUAL}0:0": without_end}
+        joint = HashedJoint().derivation(words, path, self.pairs)
+        return found | {"CSLM0:0": HashedScorer().text(text), "NNJM0:0": joint}
 
     def check_lists(self, model: SearchModel, sentences: list[str], results: list[Translation]) -> None:
         """Check the features of the n-best lists against those computed from the segmentations."""
@@ -130,8 +128,7 @@ class Loaded:
 @pytest.fixture(autouse=True)
 def _hashed(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind, make in (("CSLM", lambda name: NeuralLM(name, HashedScorer())),
-                       ("NNJM", lambda name: JointFeature(name, HashedJoint())),
-                       (BILINGUAL, lambda name: JointFeature(name, HashedJoint(), scores_end=False))):  # fmt: skip
+                       ("NNJM", lambda name: JointFeature(name, HashedJoint()))):  # fmt: skip
         monkeypatch.setitem(neural.LOADERS, kind, lambda name, path, options, network, make=make: make(name))
 
 
@@ -152,8 +149,6 @@ def _figures(results: list[Translation]) -> list[tuple[object, ...]]:
         (3, 6, {"CSLM": 0.4, "NNJM": 0.7}, False),
         (4, 0, {"NNJM": 0.9, "CSLM": -0.3}, True),
         (5, 6, {"NNJM": -0.4}, False),
-        (6, 6, {"BilingualNPLM": 0.8}, False),
-        (7, 6, {"CSLM": 0.5, "BilingualNPLM": 0.7}, False),
     ],
 )
 def test_the_combined_models_best_is_found(tmp_path, seed, limit, weights, two_lms):
@@ -174,7 +169,7 @@ def test_the_combined_models_best_is_found(tmp_path, seed, limit, weights, two_l
         assert [best[text] for text in result.nbest.texts] == pytest.approx(ranked, abs=1e-4)
 
 
-@pytest.mark.parametrize("weights", [{"NNJM": 0.6}, {"CSLM": 0.4, "NNJM": 0.6}, {"NNJM": 0.0}, {"BilingualNPLM": 0.6}])
+@pytest.mark.parametrize("weights", [{"NNJM": 0.6}, {"CSLM": 0.4, "NNJM": 0.6}, {"NNJM": 0.0}])
 def test_features_are_those_of_the_derivations(tmp_path, monkeypatch, weights):
     """Features of n-best lists equal those of their derivations for any number of sentences, threads and cache size."""
     loaded = Loaded(tmp_path, 5, weights)
@@ -288,7 +283,4 @@ def test_two_joint_models_are_refused(tmp_path):
     (tmp_path / "neural.ini").write_text(text)
     with pytest.raises(Exception, match="2 features of type NNJM"):
         load_model(MosesIni.read(tmp_path / "neural.ini"))
-    both = Loaded(tmp_path / "both", 1, {"NNJM": 0.5, BILINGUAL: 0.5})
-    with pytest.raises(Exception, match="NNJM0 and BilingualNPLM0 are joint models; this decoder supports only one"):
-        both.model()
     assert loaded.pairs

@@ -1,7 +1,6 @@
 """Moses on augmented tables, if it is installed: on PATH, in MOSES_HOME, or in the variable MOSES."""
 
 import os
-import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,14 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.io import read_lines
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import BILINGUAL, MosesIni, default_ini
-from rnnsmt.moses.installation import FILLED_MEMORY, try_joint_model
+from rnnsmt.moses.ini import MosesIni, default_ini
 from rnnsmt.moses.nbest import read_nbest
-from rnnsmt.moses.nplm_file import bilingual_options
 
-from .twin import SOURCE, TARGET, tiny_model
+from .twin import tiny_model
 
 SENTENCES = ["a b c", "c a b a", "b", "a d c b", "c c b a b"]
 WEIGHTS = {"TranslationModel0": [0.1, 0.07, 0.2, 0.05, 0.13, 0.3], "WordPenalty0": [-0.4], "LM0": [0.6]}
@@ -118,57 +115,3 @@ def test_moses_gives_the_same_translations_features_and_scores(moses: str, augme
             continue
         assert best[0] == pytest.approx(best[1], abs=2e-3)
         assert near <= own.keys()
-
-
-def test_the_joint_model_of_moses(moses: str, tmp_path: Path) -> None:
-    """The joint-model feature equals Moses' with random links, unknown words, reordering and both activations."""
-    torch = pytest.importorskip("torch")
-    from rnnsmt.networks.data import Vocabulary
-    from rnnsmt.networks.feed_forward import FeedForwardLM
-    from rnnsmt.nnjm.model import TrainedNnjm, write_nplm
-    from rnnsmt.nnjm.settings import JointSizes
-
-    try:
-        try_joint_model(Path(moses))
-    except InputError as error:
-        pytest.skip(str(error))
-    compared = 0
-    for activation in ("relu", "tanh"):
-        directory = tiny_model(tmp_path / activation, seed=4).directory
-        rng = random.Random(1)
-        lines = []
-        for line in (directory / "phrase-table").read_text().splitlines():
-            source, target, scores, *_ = line.split(" ||| ")
-            words = [(i, j) for i in range(len(source.split())) for j in range(len(target.split()))]
-            links = sorted(rng.sample(words, rng.randint(1, len(words))))
-            text = " ".join(f"{i}-{j}" for i, j in links)
-            lines.append(f"{source} ||| {target} ||| {scores} ||| {text} ||| 1 1 1 |||\n")
-        (directory / "phrase-table").write_text("".join(lines))
-        sizes = JointSizes(6, 5, order=4, window=2, projection=3, hidden_1=7, hidden_2=6, activation=activation)
-        model = FeedForwardLM(sizes, seed=2, spread=0.8)
-        with torch.no_grad():
-            for bias in (model.b_1, model.b_2, model.b_o):
-                bias.uniform_(-0.7, 0.2, generator=torch.Generator().manual_seed(3))
-        network = TrainedNnjm(model, Vocabulary(TARGET[:3]), Vocabulary(SOURCE[:2]), "direct", True, 1, {})
-        write_nplm(network, directory / "nplm", "a network")
-        joint = {BILINGUAL: bilingual_options(directory, "nplm/model.nplm")}
-        ini = default_ini(directory, "phrase-table", "reordering", "lm.arpa", 3, neural=joint)
-        ini.weights["NNJM0"] = [0.5]
-        ini.write(directory / "moses.ini")
-        (directory / "input").write_text("\n".join(SENTENCES) + "\n")
-        options = "-search-algorithm 1 -cube-pruning-pop-limit 5000 -s 5000 -n-best-list moses.nbest 50 distinct"
-        with (directory / "input").open() as text:
-            command = [moses, "-f", "moses.ini", *options.split(), "-include-segmentation-in-n-best"]
-            environment = os.environ | FILLED_MEMORY
-            subprocess.run(command, cwd=directory, stdin=text, check=True, capture_output=True, env=environment)
-        files = f"--ini {directory}/moses.ini --input {directory}/input --output {directory}/out"
-        options = f"--pop-limit 5000 --stack 5000 --cslm-cells 5000 --nbest 50 --nbest-file {directory}/ours.nbest"
-        assert main(["search", "decode", *files.split(), *options.split()]) == 0
-        theirs, own = (entries(directory / f"{who}.nbest") for who in ("moses", "ours"))
-        for key in theirs.keys() & own.keys():
-            assert own[key].features["NNJM0:0"] == pytest.approx(theirs[key].features["NNJM0:0"], abs=1e-3, rel=1e-4)
-            compared += 1
-        for sentence in range(len(SENTENCES)):
-            best = [max(entry.score for key, entry in side.items() if key[0] == sentence) for side in (theirs, own)]
-            assert best[0] == pytest.approx(best[1], abs=2e-3)
-    assert compared > 50

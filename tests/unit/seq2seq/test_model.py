@@ -10,22 +10,21 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
-from rnnsmt.networks.data import Vocabulary  # noqa: E402
+from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.devices import set_up_device  # noqa: E402
 from rnnsmt.networks.gradients import Dropout, Products, flatten  # noqa: E402
 from rnnsmt.networks.softmax import ClassSampler  # noqa: E402
-from rnnsmt.seq2seq.decoding import beam_search, longest_target  # noqa: E402
+from rnnsmt.seq2seq.decoding import beam_search, longest_target, translate_all  # noqa: E402
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, load_ensemble, load_model, save_model  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER, SMALL, Seq2SeqSizes  # noqa: E402
 from rnnsmt.seq2seq.training import loss_and_gradient  # noqa: E402
 from rnnsmt.seq2seq.translation_scores import Scorer  # noqa: E402
-from rnnsmt.seq2seq.units import Words  # noqa: E402
 
 torch.set_num_threads(1)
 
 SIZES = Seq2SeqSizes(7, 6, 5, 4, 2)
-SOURCE, TARGET = Words(Vocabulary(["a", "b", "c", "d"])), Words(Vocabulary(["u", "v", "w"]))
+SOURCE, TARGET = Vocabulary(["a", "b", "c", "d"]), Vocabulary(["u", "v", "w"])
 
 
 def network(seed: int = 1, sizes: Seq2SeqSizes = SIZES, spread: float = 1.0) -> Seq2Seq:
@@ -233,19 +232,32 @@ def test_n_best_lists_score_as_their_translations_one_by_one(monkeypatch: pytest
 
 def test_a_file_holds_the_whole_network(tmp_path: Path) -> None:
     path = tmp_path / "lstm.pt"
-    save_model(path, network(7), "none", (SOURCE, TARGET), "forward", {"seed": 7})
+    save_model(path, network(7), (SOURCE, TARGET), "forward", {"seed": 7})
     found = load_model(path)
     assert (found.source.hash(), found.target.hash()) == (SOURCE.hash(), TARGET.hash())
     assert (found.source_order, found.meta) == ("forward", {"seed": 7})
     batch = column(ids(2, 6)), column(ids(3, 5))
     assert found.model.log_probability(*batch) == network(7).log_probability(*batch)
     other = tmp_path / "other.pt"
-    save_model(other, network(7), "none", (SOURCE, Words(Vocabulary(["u", "v", "x"]))), "forward", {})
+    save_model(other, network(7), (SOURCE, Vocabulary(["u", "v", "x"])), "forward", {})
     with pytest.raises(InputError, match=r"other\.pt: its vocabularies differ from those of .*lstm\.pt"):
         load_ensemble([str(path), str(other)])
+    for stored in ({"subwords": "bpe"}, {"positions": True}):  # by version 1.0.0
+        torch.save(torch.load(path, weights_only=True) | stored, other)
+        with pytest.raises(InputError, match=r"other\.pt: subwords and position tokens are not supported; prepare the"):
+            load_model(other)
     other.write_bytes(path.read_bytes()[:-400])
     with pytest.raises(InputError, match="train it again with `seq2seq train`"):
         load_model(other)
+
+
+def test_unknown_words_of_a_translation_are_unk() -> None:
+    one = trained()
+    with torch.no_grad():
+        one.model.b_o[UNK] = 90.0
+    [text, empty], figures = translate_all([one], [["a", "rare"], []], beam=1, batch=2)
+    assert set(text.split()) == {"<unk>"} and empty == ""
+    assert (figures["sentences"], figures["words"], figures["unknown_words"]) == (2, 2, 1)
 
 
 @pytest.mark.parametrize("settings", [DEMO, SMALL, PAPER])

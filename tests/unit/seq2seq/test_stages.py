@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +14,11 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.networks.data import write_about  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import learning_rate  # noqa: E402
-from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
+from rnnsmt.seq2seq.sentences import FORMAT, SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
 from rnnsmt.seq2seq.training import SentenceBatches, Seq2SeqTrainer  # noqa: E402
 
@@ -59,7 +61,7 @@ def test_prepare_keeps_what_both_sides_say(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     stats = json.loads((prepared / "sentences.json").read_text())
     assert (len(pairs), stats["source classes"], stats["target classes"]) == (900, 9, 10)
-    source, target = (units.vocabulary.text for units in pairs.units)
+    source, target = (vocabulary.text for vocabulary in pairs.vocabularies)
     for i in range(20):
         expected = " ".join(WORDS.get(word, word) for word in source(pairs.sides[0].phrase(i)).split())
         assert target(pairs.sides[1].phrase(i)) == expected
@@ -72,6 +74,17 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
     assert main([*command.split(), *["--source-vocab-size", "5", "--target-vocab-size", "5", "--max-length", "3"]]) == 0
     stats = json.loads((tmp_path / "out/sentences.json").read_text())
     assert (stats["pairs"], stats["discarded pairs, empty"], stats["discarded pairs, too long"]) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("stored", [{"subwords": "bpe"}, {"positions": True}])
+def test_subwords_and_position_tokens_are_refused(prepared: Path, tmp_path: Path, stored: dict[str, object]) -> None:
+    """Version 1.0.0 also wrote sentences of subwords, and of words with position tokens."""
+    shutil.copytree(prepared, tmp_path / "old")
+    content = json.loads((tmp_path / "old/sentences.json").read_text())
+    assert content["subwords"] == "none"
+    write_about(tmp_path / "old", FORMAT, content | stored)
+    with pytest.raises(InputError, match=r"sentences\.json: subwords and position tokens are not supported; run"):
+        SentencePairs.open(tmp_path / "old")
 
 
 @pytest.mark.parametrize(
@@ -119,11 +132,9 @@ def test_the_network_learns_the_language(prepared: Path, text: Path) -> None:
     history = json.loads((prepared / "good.json").read_text())
     assert history["curve"][-1]["held-out perplexity"] < 1.5 < history["unigram perplexity"]
     (text / "in").write_text("a b d\n\nb c rareX a\n")
-    command = f"seq2seq translate --model {prepared}/good.pt --input {text}/in --output {text}/out --beam 4 --unknown"
-    assert main([*command.split(), "keep"]) == 0
+    command = f"seq2seq translate --model {prepared}/good.pt --input {text}/in --output {text}/out --beam 4"
+    assert main(command.split()) == 0
     assert (text / "out").read_text().splitlines()[:2] == ["u v y", ""]
-    assert main([*command.split(), "copy"]) == 0
-    assert "<unk>" not in (text / "out").read_text()
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -14,7 +14,6 @@ from rnnsmt.seq2seq.model import ROWS, Seq2Seq, State, Steps, TrainedSeq2Seq, ls
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import Seq2SeqSizes  # noqa: E402
 from rnnsmt.seq2seq.translation_scores import Scorer, add_to_nbest  # noqa: E402
-from rnnsmt.seq2seq.units import Words  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -28,7 +27,7 @@ def one() -> TrainedSeq2Seq:
     model = Seq2Seq(SIZES, 1, 0.5)
     for parameter in model.parameters():
         parameter.requires_grad_(False)
-    source, target = (Words(Vocabulary([f"w{k}" for k in range(n - 3)])) for n in (40, 700))
+    source, target = (Vocabulary([f"w{k}" for k in range(n - 3)]) for n in (40, 700))
     return TrainedSeq2Seq(model, source, target, "reversed", {})
 
 
@@ -115,7 +114,7 @@ def test_rescored_lists_have_the_same_bytes_together_and_alone(one: TrainedSeq2S
     paths = [str(tmp_path / name) for name in ("a", "b", "c")]
     for seed, path in enumerate(paths):
         rows = [
-            f"{number} ||| {one.target.vocabulary.text(ids[:-1])} ||| LM0= -1 ||| -1"
+            f"{number} ||| {one.target.text(ids[:-1])} ||| LM0= -1 ||| -1"
             for number in range(3)
             for ids in sentences(150, 700, 3, seed)
         ]

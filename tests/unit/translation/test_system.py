@@ -25,7 +25,7 @@ import rnnsmt
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.cli import main
 from rnnsmt.corpus import download
-from rnnsmt.moses.ini import BILINGUAL, NEURAL_MODELS
+from rnnsmt.moses.ini import NEURAL_MODELS
 from rnnsmt.translation import commands
 from rnnsmt.translation.archives import CACHE
 from rnnsmt.translation.system import Description, System, check_sums
@@ -33,7 +33,6 @@ from rnnsmt.translation.system import Description, System, check_sums
 from ..search.twin import tiny_model
 
 RAW = ["A b c, d!", "", "c  c\tD b.", "&apos; a & b"]
-OF_RNNSMT = [kind for kind in NEURAL_MODELS if kind != BILINGUAL]
 
 
 @pytest.fixture
@@ -261,7 +260,7 @@ def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
 def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system, tmp_path):
     """Networks, which are all called model.pt in a run, have different names in an archive."""
     text = (system / "moses.ini").read_text()
-    for kind in OF_RNNSMT:
+    for kind in NEURAL_MODELS:
         (tmp_path / kind).mkdir()
         torch.save({"kind": kind}, tmp_path / kind / "model.pt")
         text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path=../{kind}/model.pt\n")
@@ -270,33 +269,9 @@ def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system,
     assert main(["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]) == 0
     with tarfile.open(tmp_path / "a.tar") as packed:
         packed.extractall(tmp_path, filter="data")
-    for kind in OF_RNNSMT:
+    for kind in NEURAL_MODELS:
         assert torch.load(tmp_path / "a" / f"{kind.lower()}.pt") == {"kind": kind}
         assert f"path={kind.lower()}.pt" in (tmp_path / "a/moses.ini").read_text()
-
-
-def test_the_files_of_a_joint_model_for_moses_are_packed(system, tmp_path, capsys):
-    """An archive has the three files of a joint model for Moses; files of other kinds are refused."""
-    text = (system / "moses.ini").read_text()
-    files = "path=m.nplm source_vocab=vocab.source target_vocab=vocab.target"
-    line = f"{BILINGUAL} name=NNJM0 order=4 source_window=5 {files}"
-    text = text.replace("[feature]\n", f"[feature]\n{line}\n").replace("[weight]\n", "[weight]\nNNJM0= 0.1\n")
-    (system / "moses.ini").write_text(text)
-    contents = {"m.nplm": "\\config\nversion 1\n", "vocab.source": "<unk>\na\n", "vocab.target": "<unk>\nb\n"}
-    for name, content in contents.items():
-        (system / name).write_text(content)
-    command = ["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]
-    assert main(command) == 0
-    with tarfile.open(tmp_path / "a.tar") as packed:
-        packed.extractall(tmp_path, filter="data")
-    assert {name: (tmp_path / "a" / name).read_text() for name in contents} == contents
-    assert line in (tmp_path / "a/moses.ini").read_text()
-    for name, content in contents.items():
-        (system / name).write_text("root:x:0:0:root:/root:/bin/bash\n")
-        capsys.readouterr()
-        assert main(command) == 2
-        assert "does not begin with " in capsys.readouterr().err
-        (system / name).write_text(content)
 
 
 def test_score_and_embed(system, tmp_path):
@@ -350,7 +325,6 @@ def test_score_and_embed(system, tmp_path):
         (lambda directory: change(directory, rnn=[1, 2, 3]), "rnn must have a network"),
         (lambda directory: change(directory, truecaser=5), "truecaser: invalid"),
         (lambda directory: change(directory, source="../x"), "not a language code"),
-        (lambda directory: change(directory, cslm_precision="foo"), "cslm_precision one of"),
         (lambda directory: (directory / "moses.ini").unlink(), "moses.ini"),
         (lambda directory: (directory.parent / "true").unlink(), "true, which does not exist"),
         (lambda directory: pipe_for(directory.parent / "true"), "true, which is not a regular file"),

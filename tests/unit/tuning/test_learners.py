@@ -1,12 +1,11 @@
-"""Batch MIRA and PRO: figures by hand, slow implementations, and a pool with known best weights for all optimisers."""
+"""Batch MIRA: figures by hand, a slow implementation, and a pool with known best weights for both optimisers."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
-from rnnsmt.tuning import mira, pro
+from rnnsmt.tuning import mira
 from rnnsmt.tuning.loop import optimise_weights
 from rnnsmt.tuning.mira import background_bleu, hope_and_fear, mira_epoch
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, candidate_batch, pool_bleu
@@ -96,49 +95,9 @@ def test_mira_keeps_the_start_where_there_is_nothing_to_learn():
     pool = pool_of([[[1, 2]]], [[4, 3, 2, 1, 4, 3, 2, 1, 4]])
     start = np.array([0.25, 0.75])
     assert mira.optimise(pool, start, [1], OptimiserOptions()).tolist() == start.tolist()
-    assert pro.optimise(pool, start, np.ones(2, bool), [1], OptimiserOptions()).tolist() == start.tolist()
 
 
-# PRO
-
-
-def test_the_pairs_that_differ_most_are_kept():
-    good, middle, bad = [4, 3, 2, 1, 4, 3, 2, 1, 4], [4, 2, 0, 0, 4, 3, 2, 1, 4], [1, 0, 0, 0, 4, 3, 2, 1, 4]
-    pool = pool_of([[[3.0], [1.0], [0.0]], [[5.0]]], [good, middle, bad, good])
-    rng = np.random.default_rng(1)
-    found = pro.sample_pairs(pool, rng, OptimiserOptions(samples=100, kept=10))
-    assert found.tolist() == [[3.0]] * 10  # the best and the worst candidate
-    every = pro.sample_pairs(pool, rng, OptimiserOptions(samples=100, kept=100))
-    assert sorted(set(every[:, 0])) == [1, 2, 3]
-    assert every[:, 0].tolist() == sorted(every[:, 0], reverse=True)
-    assert len(every) < 100  # pairs of a candidate with itself are excluded
-    assert not len(pro.sample_pairs(pool, rng, OptimiserOptions(threshold=1.1)))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_regression_equals_another_minimiser(seed):
-    differences = np.random.default_rng(seed).standard_normal((200, 4)) + np.array([0.5, 0, -1, 0.1])
-
-    def loss(weights):
-        return 2 * np.logaddexp(0, -(differences @ weights)).sum() + pro.PRIOR / 2 * weights @ weights
-
-    expected = minimize(loss, np.zeros(4), method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-10}).x
-    assert pro.fit(differences) == pytest.approx(expected, abs=1e-4)
-
-
-def test_the_regression_of_pairs_that_a_plane_separates_is_finite():
-    found = pro.fit(np.full((1000, 2), 500.0))
-    assert np.isfinite(found).all()
-    assert (found > 0).all()
-
-
-def test_interpolation():
-    found = pro.interpolated(np.array([0.5, 0.5]), np.array([3.0, -1.0]), 0.1)
-    assert found == pytest.approx([0.9 * 0.5 + 0.075, 0.9 * 0.5 - 0.025])
-    assert pro.interpolated(np.zeros(2), np.array([3.0, -1.0]), 1.0) == pytest.approx([0.75, -0.25])
-
-
-# All optimisers
+# Both optimisers
 
 
 def known_pool(seed: int) -> tuple[FlatPool, np.ndarray]:
@@ -158,13 +117,7 @@ def known_pool(seed: int) -> tuple[FlatPool, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        OptimiserOptions(restarts=5),
-        OptimiserOptions(optimiser="mira"),
-        OptimiserOptions(optimiser="pro", interpolation=1.0),
-    ],
-    ids=["mert", "mira", "pro"],
+    "options", [OptimiserOptions(restarts=5), OptimiserOptions(optimiser="mira")], ids=["mert", "mira"]
 )
 def test_finds_the_known_optimum(options):
     pool, truth = known_pool(1)
@@ -176,37 +129,27 @@ def test_finds_the_known_optimum(options):
     assert pool_bleu(pool, found) > 0.99
 
 
-@pytest.mark.parametrize("optimiser", ["mira", "pro"])
-def test_seeds_differ_and_repeat(optimiser):
+def test_seeds_differ_and_repeat():
     pool = random_pool(1, sentences=40)
-    options = OptimiserOptions(optimiser=optimiser)
+    options = OptimiserOptions(optimiser="mira")
     runs = [optimise_weights(pool, np.ones(3), np.ones(3, bool), [seed, 1], options, 2) for seed in (1, 1, 2)]
     assert runs[0].tolist() == runs[1].tolist() != runs[2].tolist()
 
 
-@pytest.mark.parametrize("optimiser", ["mira", "pro"])
-def test_a_constant_feature_keeps_its_weight(optimiser):
+def test_a_constant_feature_keeps_its_weight():
     pool = random_pool(2)
     pool.features[1] = 4.0
     start = np.array([0.5, 0.25, 0.25])
-    options = OptimiserOptions(optimiser=optimiser)
     active = np.array([True, False, True])
-    for share in (0.1, 1.0):
-        options = OptimiserOptions(optimiser=optimiser, interpolation=share)
-        found = optimise_weights(pool, start, active, [1], options)
-        assert found[1] > 0
-        if optimiser == "pro":  # relative to all others, whose absolute sum may shrink if signs change
-            assert found[1] / np.abs(found).sum() >= 0.25
-            alone = optimise_weights(pool, np.array([0.5, 0.75, 0.25]), active, [1], options)
-            assert alone[1] / np.abs(alone[[0, 2]]).sum() == pytest.approx(3 * found[1] / np.abs(found[[0, 2]]).sum())
+    found = optimise_weights(pool, start, active, [1], OptimiserOptions(optimiser="mira"))
+    assert found[1] > 0
 
 
-@pytest.mark.parametrize("optimiser", ["mira", "pro"])
-def test_sentences_without_candidates_are_no_obstacle(optimiser):
+def test_sentences_without_candidates_are_no_obstacle():
     pool = NbestPool(3, 1)
     rows = [np.array([[1.0], [2.0]]), np.empty((0, 1)), np.array([[1.0]])]
     pool.add(
         candidate_batch(rows, np.array([[1, 0, 0, 0, 4, 3, 2, 1, 4]] + [[4, 3, 2, 1, 4, 3, 2, 1, 4]] * 2, np.int32))
     )
-    found = optimise_weights(pool.flat(), -np.ones(1), np.ones(1, bool), [1], OptimiserOptions(optimiser=optimiser))
+    found = optimise_weights(pool.flat(), -np.ones(1), np.ones(1, bool), [1], OptimiserOptions(optimiser="mira"))
     assert np.isfinite(found).all()

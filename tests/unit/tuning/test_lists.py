@@ -52,7 +52,7 @@ def test_the_weights_that_decoded_choose_what_was_decoded(model, tmp_path):
     assert rerank(model, model / "moses.ini", tmp_path / "out") == (model / "out").read_text().splitlines()
 
 
-@pytest.mark.parametrize("optimiser", ["mert", "mira", "pro"])
+@pytest.mark.parametrize("optimiser", ["mert", "mira"])
 def test_better_weights(model, tmp_path, capsys, optimiser):
     assert optimise(model, tmp_path / "tuned.ini", optimiser=optimiser) == 0
     said = capsys.readouterr().err
