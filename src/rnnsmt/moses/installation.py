@@ -66,7 +66,8 @@ class Needs(NamedTuple):
 
 def needs_of(config: Mapping[str, Any]) -> Needs:
     """Return the requirements of a checked configuration on Moses."""
-    return Needs(parts_of_moses(config), config["alignment"]["aligners"], config["lm"]["order"])
+    aligners, order = config["alignment"]["aligners"], config["lm"]["order"]
+    return Needs(parts_of_moses(config), aligners, order)
 
 
 class Installation:
