@@ -501,7 +501,8 @@ def augment(phrase_table: str | Path, network: Network, output: str | Path, devi
     from rnnsmt.rnn.phrase_scores import score_range
 
     setup = set_up_device(device, 1)
-    model, pairs, _ = load_model_of(Pairs.open(network.pairs), network.model, setup)
+    pairs = Pairs.open(network.pairs)
+    model, _ = load_model_of(pairs, network.model, setup)
     with TemporaryDirectory() as scratch:
         column = f"{scratch}/scores.npy"
         np.save(column, score_range(model, pairs, 0, len(pairs), setup.device))

@@ -108,15 +108,6 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
         ),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses interprets |"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={max_length: 120}"], "text.max_length: MGIZA"),
-        (
-            [
-                "engine={training: moses}",
-                "moses_home=HOME",
-                "systems={c: {features: [counted]}}",
-                "compare=[baseline, c]",
-            ],
-            "counted: weighting counts requires",
-        ),
         (["engine=real", "moses_home=HOME"], "must be rnnsmt or moses or a map of alignment, training"),
         (
             ["engine={tuning: moses, search: moses}", "moses_home=HOME"],

@@ -432,19 +432,20 @@ def test_proposals_are_added_to_what_a_text_can_use(workflow):
     assert f"--phrase-table {table} --reordering-table {reordering} --num-features 6 --further-weights 0.2 0 " in ini
 
 
-def test_trainings_and_scorers(workflow):
-    """Every seed trains each network once; a scorer is trained with its own settings if a system has it."""
-    settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, inverse]}}"]
+def test_trainings(workflow):
+    """Every seed trains each network once, with its settings."""
+    settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, wp]}}"]
+    settings.append("rnn={settings: {hidden: 50}}")
     jobs = workflow.plan("--config", *settings, "compare=[baseline, mine, cslm]")
-    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 2, 8, 2)
+    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (2, 2, 4, 2)
     assert (jobs["mert"], jobs["decode"], jobs["filter_tables"], jobs["augment_filtered"]) == (3, 3, 2, 4)
     assert jobs["augmented_ini"] == 4
     command = workflow.commands("mert", *settings, "compare=[baseline, mine]")
-    inis = " ".join(f"results/augmented/rnn_inverse/network{n}/moses.ini" for n in (1, 2, 1, 2))
-    directories = " ".join(f"results/augmented/rnn_inverse/network{n}/filtered/dev" for n in (1, 2, 1, 2))
+    inis = " ".join(f"results/augmented/rnn_wp/network{n}/moses.ini" for n in (1, 2, 1, 2))
+    directories = " ".join(f"results/augmented/rnn_wp/network{n}/filtered/dev" for n in (1, 2, 1, 2))
     assert f"--ini {inis} --model-dir {directories} " in command
     train = workflow.commands("rnn_train", *settings, "compare=[baseline, mine]")
-    assert train.count("--direction inverse --seed 1 ") == train.count("--direction inverse --seed 2 ") == 1
+    assert train.count("--hidden 50 --seed 1 ") == train.count("--hidden 50 --seed 2 ") == 1
 
 
 def test_the_joint_model(workflow):
@@ -533,14 +534,14 @@ def test_networks_of_lstms(workflow):
 
 
 def test_networks_that_leave_out_sentences(workflow):
-    """With leave_out, a scorer has two networks per training run, and both score every shard of the table."""
-    settings = ["rnn={leave_out: 2}", "systems={mine: {features: [rnn, bag]}}", "compare=[baseline, mine, cslm_nnjm]"]
+    """With leave_out, there are two networks per training run, and both score every shard of the table."""
+    settings = ["rnn={leave_out: 2}", "compare=[baseline, rnn, cslm_nnjm]"]
     jobs = workflow.plan("--config", *settings)
-    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 1, 4, 1)
+    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (2, 1, 2, 1)
     assert jobs["nnjm_train"] == 1
     train = workflow.commands("rnn_train", *settings)
-    assert train.count("--leave-out 1-of-2 ") == train.count("--leave-out 2-of-2 ") == 2
-    models = " ".join(f"results/bag/network1/model.without-{k}-of-2.pt" for k in (1, 2))
+    assert train.count("--leave-out 1-of-2 ") == train.count("--leave-out 2-of-2 ") == 1
+    models = " ".join(f"results/rnn/network1/model.without-{k}-of-2.pt" for k in (1, 2))
     assert f"--model {models} --shard" in workflow.commands("rnn_score", *settings)
 
 
@@ -562,23 +563,10 @@ def test_scores_of_filtered_tables_only(workflow):
 
 
 def test_incompatible_settings_are_reported_at_once(workflow):
-    done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary, dropout: 0.2}}")
+    done = workflow.call("--dry-run", "--config", "rnn={settings: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0
-    assert "mine: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
+    assert "rnn: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
     assert "Settings for " not in done.stdout + done.stderr
-    scorer = [
-        "--config",
-        "phrases={max_length: 8}",
-        "systems={ff: {features: [feedforward]}}",
-        "compare=[baseline, ff]",
-    ]
-    done = workflow.call("--dry-run", *scorer)
-    assert done.returncode != 0
-    assert (
-        "feedforward: accepts phrases of at most 7 words, but phrases.max_length is 8; set" in done.stdout + done.stderr
-    )
-    assert workflow.call("--dry-run", *scorer, "scorers={feedforward: {max_length: 8}}").returncode == 0
-    assert workflow.call("--dry-run", *scorer[:2]).returncode == 0
 
 
 def test_parts_of_the_scoring(workflow):

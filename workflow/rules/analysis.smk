@@ -3,9 +3,8 @@ import itertools
 
 from rnnsmt.plan.features import label, share_networks
 
-# The tables and figures of the RNN Encoder-Decoder require a single network that scores all pairs by p(target |
-# source).
-HAS_RNN = "rnn" in systems.networks and systems.scorer_settings("rnn").get("direction", "direct") == "direct"
+# The tables and figures of the RNN Encoder-Decoder require a single network that scores all pairs.
+HAS_RNN = "rnn" in systems.networks
 SHOWN = HAS_RNN and not config["rnn"]["leave_out"]
 PICTURES = [f"learning-{name}" for name in [*systems.networks, *systems.lstms]]
 PICTURES += ["mert"] * bool(systems.compared) + ["scores-rnn"] * HAS_RNN
@@ -22,7 +21,7 @@ COMPARISONS = [
     for other in systems.smaller(system)
     for name in texts.test
 ]
-NETWORK_TITLES = {feature.network: feature.title for feature in systems.known.values() if feature.title}
+NETWORK_TITLES = {feature.network: feature.title for feature in BY_NAME.values() if feature.title}
 NETWORK_TITLES |= {name: f"NNJM, {direction}" for name, direction in NNJM_DIRECTIONS.items() if name != "nnjm"}
 NETWORK_TITLES |= {name: label(name) for name in config["seq2seq"]["networks"]}
 

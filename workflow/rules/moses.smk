@@ -1,7 +1,7 @@
 # The Moses model of every set of features: additional columns of the phrase table, moses.ini, and the tables filtered
 # for the dev and test sets.
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
-PER_TEXT = any_of(name for name, feature in systems.known.items() if feature.per_text)
+PER_TEXT = any_of(name for name, feature in BY_NAME.items() if feature.per_text)
 
 
 rule augment:

@@ -1,12 +1,11 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. There are
-# networks.seeds trainings, results/rnn/network1, network2 ...; additional scorers are trained in the same way, in their
-# own directories. With rnn.leave_out, a training consists of several networks, each of which is trained without the
-# pairs of some sentences, and scores these.
+# networks.seeds trainings, results/rnn/network1, network2 ... With rnn.leave_out, a training consists of several
+# networks, each of which is trained without the pairs of some sentences, and scores these.
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
 PAIR_FILES = (
     [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
-    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "first_fold", "last_fold", "counts") if ORIGINS]
+    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "first_fold", "last_fold") if ORIGINS]
     + [f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
 )
 
@@ -51,10 +50,10 @@ rule rnn_train:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
     output:
-        model="results/{scorer}/network{network}/model{left_out}.pt",
-        history="results/{scorer}/network{network}/history{left_out}.json",
+        model="results/rnn/network{network}/model{left_out}.pt",
+        history="results/rnn/network{network}/history{left_out}.json",
     log:
-        "results/logs/{scorer}/train.{network}{left_out}.log",
+        "results/logs/rnn/train.{network}{left_out}.log",
     priority: 5
     conda:
         TORCH_ENV
@@ -68,7 +67,7 @@ rule rnn_train:
         version=version("rnn", "train"),
         preset=config["rnn"]["preset"],
         preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
-        settings=lambda w: settings_options(systems.scorer_settings(w.scorer)),
+        settings=settings_options(config["rnn"]["settings"]),
         seed=lambda w: systems.network_seed(w.network),
         leave_out=lambda w: w.left_out.replace(".without-", "--leave-out "),
         pairs=subpath(input[0], parent=True),
@@ -106,11 +105,11 @@ rule rnn_score:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model=expand("results/{{scorer}}/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
+        model=expand("results/rnn/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
     output:
-        "results/{scorer}/network{network}/scores/{scatteritem}.npy",
+        "results/rnn/network{network}/scores/{scatteritem}.npy",
     log:
-        "results/logs/{scorer}/score.{network}.{scatteritem}.log",
+        "results/logs/rnn/score.{network}.{scatteritem}.log",
     conda:
         TORCH_ENV
     threads: part_threads
@@ -132,13 +131,13 @@ rule rnn_score_filtered:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model=expand("results/{{scorer}}/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
+        model=expand("results/rnn/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
         lines="results/model/filtered/{part}/lines.npy",
         known=known_scores,
     output:
-        "results/{scorer}/network{network}/filtered/{part}/scores/{scatteritem}.npy",
+        "results/rnn/network{network}/filtered/{part}/scores/{scatteritem}.npy",
     log:
-        "results/logs/{scorer}/score.{network}.{part}.{scatteritem}.log",
+        "results/logs/rnn/score.{network}.{part}.{scatteritem}.log",
     wildcard_constraints:
         part="dev|all",
     conda:

@@ -16,7 +16,7 @@ from rnnsmt.cslm.settings import CslmSettings
 from rnnsmt.networks.options import preset_with
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 from rnnsmt.plan.config import kept_whole
-from rnnsmt.plan.features import CSLM, NNJM
+from rnnsmt.plan.features import BY_NAME, CSLM, NNJM, RNN
 from rnnsmt.plan.models import Systems
 from rnnsmt.plan.resources import JobNeeds, Power, needed_memory, needs_of_rules
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
@@ -36,19 +36,10 @@ def setting_mistakes(systems: Systems) -> Iterator[str]:
         preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
     except InputError as error:
         yield f"nnjm.settings: {error}"
-    longest = config["phrases"]["max_length"]
-    for scorer in systems.scorers:
-        try:
-            settings = preset_with(RNN_PRESETS[config["rnn"]["preset"]], systems.scorer_settings(scorer))
-        except InputError as error:
-            yield f"{scorer}: {error}"
-            continue
-        is_used = scorer in systems.networks
-        if is_used and settings.variant == "feed-forward" and settings.max_length < longest:
-            yield (
-                f"{scorer}: accepts phrases of at most {settings.max_length} words, but phrases.max_length is "
-                f"{longest}; set its max_length to {longest}"
-            )
+    try:
+        preset_with(RNN_PRESETS[config["rnn"]["preset"]], config["rnn"]["settings"])
+    except InputError as error:
+        yield f"rnn: {error}"
 
 
 def first_layers_mb(config: Mapping[str, Any]) -> dict[str, float]:
@@ -200,9 +191,8 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
     }
     features = [systems.features(name) for name in phrase_based]
     trainings = len(systems.trainings)
-    scorers = [name for name in systems.networks if name in systems.scorers]
-    if scorers:
-        rows += _of_scorers(config, table, words, len(scorers) * trainings * len(systems.left_out))
+    if RNN.network in systems.networks:
+        rows += _of_rnn(config, table, words, trainings * len(systems.left_out))
     if CSLM.network in systems.networks:
         rows.append(_of_feed_forward(config, table, "cslm", words.mono, trainings))
     if NNJM.network in systems.networks:
@@ -223,7 +213,7 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
             )
         )
     rows.append(filtered._replace(core_hours=2 * filtered.core_hours, disk=2 * filtered.disk))  # dev text and all sets
-    packages = [[systems.known[name].package for name in added if systems.known[name].in_search] for added in features]
+    packages = [[BY_NAME[name].package for name in added if BY_NAME[name].in_search] for added in features]
     return rows + _of_search(config, table, words, packages)
 
 
@@ -254,7 +244,7 @@ def _hours(config: Mapping[str, Any], cost: Seconds, times: float) -> tuple[floa
     return (0.0, cost.gpu * times / 3600) if on_gpu else (cost.core * times / 3600, 0.0)
 
 
-def _of_scorers(
+def _of_rnn(
     config: Mapping[str, Any], table: Mapping[str, JobNeeds], words: TextSizes, networks: int
 ) -> list[Estimate]:
     """Return estimates of training and scoring of the RNN Encoder-Decoders."""

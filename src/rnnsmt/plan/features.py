@@ -9,7 +9,7 @@ Further below: systems, their names in files, labels, and published results. Tab
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
@@ -57,23 +57,15 @@ class SystemFeature:
         """Return whether the feature is a column of the phrase table."""
         return not self.in_search
 
-    @property
-    def is_scorer(self) -> bool:
-        """Return whether its network scores phrase pairs and is trained by ``rnn train``, with ``rnn.leave_out``."""
-        return self.package == "rnn"
 
-
-SCORES = "results/{name}/network{{network}}/scores/{{scatteritem}}.npy"
-"""Scores of all phrase pairs by the network of a column, in shards."""
-
-FILTERED_SCORES = "results/{name}/network{network}/filtered/{part}/scores/{{scatteritem}}.npy"
+FILTERED_SCORES = "results/rnn/network{network}/filtered/{part}/scores/{{scatteritem}}.npy"
 """Scores of the phrase pairs that dev (``part`` dev) or all sets (all) can use, in shards."""
 
 RNN = SystemFeature(
     "rnn",
     "RNN",
     weight=0.2,
-    scores=SCORES.format(name="rnn"),
+    scores="results/rnn/network{network}/scores/{scatteritem}.npy",
     scatter="rnn_score",
     network="rnn",
     package="rnn",
@@ -113,8 +105,7 @@ REGISTRY: tuple[SystemFeature, ...] = (
     SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy", paper_place=3),
     SystemFeature("proposals", "Proposals", weight=0, network="rnn", per_text=True),
 )
-"""All features, in the order in which directories and columns of the phrase table are named; those of ``scorers`` come
-after the RNN Encoder-Decoder."""
+"""All features, in the order in which directories and columns of the phrase table are named."""
 
 NNJM_DIRECTIONS = {
     "nnjm": "direct",
@@ -135,23 +126,6 @@ BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGIST
 
 FEATURES = tuple(sorted((f.name for f in REGISTRY if f.paper_place), key=lambda name: BY_NAME[name].paper_place))
 """Features that the paper's systems add to the baseline, in its order. Other features come after them."""
-
-
-def scorer(name: str) -> SystemFeature:
-    """Return the feature of an entry of ``scorers``: a column like that of the RNN Encoder-Decoder."""
-    return replace(
-        RNN, name=name, label=name, scores=SCORES.format(name=name), network=name, title=f"Scorer {name}", paper_place=0
-    )
-
-
-def known_features(config: Mapping[str, Any]) -> dict[str, SystemFeature]:
-    """Return all features of a configuration by name, in the order of ``REGISTRY``."""
-    features: dict[str, SystemFeature] = {}
-    for feature in REGISTRY:
-        features[feature.name] = feature
-        if feature is RNN:
-            features |= {name: scorer(name) for name in config["scorers"]}
-    return features
 
 
 def features_of(config: Mapping[str, Any], system: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from rnnsmt.plan.config import moses_searches, parts_of_moses
 from rnnsmt.plan.features import (
+    BY_NAME,
     FILTERED_SCORES,
     LIST_FEATURES,
     LIST_NETWORKS,
@@ -19,7 +20,6 @@ from rnnsmt.plan.features import (
     RNN,
     features_of,
     has_network,
-    known_features,
 )
 from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
 
@@ -58,11 +58,9 @@ class Systems:
     """The systems of a configuration and their components.
 
     Attributes:
-        known: all features by name.
         runs, trainings: 1-based numbers of the tuning runs, and of the training runs of a network.
-        scorers: networks that score phrase pairs: the RNN Encoder-Decoder and ``scorers``.
         scores_filtered: whether only the phrase pairs that the sets can use are scored (``rnn.scored_pairs``).
-        left_out: suffixes in the file names of the networks of one training run of a scorer: with ``rnn.leave_out``,
+        left_out: suffixes in the file names of the RNN Encoder-Decoders of one training run: with ``rnn.leave_out``,
             one for each network, otherwise one empty suffix.
         phrase_based: systems with a table and a search.
         rescored: systems that rescore a phrase-based system, by LSTMs or ``LIST_NETWORKS``.
@@ -75,10 +73,8 @@ class Systems:
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Read the systems of a checked configuration."""
         self.config = config
-        self.known = known_features(config)
         self.runs = range(1, config["tuning"]["runs"] + 1)
         self.trainings = range(1, config["networks"]["seeds"] + 1)
-        self.scorers = [name for name, feature in self.known.items() if feature.is_scorer]
         self.scores_filtered = config["rnn"]["scored_pairs"] == "filtered"
         parts = config["rnn"]["leave_out"]
         self.left_out = [f".without-{k}-of-{parts}" for k in range(1, parts + 1)] or [""]
@@ -89,7 +85,7 @@ class Systems:
         self.tuned_on_lists = [name for name in self.rescored if systems[name].get("weight") == "tuned"]
         self.compared = [name for name in config["compare"] if name in self.phrase_based]
         used = {name for system in config["compare"] for name in self.features(system)}
-        trained = [feature for name, feature in self.known.items() if name in used and feature.package]
+        trained = [feature for name, feature in BY_NAME.items() if name in used and feature.package]
         networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
         on_lists = [network for name in config["compare"] for network in self.list_networks(name)]
         self.networks = list(dict.fromkeys([*networks, *on_lists]))
@@ -99,20 +95,20 @@ class Systems:
     def features(self, system: str) -> list[str]:
         """Return the features of a system, or of the one that it rescores, in the order that names directories."""
         added = features_of(self.config, system)
-        return [name for name in self.known if name in added]
+        return [name for name in BY_NAME if name in added]
 
     def columns(self, features: Collection[str]) -> list[str]:
         """Return those features that are columns of the phrase table."""
-        return [name for name in features if self.known[name].is_column]
+        return [name for name in features if BY_NAME[name].is_column]
 
     def score_pattern(self, column: str, network: int | str) -> str:
         """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""
-        return self.known[column].scores.format(network=network, scatteritem="{scatteritem}")
+        return BY_NAME[column].scores.format(network=network, scatteritem="{scatteritem}")
 
     def filtered_score_pattern(self, column: str, network: int | str, part: str) -> str:
         """Return the file of the scores of a column of a filtered table: those of its lines, or of all lines."""
         if self._has_filtered_scores(column):
-            return FILTERED_SCORES.format(name=column, network=network, part=part)
+            return FILTERED_SCORES.format(network=network, part=part)
         return self.score_pattern(column, network)
 
     def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
@@ -120,7 +116,7 @@ class Systems:
 
         If Moses searches, the joint model is the one that ``nnjm export-nplm`` writes.
         """
-        used = (self.known[name] for name in features)
+        used = (BY_NAME[name] for name in features)
         return [
             network_file(feature.network, network, NPLM if self._is_for_moses(feature.name) else "model.pt")
             for feature in used
@@ -133,11 +129,11 @@ class Systems:
 
     def is_per_text(self, features: Iterable[str]) -> bool:
         """Return whether the tables of these features exist only filtered for a text."""
-        return any(self.known[name].per_text or self._has_filtered_scores(name) for name in features)
+        return any(BY_NAME[name].per_text or self._has_filtered_scores(name) for name in features)
 
     def _has_filtered_scores(self, feature: str) -> bool:
         """Return whether the network of a feature scores only the phrase pairs that the sets can use."""
-        return self.scores_filtered and self.known[feature].is_scorer
+        return self.scores_filtered and feature == RNN.name
 
     # Training runs of the networks.
 
@@ -159,7 +155,7 @@ class Systems:
             pattern.format(name=name, n=n, left_out=left_out)
             for name in (self.networks if names is None else names)
             for n in self.trainings
-            for left_out in (self.left_out if name in self.scorers else [""])
+            for left_out in (self.left_out if name == RNN.network else [""])
         ]
 
     def _of_every_network(self, system: str, path: Callable[[int], str]) -> list[str]:
@@ -216,9 +212,9 @@ class Systems:
         options = [f"--phrase-table {table} --reordering-table {reordering}"]
         options.append(f"--num-features {PHRASE_SCORES + len(columns)}")
         if columns:
-            options.append(f"--further-weights {' '.join(str(self.known[name].weight) for name in columns)}")
+            options.append(f"--further-weights {' '.join(str(BY_NAME[name].weight) for name in columns)}")
         for name in features:
-            feature = self.known[name]
+            feature = BY_NAME[name]
             if feature.in_search:
                 (model,) = self.search_models([name], network)
                 path = f"../{model.removeprefix('results/')}"
@@ -250,7 +246,7 @@ class Systems:
     def search_options(self, system: str) -> str:
         """Return the limits of the search, with the settings of the networks that it queries."""
         names = [*LIMITS]
-        for feature in map(self.known.__getitem__, self.features(system)):
+        for feature in map(BY_NAME.__getitem__, self.features(system)):
             names += feature.search_settings
         return settings_options({name: self.config["search"][name] for name in names})
 
@@ -280,10 +276,6 @@ class Systems:
         ]
 
     # LSTMs.
-
-    def scorer_settings(self, scorer: str) -> dict[str, Any]:
-        """Return the settings of a scorer that differ from the preset."""
-        return {**self.config["rnn"]["settings"], **self.config["scorers"].get(scorer, {})}
 
     def lstm_settings(self, name: str) -> dict[str, Any]:
         """Return the settings of a network of LSTMs that differ from the preset."""

@@ -73,10 +73,9 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     vocabulary of a side consists of the most frequent words of that side of the corpus; all other words are mapped to
     UNK.
 
-    --origins adds, for every pair, the cross-validation folds of the sentences that it was extracted from, and its
-    extraction count. The pairs that were extracted only from sentences of the first of 100 folds are then held out:
-    `rnn train` does not train on them and evaluates the network on them. `rnn train --weighting counts` and `rnn train
-    --leave-out` require --origins.
+    --origins adds, for every pair, the cross-validation folds of the sentences that it was extracted from. The pairs
+    that were extracted only from sentences of the first of 100 folds are then held out: `rnn train` does not train on
+    them and evaluates the network on them. `rnn train --leave-out` requires --origins.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -160,9 +159,8 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 def score(args: argparse.Namespace) -> dict[str, object]:
     """Compute log p(target | source) of all phrase pairs with the network.
 
-    The score is a natural logarithm; it includes EOS and is not normalised by length. If the network was trained with
-    --direction inverse, the score is log p(source | target); with --direction target, it is log p(target). The output
-    is a float32 array (.npy) with one score per line of the phrase table, in the order of the table.
+    The score is a natural logarithm; it includes EOS and is not normalised by length. The output is a float32 array
+    (.npy) with one score per line of the phrase table, in the order of the table.
 
     --shard K/N scores the K-th of N consecutive shards of nearly equal size, for parallel jobs. Scores do not depend on
     the sharding: each differs by less than 1e-4 from the score of the pair computed alone. Matrix products are computed
@@ -185,7 +183,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.base.arrays import growing_array
     from rnnsmt.base.progress import say
     from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.rnn.model import check_lengths, load_model_of
+    from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
     from rnnsmt.rnn.phrase_scores import KeptLines, batches_at_once, mean_of_networks, score_batches
 
@@ -195,17 +193,11 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     bounds = bounds_of_shard(args.shard, len(pairs))
     kept = KeptLines(args.kept_lines, args.known, args.shard, pairs) if args.kept_lines else None
     networks = [load_model_of(pairs, path, setup) for path in args.model]
-    if len({data.direction for _, data, _ in networks}) > 1:
-        raise InputError("--model: the networks were trained with different --direction; use networks of one direction")
-    for model, _, _ in networks:
-        check_lengths(model.sizes, pairs)
     if kept:
-        # all networks have the same direction, so they read the same pairs
-        pairs, bounds = networks[0][1].at(kept.unknown), (0, len(kept.unknown))
-        networks = [(model, pairs, left_out) for model, _, left_out in networks]
+        pairs, bounds = pairs.at(kept.unknown), (0, len(kept.unknown))
     threads = batches_at_once(setup.device, args.threads, len(networks))
-    batches = [score_batches(model, data, *bounds, setup.device, threads) for model, data, _ in networks]
-    left_out = [leave_out for _, _, leave_out in networks]
+    batches = [score_batches(model, pairs, *bounds, setup.device, threads) for model, _ in networks]
+    left_out = [leave_out for _, leave_out in networks]
     parts = {tuple(leave_out) for leave_out in left_out if leave_out}
     if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
         say(
@@ -288,15 +280,14 @@ def _network_and_vocabularies(args: argparse.Namespace) -> "tuple[RNNEncoderDeco
     """Load the network of the arguments of ``_add_network`` and its source and target vocabulary.
 
     Raises:
-        InputError: see ``load_model_of``, or the network ignores source phrases.
+        InputError: see ``load_model_of``.
     """
     from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.rnn.model import check_reads_source, load_model_of
+    from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
-    model, pairs, _ = load_model_of(pairs, args.model, setup)
-    check_reads_source(args.model, pairs)
+    model, _ = load_model_of(pairs, args.model, setup)
     return model, pairs.vocabularies
 
 
@@ -337,9 +328,8 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.generation import read_phrases, sample_targets
 
     model, (source, target) = _network_and_vocabularies(args)
-    sources = read_phrases(args.input, source, model.sizes.longest)
-    max_length = min(args.max_length, model.sizes.longest)
-    samples = sample_targets(model, sources, args.draws, args.seed, max_length)
+    sources = read_phrases(args.input, source)
+    samples = sample_targets(model, sources, args.draws, args.seed, args.max_length)
     lines = [
         f"{number} ||| {target.text(sampled.words)} ||| {sampled.score:.6f} ||| {sampled.times}"
         for number, targets in enumerate(samples)
@@ -351,7 +341,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
         "phrases": len(sources),
         "draws": len(sources) * args.draws,
         "distinct samples": sum(map(len, samples)),
-        f"samples discarded, longer than {max_length} words": len(sources) * args.draws - drawn,
+        f"samples discarded, longer than {args.max_length} words": len(sources) * args.draws - drawn,
     }
 
 
@@ -388,8 +378,8 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.generation import beam_search, read_phrases
 
     model, (source, target) = _network_and_vocabularies(args)
-    sources = read_phrases(args.input, source, model.sizes.longest)
-    translations = beam_search(model, sources, args.beam, min(args.max_length, model.sizes.longest), nbest)
+    sources = read_phrases(args.input, source)
+    translations = beam_search(model, sources, args.beam, args.max_length, nbest)
     if args.nbest is None:
         write_lines(args.output, [target.text(targets[0].words) for targets in translations])
     else:
@@ -469,8 +459,7 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     The output is a phrase table, sorted as in Moses, with five scores: the four Moses scores and the network score.
     p(f|e) and lex(f|e) are both the lexical weight of the source phrase given the target phrase, for the best word
     alignment; lex(e|f) is the lexical weight in the other direction; p(e|f) and the fifth score are both the network
-    probability. `phrases fill-up` adds these phrase pairs to a phrase table with the same five scores. A network
-    trained with --direction inverse generates targets for the opposite translation direction.
+    probability. `phrases fill-up` adds these phrase pairs to a phrase table with the same five scores.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -487,9 +476,8 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.generation import propose_targets, score_proposals, unfamiliar_phrases
 
     model, vocabularies = _network_and_vocabularies(args)
-    source_length, max_length = (min(n, model.sizes.longest) for n in (args.source_length, args.max_length))
-    phrases = unfamiliar_phrases(args.input, args.phrase_table, source_length, args.extractions, args.targets)
-    proposals = propose_targets(model, vocabularies, phrases, args.beam, max_length, args.nbest)
+    phrases = unfamiliar_phrases(args.input, args.phrase_table, args.source_length, args.extractions, args.targets)
+    proposals = propose_targets(model, vocabularies, phrases, args.beam, args.max_length, args.nbest)
     score_proposals(proposals, args.lex_e2f, args.lex_f2e)
     write_lines(args.output, map(format_phrase_line, proposals))
     return {

@@ -1,7 +1,7 @@
 """Generation of target phrases by ancestral sampling and beam search, and of phrase pairs for the phrase table.
 
 Id 0 ("no word") is never generated; UNK is treated as a word. Targets that have not ended after ``max_length`` words
-are discarded; ``max_length`` is at most ``RnnSizes.longest``.
+are discarded.
 
 Targets are generated for source phrases that are missing or rare in the phrase table. The paper leaves this to future
 work (section 5). A generated pair has no counts and no alignment. Its five scores are the four Moses scores and the
@@ -34,19 +34,17 @@ ROWS = 1024
 """Approximate number of rows of the softmax that are computed at a time."""
 
 
-def read_phrases(path: str | Path, vocabulary: Vocabulary, longest: int) -> list[NDArray[np.int32]]:
-    """Read source phrases, one per line, as ids with EOS. longest: maximum number of words of a phrase.
+def read_phrases(path: str | Path, vocabulary: Vocabulary) -> list[NDArray[np.int32]]:
+    """Read source phrases, one per line, as ids with EOS.
 
     Raises:
-        InputError: the file is missing or has no lines, a line is empty, or a phrase is too long.
+        InputError: the file is missing or has no lines, or a line is empty.
     """
     phrases = []
     for number, line in enumerate(read_lines(path), 1):
         words = split(line)
         if not words:
             raise InputError(f"{path}, line {number}: is empty; each line must be a source phrase")
-        if len(words) > longest:
-            raise InputError(f"{path}, line {number}: has {len(words)} words; the network accepts at most {longest}")
         phrases.append(vocabulary.ids(words, eos=True))
     if not phrases:
         raise InputError(f"{path}: contains no lines; each line must be a source phrase")
@@ -115,7 +113,7 @@ def _draw(
         alive &= word != eos
         if k + 1 == uniform.shape[1] or not alive.any():
             break
-        states, previous = model.decoder.step(states, word, context.terms, k + 1), word
+        states, previous = model.decoder.step(states, word, context.terms), word
     total[alive] = -torch.inf
     return words.cpu().numpy(), total.cpu().numpy()
 
@@ -182,7 +180,7 @@ def _search(
         searched, total, words, places = searched[left], total[left], words[left], places[left]
         rows = context.rows(searched.repeat_interleave(total.shape[1]))
         previous = word[left].flatten()
-        states = model.decoder.step(states[places.flatten()], previous, rows.terms, k + 1)
+        states = model.decoder.step(states[places.flatten()], previous, rows.terms)
     return targets
 
 

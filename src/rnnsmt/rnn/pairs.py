@@ -5,7 +5,6 @@ pairs are known, there are also:
 
 * ``held_out.npy``: int64, ascending, the indices of the pairs that only occur in sentences of the first fold.
 * ``first_fold.npy``, ``last_fold.npy``: uint8 [pairs], first and last fold of the sentences that contain a pair.
-* ``counts.npy``: int32 [pairs], the number of times that a pair was extracted.
 
 The second half of the module converts a phrase table into this directory with compiled kernels, in one pass over the
 corpus and one over the table, without loading either into memory.
@@ -50,7 +49,7 @@ FORMAT = IdFormat("pairs.json", "rnnsmt-pairs-1", "pairs", SIDES, "run `rnn prep
 
 HELD_OUT = "held_out.npy"
 
-FIRST_FOLD, LAST_FOLD, COUNTS = "first_fold.npy", "last_fold.npy", "counts.npy"
+FIRST_FOLD, LAST_FOLD = "first_fold.npy", "last_fold.npy"
 
 BLOCK = 1 << 20
 """Number of pairs that are read at a time."""
@@ -67,8 +66,6 @@ class Pairs:
         self.vocabularies = tuple(Vocabulary.read(self.directory / f"vocab.{side}.txt") for side in SIDES)
         self.held_out: Index = np.zeros(0, np.int64)
         """Indices of the pairs that occur only in held-out sentences; empty if the folds are not known."""
-        self.direction = "direct"
-        """Direction, one of ``rnnsmt.rnn.settings.DIRECTIONS``: which side is read and which is predicted."""
         self._origins: dict[str, NDArray[Any]] = {}
         self.lines: Index | None = None
         """Line numbers of these pairs in the table, 0-based, ascending; None: all lines."""
@@ -101,45 +98,12 @@ class Pairs:
         """Return the target phrase of pair i as ids, with EOS."""
         return self.sides[1].phrase(i)
 
-    def longest(self) -> int:
-        """Return the number of words of the longest phrase of either side."""
-        longest = 0
-        for side in self.sides:
-            for begin in range(0, len(self), BLOCK):
-                longest = max(longest, int(np.diff(side.offsets[begin : begin + BLOCK + 1]).max()))
-                side.release()
-        return longest - 1
-
     def at(self, lines: Index) -> "Pairs":
         """Return the pairs of some lines of the table, in memory. lines: [K], 0-based, ascending."""
         pairs = copy.copy(self)
         pairs.lines = lines
         pairs.sides = tuple(_copy_lines(side, lines) for side in self.sides)
         return pairs
-
-    def in_direction(self, direction: str) -> "Pairs":
-        """Return the pairs as a network of this direction reads and predicts them.
-
-        ``inverse``: source and target are exchanged. ``target``: every source phrase is empty, EOS alone.
-        """
-        pairs = copy.copy(self)
-        pairs.direction = direction
-        if direction == "inverse":
-            pairs.sides, pairs.vocabularies = self.sides[::-1], self.vocabularies[::-1]
-        elif direction == "target":
-            # a view of a single element, regardless of the number of pairs
-            eos = np.broadcast_to(np.int32(self.vocabularies[0].eos), len(self))
-            pairs.sides = Sequences(eos, np.arange(len(self) + 1)), self.sides[1]
-        return pairs
-
-    def counts(self) -> NDArray[np.int32]:
-        """Return the number of times that each pair was extracted, int32 [pairs].
-
-        Raises:
-            InputError: the folds of the pairs are not known.
-        """
-        counts = self._of_origins(COUNTS, np.int32)
-        return counts if self.lines is None else counts[self.lines]
 
     def left_out(self, part_number: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
         """Return which of the pairs ``begin`` to ``end - 1`` only occur in sentences of part ``part_number`` (1-based).
@@ -256,7 +220,7 @@ def prepare_pairs(
             "must have the same number of lines"
         )
     stats |= _write_ids(table, directory, vocabularies, max_length)
-    for name in (HELD_OUT, FIRST_FOLD, LAST_FOLD, COUNTS):
+    for name in (HELD_OUT, FIRST_FOLD, LAST_FOLD):
         (directory / name).unlink(missing_ok=True)
     if origins is not None:
         stats |= _write_origins(origins, directory, stats)
@@ -269,7 +233,7 @@ def prepare_pairs(
 
 
 def _write_origins(origins: str, directory: Path, stats: dict[str, object]) -> dict[str, object]:
-    """Write held-out pairs, folds and counts; return the number of held-out pairs and the new fingerprint.
+    """Write held-out pairs and folds; return the number of held-out pairs and the new fingerprint.
 
     Raises:
         InputError: the folds are those of another table.
@@ -280,7 +244,7 @@ def _write_origins(origins: str, directory: Path, stats: dict[str, object]) -> d
     # columns: first fold, last fold, count; the last fold is 0 if all sentences are of the first fold
     held_out = np.flatnonzero(rows[:, 1] == 0)
     digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
-    columns = zip((FIRST_FOLD, LAST_FOLD, COUNTS), rows.T, (np.uint8, np.uint8, np.int32), strict=True)
+    columns = ((FIRST_FOLD, rows[:, 0], np.uint8), (LAST_FOLD, rows[:, 1], np.uint8))
     for name, array, dtype in ((HELD_OUT, held_out, np.int64), *columns):
         with growing_array(directory / name, dtype) as out:
             out.append(array)

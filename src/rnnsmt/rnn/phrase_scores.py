@@ -4,7 +4,7 @@ A batch consists of several thousand consecutive lines of the table. Its source 
 is processed level by level, so each distinct prefix is encoded once: the state of a recurrent network after a prefix
 depends only on the words of this prefix (in the decoder also on the source phrase). The targets of each source phrase
 form another trie. The softmax over the whole target vocabulary takes nearly all the time: it is computed once per
-distinct (source, target prefix), or, if the decoder reads no words, per (source, target position).
+distinct (source, target prefix).
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import Index
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.phrases.filtering import read_kept_lines
-from rnnsmt.rnn.model import RNNEncoderDecoder, WordReader
+from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 
 
@@ -254,14 +254,12 @@ def _score_batch(
     begins = np.cumsum(lengths) - lengths
     inside = np.ones(len(words), bool)
     inside[begins + lengths - 1] = False  # EOS is predicted but never read
-    # if the decoder reads no words, all targets of a source share one path with one node for each position
-    read = words if isinstance(model.decoder, WordReader) else np.zeros_like(words)
     scores = np.zeros(end - begin)
     context = model.decoder_context(c)
     nodes = _Nodes(context.state, torch.arange(len(c), device=device), None)
-    for k, level in enumerate(prefix_levels(read[inside], lengths - 1, sources)):
+    for k, level in enumerate(prefix_levels(words[inside], lengths - 1, sources)):
         if k:
-            nodes = _step(model, nodes, context.terms, level, k, sizing.rows)
+            nodes = _step(model, nodes, context.terms, level, sizing.rows)
         # word k + 1 of the phrases that reach this level, or their EOS
         following = words[begins[level.phrases] + k]
         scores[level.phrases] += _log_p(model, softmax, nodes, context.readout, level.nodes, following, sizing.softmax)
@@ -298,7 +296,7 @@ def encode_distinct(
     for k, level in enumerate(levels[1:]):
         parents, read = (torch.from_numpy(array).to(device) for array in (level.parents, level.words))
         pieces = [
-            model.encoder.step(h[parents[i : i + rows]], model.encoder.embed(read[i : i + rows]), k)
+            model.encoder.step(h[parents[i : i + rows]], model.encoder.embed(read[i : i + rows]))
             for i in range(0, len(parents), rows)
         ]
         h = torch.cat(pieces)
@@ -318,15 +316,15 @@ class _Nodes(NamedTuple):
     words: Tensor | None
 
 
-def _step(model: RNNEncoderDecoder, nodes: _Nodes, terms: Tensor, level: Level, k: int, rows: int) -> _Nodes:
-    """Compute the nodes of level k from those of the previous level. terms: [sources, ...], of ``DecoderContext``."""
+def _step(model: RNNEncoderDecoder, nodes: _Nodes, terms: Tensor, level: Level, rows: int) -> _Nodes:
+    """Compute the nodes of a level from those of the previous level. terms: [sources, ...], of ``DecoderContext``."""
     parents, words = (torch.from_numpy(array).to(terms.device) for array in (level.parents, level.words))
     states = torch.empty(len(parents), model.sizes.hidden, device=parents.device)
     sources = nodes.sources[parents]
     for i in range(0, len(parents), rows):
         block = slice(i, i + rows)
         of_source = terms.index_select(0, sources[block])
-        states[block] = model.decoder.step(nodes.states[parents[block]], words[block], of_source, k)
+        states[block] = model.decoder.step(nodes.states[parents[block]], words[block], of_source)
     return _Nodes(states, sources, words)
 
 

@@ -1,7 +1,7 @@
 """Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, trainer.
 
 The loop is in ``rnnsmt.networks.training``. Minibatches contain pairs in random order, without padding. Each pair
-occurs once per epoch, or as often as it was extracted. The pairs of a minibatch have equal source lengths and equal
+occurs once per epoch. The pairs of a minibatch have equal source lengths and equal
 target lengths, unless batching is random.
 
 The likelihood of held-out pairs is computed with the network and with a unigram model.
@@ -22,7 +22,7 @@ from rnnsmt.networks.gradients import DROPOUT_ROWS
 from rnnsmt.networks.softmax import ClassSampler
 from rnnsmt.networks.training import ThreadParts, Trainer
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
-from rnnsmt.rnn.model import RNNEncoderDecoder, check_lengths, save_model, vocabularies_of
+from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs, word_frequencies
 from rnnsmt.rnn.settings import RnnSettings
 
@@ -55,8 +55,8 @@ class PairBatches(WindowBatches):
     The pairs of incomplete minibatches are carried over to the next window, except at the end of an epoch.
 
     Attributes:
-        size: number of occurrences of pairs in an epoch, including excluded pairs.
-        trained: number of occurrences without excluded pairs.
+        size: number of pairs, including excluded pairs.
+        trained: number of pairs without excluded pairs.
         waiting: pairs carried over from the previous window.
     """
 
@@ -66,7 +66,6 @@ class PairBatches(WindowBatches):
         batch: int,
         seed: int,
         untrained: Index,
-        counts: NDArray[np.int32] | None = None,
         same_lengths: bool = True,
     ) -> None:
         """Begin with the first epoch.
@@ -76,16 +75,14 @@ class PairBatches(WindowBatches):
             batch: number of pairs of a minibatch; at the end of an epoch there may be fewer.
             seed: seed of the order.
             untrained: indices of excluded pairs, ascending.
-            counts: [pairs], occurrences of each pair per epoch; None: once.
             same_lengths: the pairs of a minibatch have equal lengths.
 
         Raises:
             InputError: no pairs remain for training.
         """
-        self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
-        super().__init__(len(pairs) if self._ends is None else int(self._ends[-1]), seed)
+        super().__init__(len(pairs), seed)
         self.pairs, self.batch, self.untrained, self.same_lengths = pairs, batch, untrained, same_lengths
-        self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
+        self.trained = self.size - len(untrained)
         if self.trained <= 0:
             raise InputError(
                 f"{pairs.directory}: no pairs remain for training; use more text, or omit --held-out and --leave-out"
@@ -101,9 +98,6 @@ class PairBatches(WindowBatches):
     def form(self, order: Index) -> list[Index]:
         """Form the minibatches of the current window, and keep the pairs of incomplete ones for the next window."""
         index = order
-        if self._ends is not None:
-            # convert indices of occurrences to indices of pairs
-            index = np.searchsorted(self._ends, index, "right")
         if len(self.untrained):
             position = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
             index = index[self.untrained[position] != index]
@@ -232,9 +226,7 @@ class RnnTrainer(Trainer):
 
         leave_out: (part, parts): the pairs that only occur in this part are excluded, see ``Pairs.left_out``.
         """
-        counts = pairs.counts() if settings.weighting == "counts" else None
         left_out = np.flatnonzero(pairs.left_out(*leave_out)) if leave_out else np.zeros(0, np.int64)
-        pairs = pairs.in_direction(settings.direction)
         self.pairs, self.leave_out = pairs, leave_out
         self.split = split_pairs(pairs, settings, seed, left_out)
         self.validation = HeldOutPairs(pairs, self.split.evaluated, setup)
@@ -245,15 +237,13 @@ class RnnTrainer(Trainer):
         frequencies = word_frequencies(pairs, once)
         self.unigram = unigram_likelihood(pairs, self.split.evaluated, frequencies).per_word
         same_lengths = settings.batching == "lengths"
-        batches = PairBatches(pairs, settings.batch, seed, self.split.untrained, counts, same_lengths)
+        batches = PairBatches(pairs, settings.batch, seed, self.split.untrained, same_lengths)
         self.trained = batches.trained
         self.sum_of_losses = settings.loss == "sum"
         sampler = None
         if settings.sampled_classes:
-            drawn = frequencies if counts is None else word_frequencies(pairs, once * counts)
-            sampler = ClassSampler(drawn + 1, settings.sampled_classes, seed)
+            sampler = ClassSampler(frequencies + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
-        check_lengths(sizes, pairs)
         super().__init__(
             RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device),
             settings,
@@ -354,7 +344,7 @@ class RnnTrainer(Trainer):
 
     def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
         data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
-        save_model(path, self.model, description | {"direction": self.settings.direction} | data)
+        save_model(path, self.model, description | data)
 
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:
         return {

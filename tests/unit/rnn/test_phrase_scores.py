@@ -87,32 +87,18 @@ def test_equal_to_single_pairs(directory, monkeypatch, variant, sizing):
     assert found.dtype == np.float32
 
 
-@pytest.mark.parametrize("variant", ["paper", "feed-forward"])
-def test_rows_of_the_softmax(directory, monkeypatch, variant):
-    """The softmax has one row for each source and preceding target words (or their number, if feed-forward)."""
+def test_rows_of_the_softmax(directory, monkeypatch):
+    """The softmax has one row for each source and preceding target words."""
     pairs, rows = Pairs.open(directory / "pairs"), []
     log_p = ExactSoftmax.log_p
     monkeypatch.setattr(ExactSoftmax, "log_p", lambda self, g, *asked: rows.append(len(g)) or log_p(self, g, *asked))
-    phrase_scores.score_range(network(pairs, variant), pairs, 0, len(pairs), torch.device("cpu"))
-    known = tuple if variant == "paper" else len
+    phrase_scores.score_range(network(pairs), pairs, 0, len(pairs), torch.device("cpu"))
     places = {
-        (tuple(pairs.source(i)), known(pairs.target(i)[:k]))
+        (tuple(pairs.source(i)), tuple(pairs.target(i)[:k]))
         for i in range(len(pairs))
         for k in range(len(pairs.target(i)))
     }
     assert sum(rows) == len(places)
-
-
-def test_longer_phrases_than_the_network_takes(directory, tmp_path, capsys):
-    pairs = Pairs.open(directory / "pairs")
-    sizes = RnnSizes(*map(len, pairs.vocabularies), 5, 7, 4, "feed-forward", 3)
-    save_model(tmp_path / "model.pt", RNNEncoderDecoder(sizes, 1), vocabularies_of(pairs))
-    command = ["rnn", "score", "--pairs", str(directory / "pairs"), "--model", str(tmp_path / "model.pt")]
-    assert main([*command, "--output", str(tmp_path / "scores.npy")]) == 2
-    assert (
-        "has a phrase of 4 words, but this feed-forward network accepts at most 3; train it" in capsys.readouterr().err
-    )
-    assert not (tmp_path / "scores.npy").exists()
 
 
 def test_batches_end_where_a_source_ends(directory):
@@ -203,7 +189,7 @@ def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
 
 @pytest.mark.parametrize("left_out", [(1, 2), (2, 2)])
 def test_left_out_pairs_of_a_filtered_table(tmp_path, left_out):
-    """Left-out flags, counts and phrases of selected lines equal those of the whole table."""
+    """Left-out flags and phrases of selected lines equal those of the whole table."""
     make_table(tmp_path / "table.txt", 3, 40)
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("a b c d e f g h a b c d\n")
@@ -215,12 +201,9 @@ def test_left_out_pairs_of_a_filtered_table(tmp_path, left_out):
     assert main(["rnn", "prepare", *files, *options, "--output-dir", str(tmp_path / "pairs")]) == 0
     pairs, lines = Pairs.open(tmp_path / "pairs"), np.array([0, 7, 8, 21, 39])
     assert pairs.at(lines).left_out(*left_out).tolist() == pairs.left_out(*left_out)[lines].tolist()
-    assert pairs.at(lines).counts().tolist() == [1] * 5
-    for direction in ("direct", "inverse", "target"):
-        other = pairs.in_direction(direction)
-        for number, line in enumerate(lines):
-            assert other.at(lines).source(number).tolist() == other.source(line).tolist()
-            assert other.at(lines).target(number).tolist() == other.target(line).tolist()
+    for number, line in enumerate(lines):
+        assert pairs.at(lines).source(number).tolist() == pairs.source(line).tolist()
+        assert pairs.at(lines).target(number).tolist() == pairs.target(line).tolist()
 
 
 def test_refuses_lines_of_another_table(directory, tmp_path, capsys):
