@@ -307,7 +307,7 @@ def run(args: argparse.Namespace) -> None:
         runs = [directory / smoothing for smoothing in args.smoothing]
         for here, smoothing in zip(runs, args.smoothing, strict=True):
             own = [*settings, f"phrases={{smoothing: {smoothing}}}"]
-            table, origins = here / "results/model/phrase-table.gz", here / "results/phrases/origins.npy"
+            table = here / "results/model/phrase-table.gz"
             here.mkdir(exist_ok=True)
             if args.same_training and directory != Path(args.split[0]):
                 link_training(Path(args.split[0]) / smoothing, here)
@@ -315,8 +315,7 @@ def run(args: argparse.Namespace) -> None:
                 link_shared(runs[0], here)
                 snakemake(here, args.cores, own, str(table.relative_to(here)))
                 # both tables have the same pairs, so files that were created from them are up to date
-                for made in (table, origins):
-                    shutil.copystat(runs[0] / made.relative_to(here), made)
+                shutil.copystat(runs[0] / table.relative_to(here), table)
             snakemake(here, args.cores, own, "results/table1.tsv")
 
 

@@ -502,7 +502,7 @@ def augment(phrase_table: str | Path, network: Network, output: str | Path, devi
 
     setup = set_up_device(device, 1)
     pairs = Pairs.open(network.pairs)
-    model, _ = load_model_of(pairs, network.model, setup)
+    model = load_model_of(pairs, network.model, setup)
     with TemporaryDirectory() as scratch:
         column = f"{scratch}/scores.npy"
         np.save(column, score_range(model, pairs, 0, len(pairs), setup.device))

@@ -102,10 +102,6 @@ def test_a_joint_model_is_written_for_moses(workflow, home, part):
         (["engine=moses", "moses_home=/none", SYSTEMS], "/none is not a directory"),
         (["engine=moses", "moses_home=/tmp", SYSTEMS], "lacks train-model.perl (for alignment)"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "tuning={optimiser: pro}"], "lacks pro (for tuning)"),
-        (
-            ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
-            "rnn.leave_out: requires",
-        ),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses interprets |"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={max_length: 120}"], "text.max_length: MGIZA"),
         (["engine=real", "moses_home=HOME"], "must be rnnsmt or moses or a map of alignment, training"),

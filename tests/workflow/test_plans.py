@@ -533,18 +533,6 @@ def test_networks_of_lstms(workflow):
     assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr
 
 
-def test_networks_that_leave_out_sentences(workflow):
-    """With leave_out, there are two networks per training run, and both score every shard of the table."""
-    settings = ["rnn={leave_out: 2}", "compare=[baseline, rnn, cslm_nnjm]"]
-    jobs = workflow.plan("--config", *settings)
-    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (2, 1, 2, 1)
-    assert jobs["nnjm_train"] == 1
-    train = workflow.commands("rnn_train", *settings)
-    assert train.count("--leave-out 1-of-2 ") == train.count("--leave-out 2-of-2 ") == 1
-    models = " ".join(f"results/rnn/network1/model.without-{k}-of-2.pt" for k in (1, 2))
-    assert f"--model {models} --shard" in workflow.commands("rnn_score", *settings)
-
-
 def test_scores_of_filtered_tables_only(workflow):
     """With scored_pairs: filtered, the whole table is not scored, and the scores of dev are reused for all sets."""
     settings = ["rnn={scored_pairs: filtered}", "compare=[baseline, rnn, cslm_rnn, cslm_rnn_wp]"]
@@ -721,17 +709,15 @@ def test_interpolated_language_models(workflow):
 
 
 def test_a_pruned_phrase_table(workflow, plan):
-    """All rules after the pruning use the pruned table and the origins of its lines."""
+    """All rules after the pruning use the pruned table."""
     settings = ["phrases={prune: a+e}", "compare=[baseline, rnn]"]
     jobs = workflow.plan("--config", *settings)
     assert jobs.items() >= (BASELINE | RNN | {"prune_table": 1, "filter_tables": 2, "mert": 2}).items()
     command = workflow.commands("prune_table", *settings)
-    pruned = "results/phrases/origins.pruned.npy"
     assert "--phrase-table results/model/phrase-table.gz " in command
     assert "--threshold a+e --output results/model/phrase-table.pruned.gz " in command
-    assert f"--origins results/phrases/origins.npy --output-origins {pruned} " in command
     prepare = workflow.commands("rnn_prepare", *settings)
-    assert f"--phrase-table results/model/phrase-table.pruned.gz --origins {pruned} " in prepare
+    assert "--phrase-table results/model/phrase-table.pruned.gz " in prepare
     for rule in ("augment", "filter_tables", "augment_filtered", "score_scatter", "moses_ini", "augmented_ini"):
         commands = workflow.commands(rule, *settings)
         assert "phrase-table.pruned.gz" in commands

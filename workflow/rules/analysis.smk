@@ -3,17 +3,15 @@ import itertools
 
 from rnnsmt.plan.features import label, share_networks
 
-# The tables and figures of the RNN Encoder-Decoder require a single network that scores all pairs.
 HAS_RNN = "rnn" in systems.networks
-SHOWN = HAS_RNN and not config["rnn"]["leave_out"]
 PICTURES = [f"learning-{name}" for name in [*systems.networks, *systems.lstms]]
 PICTURES += ["mert"] * bool(systems.compared) + ["scores-rnn"] * HAS_RNN
 PICTURES += [f"bleu-curves-{name}" for name in texts.test if systems.lstms]
 PICTURES += ["sentence-vectors"] if systems.lstms and config["seq2seq"]["sentences"] else []
-MAPS = ["words", "phrases"] if SHOWN else []
+MAPS = ["words", "phrases"] if HAS_RNN else []
 if not HAS_FIGURES:
     PICTURES, MAPS = [], []
-EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN and not systems.scores_filtered else []
+EXAMPLES = ["results/analysis/phrase-examples.json"] if HAS_RNN and not systems.scores_filtered else []
 SCATTER_PART = "filtered/all/" if systems.scores_filtered else ""
 COMPARISONS = [
     f"results/analysis/{system}.vs.{other}/{name}.json"
@@ -30,7 +28,7 @@ rule learning_curve:
     input:
         lambda w: (
             [path for path in systems.lstm_histories if path.startswith(f"results/{w.name}/")]
-            or systems.of_every_training("results/{name}/network{n}/history{left_out}.json", [w.name])
+            or systems.of_every_training("results/{name}/network{n}/history.json", [w.name])
         ),
     output:
         report(

@@ -145,7 +145,6 @@ wildcard_constraints:
     system="|".join(map(re.escape, config["systems"])),
     run=r"\d+",
     network=r"\d+",
-    left_out=r"(\.without-\d+-of-\d+)?",
     lstm="|".join(config["seq2seq"]["networks"]),
     ensemble=r"\d+",
     nnjm="|".join(NNJM_DIRECTIONS),

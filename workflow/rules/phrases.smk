@@ -6,12 +6,6 @@ PRUNING = PHRASE_TABLE != FULL_TABLE
 ALIGNED = paths.alignments(config)
 
 
-# Folds of the sentences that each pair was extracted from, for training networks; not available if Moses extracts the
-# phrases.
-FULL_ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
-ORIGINS = ["results/phrases/origins.pruned.npy"] if PRUNING and FULL_ORIGINS else FULL_ORIGINS
-
-
 if "training" in MOSES_PARTS:
 
     rule moses_train:
@@ -97,8 +91,7 @@ else:
             e2f="results/model/lex.e2f",
             f2e="results/model/lex.f2e",
         output:
-            table=f"results/model/{FULL_TABLE}",
-            origins="results/phrases/origins.npy",
+            f"results/model/{FULL_TABLE}",
         log:
             "results/logs/phrases/score.log",
         conda:
@@ -112,7 +105,7 @@ else:
             smoothing=config["phrases"]["smoothing"],
         shell:
             "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-            "--smoothing {params.smoothing} --output {output.table:q} --output-origins {output.origins:q} "
+            "--smoothing {params.smoothing} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
     rule reordering_table:
@@ -142,10 +135,8 @@ if PRUNING:
             phrase_table=f"results/model/{FULL_TABLE}",
             source=texts.training_text(SOURCE),
             target=texts.training_text(TARGET),
-            origins=FULL_ORIGINS,
         output:
             table=f"results/model/{PHRASE_TABLE}",
-            origins=ORIGINS,
         log:
             "results/logs/phrases/prune.log",
         conda:
@@ -160,5 +151,4 @@ if PRUNING:
         shell:
             "rnnsmt phrases prune --phrase-table {input.phrase_table:q} --source {input.source:q} --target {input.target:q} "
             "--threshold {params.threshold} --output {output.table:q} "
-            + ("--origins {input.origins:q} --output-origins {output.origins:q} " if ORIGINS else "")
-            + "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+            "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

@@ -49,7 +49,7 @@ def search_threads(rule):
     """Return the threads of a rule that decodes, more if fewer jobs than systems fit into the memory."""
 
     def threads(wildcards, input):
-        models = systems.of_every_training("results/{name}/network{n}/model{left_out}.pt")
+        models = systems.of_every_training("results/{name}/network{n}/model.pt")
         training = not all(map(os.path.exists, models))
         try:
             return machine.threads_of_search(rule, input, training)

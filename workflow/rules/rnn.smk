@@ -1,13 +1,10 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. There are
-# networks.seeds trainings, results/rnn/network1, network2 ... With rnn.leave_out, a training consists of several
-# networks, each of which is trained without the pairs of some sentences, and scores these.
+# networks.seeds trainings, results/rnn/network1, network2 ...
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
-PAIR_FILES = (
-    [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
-    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "first_fold", "last_fold") if ORIGINS]
-    + [f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
-)
+PAIR_FILES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] + [
+    f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
+]
 
 
 # Number of shards of the table that are scored in parallel: --set-scatter rnn_score=16 on a cluster.
@@ -18,7 +15,6 @@ scattergather:
 rule rnn_prepare:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        origins=ORIGINS,
         source=texts.training_text(SOURCE),
         target=texts.training_text(TARGET),
     output:
@@ -37,8 +33,7 @@ rule rnn_prepare:
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} "
-        + ("--origins {input.origins:q} " if ORIGINS else "")
-        + "--source {input.source:q} --target {input.target:q} "
+        "--source {input.source:q} --target {input.target:q} "
         "--vocab-size {params.vocab_size} --output-dir {params.directory:q} &> {log:q}"
 
 
@@ -50,10 +45,10 @@ rule rnn_train:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
     output:
-        model="results/rnn/network{network}/model{left_out}.pt",
-        history="results/rnn/network{network}/history{left_out}.json",
+        model="results/rnn/network{network}/model.pt",
+        history="results/rnn/network{network}/history.json",
     log:
-        "results/logs/rnn/train.{network}{left_out}.log",
+        "results/logs/rnn/train.{network}.log",
     priority: 5
     conda:
         TORCH_ENV
@@ -69,13 +64,12 @@ rule rnn_train:
         preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
         settings=settings_options(config["rnn"]["settings"]),
         seed=lambda w: systems.network_seed(w.network),
-        leave_out=lambda w: w.left_out.replace(".without-", "--leave-out "),
         pairs=subpath(input[0], parent=True),
         directory=subpath(output.model, parent=True),
     shell:
         "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
-        "{params.leave_out} --output-model {output.model:q} --output-history {output.history:q} "
-        "--checkpoint-dir {params.directory:q}/checkpoint{wildcards.left_out} "
+        "--output-model {output.model:q} --output-history {output.history:q} "
+        "--checkpoint-dir {params.directory:q}/checkpoint "
         "--device {resources.device} --processes {resources.gpu} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
@@ -105,7 +99,7 @@ rule rnn_score:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model=expand("results/rnn/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
+        model="results/rnn/network{network}/model.pt",
     output:
         "results/rnn/network{network}/scores/{scatteritem}.npy",
     log:
@@ -131,7 +125,7 @@ rule rnn_score_filtered:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model=expand("results/rnn/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
+        model="results/rnn/network{network}/model.pt",
         lines="results/model/filtered/{part}/lines.npy",
         known=known_scores,
     output:

@@ -257,8 +257,7 @@ def _load_network(path: str, pairs_directory: str) -> "tuple[RNNEncoderDecoder, 
     from rnnsmt.rnn.pairs import Pairs
 
     pairs = Pairs.open(pairs_directory)
-    model, _ = load_model_of(pairs, path, set_up_device("cpu", 1))
-    return model, pairs
+    return load_model_of(pairs, path, set_up_device("cpu", 1)), pairs
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:

@@ -192,7 +192,7 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
     features = [systems.features(name) for name in phrase_based]
     trainings = len(systems.trainings)
     if RNN.network in systems.networks:
-        rows += _of_rnn(config, table, words, trainings * len(systems.left_out))
+        rows += _of_rnn(config, table, words, trainings)
     if CSLM.network in systems.networks:
         rows.append(_of_feed_forward(config, table, "cslm", words.mono, trainings))
     if NNJM.network in systems.networks:

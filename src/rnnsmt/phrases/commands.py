@@ -99,9 +99,6 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     add("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word) written by `phrases lexical`")
     add("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) written by `phrases lexical`")
     add("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
-    add("--output-origins", metavar="FILE",
-        help="output file: for each phrase pair, the folds of the sentences that it was extracted from, and its "
-        "count (.npy)")  # fmt: skip
     add_resources(parser)
     add("--smoothing", choices=SMOOTHINGS, default=SMOOTHINGS[0],
         help="smoothing of phrase probabilities: none, as Moses does by default, or modified Kneser-Ney")  # fmt: skip
@@ -115,15 +112,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     weights are those of Koehn, Och and Marcu (2003, section 4.4). The alignment written for a pair is its most frequent
     one, with ties broken as in Moses.
 
-    --output-origins writes the cross-validation folds of the phrase pairs: every sentence pair belongs to one of 100
-    folds, determined by a hash of its words. The output is an int32 array [lines, 3]: for every line of the table, the
-    first and the last fold of the sentences that the phrase pair was extracted from, and its extraction count. `rnn
-    prepare --origins` reads this file to hold out phrase pairs by sentence.
-
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
-            --smoothing kneser-ney --output try/phrase-table.gz --output-origins try/origins.npy
+            --smoothing kneser-ney --output try/phrase-table.gz
     """
     from rnnsmt.phrases.phrase_table import score_phrases
 
@@ -135,7 +127,6 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         args.threads,
         args.memory_mb,
         args.smoothing,
-        args.output_origins,
     )
 
 
@@ -181,14 +172,6 @@ def prune_options(parser: argparse.ArgumentParser) -> None:
         help="minimum significance (-ln p) of the pairs to keep; a+e, a-e: slightly above or below ln(number "
         "of sentence pairs)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
-    add("--origins", metavar="FILE",
-        help="cross-validation folds that each phrase pair was extracted from, written by "
-        "`phrases score --output-origins`; requires --output-origins")  # fmt: skip
-    add(
-        "--output-origins",
-        metavar="FILE",
-        help="output file: folds of the remaining phrase pairs (.npy)",
-    )
     add_resources(parser)
 
 
@@ -206,8 +189,7 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases prune --phrase-table try/phrase-table.gz --source results/corpus/joined/train.en.gz \
-            --target results/corpus/joined/train.fr.gz --threshold a+e --output try/pruned.gz \
-            --origins try/origins.npy --output-origins try/pruned.origins.npy
+            --target results/corpus/joined/train.fr.gz --threshold a+e --output try/pruned.gz
     """
     from rnnsmt.phrases.significance import prune_table
 
@@ -217,8 +199,6 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
         args.target,
         args.threshold,
         args.output,
-        origins=args.origins,
-        output_origins=args.output_origins,
         threads=args.threads,
         memory_mb=args.memory_mb,
     )

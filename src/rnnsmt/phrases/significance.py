@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import read_array, write_array
 from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import lower_bound, mix
@@ -286,8 +285,6 @@ def prune_table(
     threshold: str,
     output: str,
     *,
-    origins: str | None = None,
-    output_origins: str | None = None,
     threads: int = 1,
     memory_mb: int = 2000,
 ) -> dict[str, object]:
@@ -298,8 +295,6 @@ def prune_table(
         source, target: text that the table was extracted from.
         threshold: see ``least_significance``.
         output: the pruned table.
-        origins: origins of the table, as written by ``phrases score``.
-        output_origins: file for the origins of the lines that are kept.
         threads: number of compression threads.
         memory_mb: memory limit.
 
@@ -308,15 +303,11 @@ def prune_table(
 
     Raises:
         InputError: the table is missing or malformed; the text is missing, not UTF-8, empty, or its sides have
-            different lengths; the origins are those of another table, or only one of the options is given; no pair is
-            significant.
+            different lengths; no pair is significant.
     """
-    if (origins is None) != (output_origins is None):
-        raise InputError("--origins and --output-origins: must be used together")
     sides = PhraseSide(), PhraseSide()
     _read_pairs(table, sides)
     sources, targets = (np.concatenate(side.parts) for side in sides)
-    known = None if origins is None else _open_origins(origins, len(sources))
     joint = np.zeros(len(sources), np.int32)
     sentences = 0
     for slice_lists in _slices(source, target, sides, memory_mb):
@@ -336,8 +327,6 @@ def prune_table(
             f"{table}: no pair has a significance of {least:.4g}; check that the table was extracted from this text"
         )
     _write_lines(table, mask, output, threads)
-    if known is not None and output_origins is not None:
-        write_array(output_origins, known[mask])
     once = (joint == 1) & (sides[0].totals[sources] == 1) & (sides[1].totals[targets] == 1)
     figures: dict[str, object] = {
         "sentence pairs": sentences,
@@ -421,18 +410,6 @@ def _joined(parts: list[Text]) -> Text:
     numbers = np.concatenate([words for words, _ in parts])
     lengths = np.concatenate([np.diff(offsets) for _, offsets in parts])
     return numbers, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-
-
-def _open_origins(path: str, pairs: int) -> NDArray[np.int32]:
-    """Memory-map the origins of a table, int32 [pairs, 3].
-
-    Raises:
-        InputError: the file is missing, damaged, or has a different shape.
-    """
-    origins = read_array(path, np.int32, 2, "score the phrases again", mapped=True)
-    if origins.shape != (pairs, 3):
-        raise InputError(f"{path}: does not match the phrase table ({pairs} pairs expected); score the phrases again")
-    return origins
 
 
 def _write_lines(table: str, mask: NDArray[np.bool_], output: str, threads: int) -> None:

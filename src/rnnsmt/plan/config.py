@@ -316,10 +316,6 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
             yield "nnjm.unknown: Moses supports only class; set it to class"
         if config["nnjm"]["settings"].get("self_normalised", 1) == 0:
             yield "nnjm.settings: self_normalised: Moses does not normalise scores; set it to 0.1 or omit it"
-    if "training" in parts:
-        needs_origins = "requires the sentences that each phrase pair was extracted from, which Moses does not record"
-        if config["rnn"]["leave_out"]:
-            yield f"rnn.leave_out: {needs_origins}; set it to 0"
 
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
@@ -341,15 +337,12 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str]) -> I
         if feature not in BY_NAME:
             yield f"systems.{name}: no feature {feature}; {_hint(feature, BY_NAME)}"
     features = set(added)
-    if "proposals" in features:
-        if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
-            remedy = "use it with rnn, or with rnn and cslm"
-            yield (
-                f"systems.{name}: the feature proposals (generated phrase pairs) cannot be combined with these "
-                f"features; {remedy}"
-            )
-        if config["rnn"]["leave_out"] and name in config["compare"]:
-            yield f"systems.{name}: the feature proposals requires a single network; set rnn: {{leave_out: 0}}"
+    if "proposals" in features and not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
+        remedy = "use it with rnn, or with rnn and cslm"
+        yield (
+            f"systems.{name}: the feature proposals (generated phrase pairs) cannot be combined with these "
+            f"features; {remedy}"
+        )
     named = named_features(name)
     if named is not None and set(named) != features:
         adds = " and ".join(added) or "nothing"

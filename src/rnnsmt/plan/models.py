@@ -60,8 +60,6 @@ class Systems:
     Attributes:
         runs, trainings: 1-based numbers of the tuning runs, and of the training runs of a network.
         scores_filtered: whether only the phrase pairs that the sets can use are scored (``rnn.scored_pairs``).
-        left_out: suffixes in the file names of the RNN Encoder-Decoders of one training run: with ``rnn.leave_out``,
-            one for each network, otherwise one empty suffix.
         phrase_based: systems with a table and a search.
         rescored: systems that rescore a phrase-based system, by LSTMs or ``LIST_NETWORKS``.
         lstms_alone: systems of LSTMs that translate alone.
@@ -76,8 +74,6 @@ class Systems:
         self.runs = range(1, config["tuning"]["runs"] + 1)
         self.trainings = range(1, config["networks"]["seeds"] + 1)
         self.scores_filtered = config["rnn"]["scored_pairs"] == "filtered"
-        parts = config["rnn"]["leave_out"]
-        self.left_out = [f".without-{k}-of-{parts}" for k in range(1, parts + 1)] or [""]
         systems = config["systems"]
         self.phrase_based = [name for name, system in systems.items() if "features" in system]
         self.rescored = [name for name, system in systems.items() if "rescores" in system]
@@ -150,12 +146,11 @@ class Systems:
         return [self.network_of(run) if has_network(self.features(system)) else 1 for run in self.runs]
 
     def of_every_training(self, pattern: str, names: Iterable[str] | None = None) -> list[str]:
-        """Return a pattern with {name}, {n} and {left_out} for every network of a run, or for those in ``names``."""
+        """Return a pattern with {name} and {n} for every network of a run, or for those in ``names``."""
         return [
-            pattern.format(name=name, n=n, left_out=left_out)
+            pattern.format(name=name, n=n)
             for name in (self.networks if names is None else names)
             for n in self.trainings
-            for left_out in (self.left_out if name == RNN.network else [""])
         ]
 
     def _of_every_network(self, system: str, path: Callable[[int], str]) -> list[str]:
@@ -227,8 +222,8 @@ class Systems:
         return " ".join(options)
 
     def rnn_models(self, system: str) -> list[str]:
-        """Return the RNN Encoder-Decoder of every run of a system that has it, if it is a single network."""
-        if RNN.name not in self.features(system) or self.left_out != [""]:
+        """Return the RNN Encoder-Decoder of every run of a system that has it."""
+        if RNN.name not in self.features(system):
             return []
         return self._of_every_network(system, lambda n: network_file(RNN.network, n))
 

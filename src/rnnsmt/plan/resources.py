@@ -134,7 +134,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         long: maximum number of minutes of a job.
     """
     text = Line(100 + 100 * MOST_STAGE_THREADS)
-    runs, networks = config["tuning"]["runs"], max(1, config["rnn"]["leave_out"])
+    runs = config["tuning"]["runs"]
     sets = 1 + sum(entry["role"] == "test" for entry in config["corpora"])
     decoding = Line(min(240 * sets * runs, long))
     aligners = 1 if config["alignment"]["external"] else len(config["alignment"]["aligners"])
@@ -204,8 +204,8 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
             "bitext", Line(5.25, 3.27), Power(230, 0.886), {"phrase_table": 1, "select_bitext": 1})),
         "rnn_train": JobNeeds(ByPreset("rnn", 700, 2800, 8000), None),
         "shortlist": JobNeeds(Line(300), Line(30)),
-        "rnn_score": JobNeeds(ByPreset("rnn", 600, 1300, 4000), Line(30, 0.6 * networks)),
-        "rnn_score_filtered": JobNeeds(ByPreset("rnn", 600, 1300, 6000), Line(30, 0.6 * networks)),
+        "rnn_score": JobNeeds(ByPreset("rnn", 600, 1300, 4000), Line(30, 0.6)),
+        "rnn_score_filtered": JobNeeds(ByPreset("rnn", 600, 1300, 6000), Line(30, 0.6)),
         "propose": JobNeeds(ByPreset("rnn", 600, 1500, 4000), Line(60, 1)),
         # cslm
         "cslm_prepare": JobNeeds(Line(150), Line(15, 0.05)),

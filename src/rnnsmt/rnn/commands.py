@@ -57,12 +57,6 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-length", type=positive, default=50, help="maximum phrase length in words; longer phrases are an error"
     )
-    parser.add_argument(
-        "--origins",
-        metavar="FILE",
-        help="output of `phrases score --output-origins`: the folds of the sentences that each phrase pair was "
-        "extracted from (default: no phrase pairs are held out by sentence)",
-    )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
@@ -73,15 +67,11 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     vocabulary of a side consists of the most frequent words of that side of the corpus; all other words are mapped to
     UNK.
 
-    --origins adds, for every pair, the cross-validation folds of the sentences that it was extracted from. The pairs
-    that were extracted only from sentences of the first of 100 folds are then held out: `rnn train` does not train on
-    them and evaluates the network on them. `rnn train --leave-out` requires --origins.
-
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt rnn prepare --phrase-table results/model/phrase-table.gz --origins results/phrases/origins.npy \
-            --vocab-size 1500 --source results/corpus/joined/train.en.gz \
-            --target results/corpus/joined/train.fr.gz --output-dir try/pairs
+        rnnsmt rnn prepare --phrase-table results/model/phrase-table.gz --vocab-size 1500 \
+            --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
+            --output-dir try/pairs
     """
     from rnnsmt.rnn.pairs import prepare_pairs
 
@@ -92,20 +82,12 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         args.output_dir,
         size=args.vocab_size,
         max_length=args.max_length,
-        origins=args.origins,
     )
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
     add_settings(parser, PRESETS, "small")
-    parser.add_argument(
-        "--leave-out",
-        type=k_of_n,
-        metavar="K/N",
-        help="cross-validation: exclude phrase pairs extracted only from sentences in the K-th of N parts, so that "
-        "`rnn score` scores them with a network that was not trained on them; requires `rnn prepare --origins`",
-    )
     add_training(parser)
 
 
@@ -125,20 +107,14 @@ def train(args: argparse.Namespace) -> dict[str, object] | None:
         from rnnsmt.rnn.pairs import Pairs
         from rnnsmt.rnn.training import RnnTrainer
 
-        return RnnTrainer(Pairs.open(args.pairs), settings, args.seed, setup, args.threads, args.leave_out)
+        return RnnTrainer(Pairs.open(args.pairs), settings, args.seed, setup, args.threads)
 
     return run_training(args, settings, make_trainer)
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
-    parser.add_argument(
-        "--model",
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="model file written by `rnn train`; several files form an ensemble",
-    )
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (.npy)")
     parser.add_argument("--shard", type=k_of_n, default="1/1", metavar="K/N", help="score only shard K of N")
     parser.add_argument(
@@ -166,9 +142,6 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     the sharding: each differs by less than 1e-4 from the score of the pair computed alone. Matrix products are computed
     in full float32 precision.
 
-    The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
-    were not trained on (`rnn train --leave-out`) is scored by these networks only.
-
     With --kept-lines, the output has one score for each line that was kept, and the shards are shards of these lines.
     Use the same option with `phrases augment`.
 
@@ -181,44 +154,32 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     import numpy as np
 
     from rnnsmt.base.arrays import growing_array
-    from rnnsmt.base.progress import say
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.phrase_scores import KeptLines, batches_at_once, mean_of_networks, score_batches
+    from rnnsmt.rnn.phrase_scores import KeptLines, score_batches
 
     if args.known and not args.kept_lines:
         raise InputError("--known: requires --kept-lines")
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, 1)
     bounds = bounds_of_shard(args.shard, len(pairs))
     kept = KeptLines(args.kept_lines, args.known, args.shard, pairs) if args.kept_lines else None
-    networks = [load_model_of(pairs, path, setup) for path in args.model]
+    model = load_model_of(pairs, args.model, setup)
     if kept:
         pairs, bounds = pairs.at(kept.unknown), (0, len(kept.unknown))
-    threads = batches_at_once(setup.device, args.threads, len(networks))
-    batches = [score_batches(model, pairs, *bounds, setup.device, threads) for model, _ in networks]
-    left_out = [leave_out for _, leave_out in networks]
-    parts = {tuple(leave_out) for leave_out in left_out if leave_out}
-    if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
-        say(
-            "warning: the networks given with --model do not cover all parts of --leave-out; phrase pairs of the "
-            "missing parts are scored by networks that were trained on them"
-        )
-    total, unseen, computed = 0.0, 0, 0
+    total, computed = 0.0, 0
     with growing_array(args.output, np.float32) as out:
-        for every in zip(*batches, strict=True):
-            scores, number = mean_of_networks(pairs, bounds[0] + computed, np.stack(every), left_out)
+        for scores in score_batches(model, pairs, *bounds, setup.device, args.threads):
             if kept:
                 kept.fill(computed, scores)
             else:
                 out.append(scores)
             computed += len(scores)
-            total, unseen = total + float(scores.sum(dtype=np.float64)), unseen + number
+            total += float(scores.sum(dtype=np.float64))
         if kept:
             out.append(kept.scores)
     stats: dict[str, object] = {"pairs": computed, "mean score": total / max(computed, 1)}
-    stats |= {"reused scores": out.length - computed} if args.known else {}
-    return stats | ({"pairs scored only by networks not trained on them": unseen} if any(left_out) else {})
+    return stats | ({"reused scores": out.length - computed} if args.known else {})
 
 
 def shortlist_options(parser: argparse.ArgumentParser) -> None:
@@ -287,8 +248,7 @@ def _network_and_vocabularies(args: argparse.Namespace) -> "tuple[RNNEncoderDeco
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
-    model, _ = load_model_of(pairs, args.model, setup)
-    return model, pairs.vocabularies
+    return load_model_of(pairs, args.model, setup), pairs.vocabularies
 
 
 def add_phrase_options(parser: argparse.ArgumentParser) -> None:

@@ -277,13 +277,8 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
             )
 
 
-def load_model_of(
-    pairs: Pairs, path: str | Path, setup: DeviceSetup
-) -> tuple[RNNEncoderDecoder, tuple[int, int] | None]:
+def load_model_of(pairs: Pairs, path: str | Path, setup: DeviceSetup) -> RNNEncoderDecoder:
     """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log.
-
-    Returns:
-        The network; the part excluded from its training (``Pairs.left_out``), or None.
 
     Raises:
         InputError: see ``load_model`` and ``check_vocabularies``.
@@ -291,4 +286,4 @@ def load_model_of(
     model, meta = load_model(path, setup.device)
     check_vocabularies(path, meta, pairs)
     say(f"{Path(path).name}: computed on {setup}")
-    return model, meta.get("leave out")
+    return model

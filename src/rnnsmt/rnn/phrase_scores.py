@@ -88,32 +88,6 @@ CUDA_BATCHES = 2
 """Number of concurrent batches on a GPU, each 2.5 GB at the paper's sizes: one is computed while the next is read."""
 
 
-def mean_of_networks(
-    pairs: Pairs, begin: int, scores: NDArray[np.float32], left_out: Sequence[tuple[int, int] | None]
-) -> tuple[NDArray[np.float32], int]:
-    """Compute the logarithm of the mean probability that several networks assign to each pair.
-
-    A pair that was excluded from the training of some networks is scored by these networks only, since the others were
-    trained on it.
-
-    Args:
-        pairs: all pairs.
-        begin: the first pair of ``scores``.
-        scores: [networks, n], log p.
-        left_out: the part excluded from the training of each network (``Pairs.left_out``), or None.
-
-    Returns:
-        float32 [n], and the number of pairs that were not scored by all networks.
-    """
-    end = begin + scores.shape[1]
-    unseen = np.stack(
-        [pairs.left_out(*leave_out, begin, end) if leave_out else np.zeros(end - begin, bool) for leave_out in left_out]
-    )
-    used = unseen | ~unseen.any(0)
-    total = np.logaddexp.reduce(np.where(used, scores, -np.inf))
-    return (total - np.log(used.sum(0))).astype(np.float32), int(unseen.any(0).sum())
-
-
 class KeptLines:
     """The lines of a filtered table in one shard, of which some may have scores already.
 
@@ -180,26 +154,21 @@ def score_range(
     return np.concatenate([np.zeros(0, np.float32), *score_batches(model, pairs, begin, end, device)])
 
 
-def batches_at_once(device: torch.device, threads: int, networks: int = 1) -> int:
-    """Return the number of batches that each network computes concurrently, at least one.
-
-    All networks together compute up to ``CUDA_BATCHES`` on a GPU, and as many as there are threads on a CPU.
-    """
-    return max(1, (min(threads, CUDA_BATCHES) if device.type == "cuda" else threads) // networks)
-
-
 def score_batches(
     model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device, threads: int = 1
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the natural-log scores of the pairs ``begin`` to ``end - 1``, in batches; each target includes its EOS.
 
-    threads: number of batches that are computed concurrently (``batches_at_once``); does not change any score.
+    threads: number of batches that are computed concurrently (on a GPU at most ``CUDA_BATCHES``); does not change any
+        score.
 
     Raises:
         InputError: a score is not finite, so the network is damaged.
     """
     meter = Meter("scoring", end - begin, "pairs")
-    sizing, threads = CUDA if device.type == "cuda" else CPU, batches_at_once(device, threads)
+    sizing = CPU
+    if device.type == "cuda":
+        sizing, threads = CUDA, min(threads, CUDA_BATCHES)
     bounds = _batches(pairs, begin, end, sizing.lines)
     softmax = ExactSoftmax(model.output.G_l, model.output.b_G)
     waiting: deque[Future[NDArray[np.float32]]] = deque()

@@ -100,8 +100,7 @@ class RnnSettings(TrainingSettings):
 
     Attributes:
         deviation: applies to all weights except the recurrent matrices U, whose initial values are orthogonal.
-        held_out: all pairs of held-out sentences are excluded from training, regardless of their number, unless more
-            than half of the table would be held out; 0: no pair is held out.
+        held_out: 0: no pair is held out.
     """
 
     embedding: int = setting(100, "dimension of the word embeddings and rank of the output matrix", above=0)
@@ -133,8 +132,7 @@ class RnnSettings(TrainingSettings):
     loss: str = setting("mean", "reduction of the loss over a minibatch", choices=LOSSES)
     held_out: int = setting(
         5000,
-        "maximum size of each of the two evaluation sets: pairs of held-out sentences, and pairs drawn at random "
-        "from the phrase table (at most 1 % of it)",
+        "maximum number of held-out pairs, drawn at random from the phrase table (at most 1 % of it)",
         least=0,
     )
     evaluations: int = 20
@@ -155,10 +153,6 @@ class RnnSettings(TrainingSettings):
     def held_out_of(self, pairs: int) -> int:
         """Return the number of held-out pairs to draw from a table of ``pairs`` pairs."""
         return min(self.held_out, max(pairs // 100, int(pairs > 1)))
-
-    def measured(self, pairs: int) -> int:
-        """Return the number of pairs to evaluate, given ``pairs`` pairs of held-out sentences."""
-        return min(self.held_out, pairs)
 
 
 PAPER = RnnSettings(updates=3_000_000, loss="sum", evaluations=100)

@@ -55,8 +55,8 @@ class PairBatches(WindowBatches):
     The pairs of incomplete minibatches are carried over to the next window, except at the end of an epoch.
 
     Attributes:
-        size: number of pairs, including excluded pairs.
-        trained: number of pairs without excluded pairs.
+        size: number of pairs, including held-out pairs.
+        trained: number of pairs without held-out pairs.
         waiting: pairs carried over from the previous window.
     """
 
@@ -65,7 +65,7 @@ class PairBatches(WindowBatches):
         pairs: Pairs,
         batch: int,
         seed: int,
-        untrained: Index,
+        held_out: Index,
         same_lengths: bool = True,
     ) -> None:
         """Begin with the first epoch.
@@ -74,19 +74,17 @@ class PairBatches(WindowBatches):
             pairs: all pairs.
             batch: number of pairs of a minibatch; at the end of an epoch there may be fewer.
             seed: seed of the order.
-            untrained: indices of excluded pairs, ascending.
+            held_out: indices of the held-out pairs, ascending.
             same_lengths: the pairs of a minibatch have equal lengths.
 
         Raises:
             InputError: no pairs remain for training.
         """
         super().__init__(len(pairs), seed)
-        self.pairs, self.batch, self.untrained, self.same_lengths = pairs, batch, untrained, same_lengths
-        self.trained = self.size - len(untrained)
+        self.pairs, self.batch, self.held_out, self.same_lengths = pairs, batch, held_out, same_lengths
+        self.trained = self.size - len(held_out)
         if self.trained <= 0:
-            raise InputError(
-                f"{pairs.directory}: no pairs remain for training; use more text, or omit --held-out and --leave-out"
-            )
+            raise InputError(f"{pairs.directory}: no pairs remain for training; use more text, or omit --held-out")
         self.waiting: Index = np.zeros(0, np.int64)
         self._left = self.waiting
 
@@ -98,9 +96,9 @@ class PairBatches(WindowBatches):
     def form(self, order: Index) -> list[Index]:
         """Form the minibatches of the current window, and keep the pairs of incomplete ones for the next window."""
         index = order
-        if len(self.untrained):
-            position = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
-            index = index[self.untrained[position] != index]
+        if len(self.held_out):
+            position = np.minimum(np.searchsorted(self.held_out, index), len(self.held_out) - 1)
+            index = index[self.held_out[position] != index]
         last = self.window + 1 == self.windows
         ready, left = [], [np.zeros(0, np.int64)]
         index = np.concatenate([self.waiting, index])
@@ -127,41 +125,6 @@ class PairBatches(WindowBatches):
 
 ROWS = 256
 """Number of pairs that are evaluated at a time."""
-
-
-class PairSplit(NamedTuple):
-    """Ascending indices of the pairs that are held out, evaluated, and excluded from training.
-
-    Attributes:
-        held_out: all held-out pairs: drawn from the table, and of held-out sentences.
-        of_sentences: the pairs that only occur in held-out sentences; empty if there are none or too many.
-        evaluated: the pairs on which networks are compared: a sample of ``of_sentences``, or the drawn pairs if
-            ``of_sentences`` is empty.
-        overlapping: the drawn pairs, which overlap with training pairs and are evaluated separately; None if they are
-            ``evaluated``.
-        untrained: the pairs that are excluded from training.
-    """
-
-    held_out: Index
-    of_sentences: Index
-    evaluated: Index
-    overlapping: Index | None
-    untrained: Index
-
-
-def split_pairs(pairs: Pairs, settings: RnnSettings, seed: int, left_out: Index) -> PairSplit:
-    """Choose the held-out pairs. left_out: further pairs to exclude from training and from ``overlapping``."""
-    drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
-    of_sentences = pairs.held_out if settings.held_out else pairs.held_out[:0]
-    if 2 * len(np.union1d(drawn, of_sentences)) > len(pairs):
-        # in a tiny corpus, most pairs would be held out
-        of_sentences = pairs.held_out[:0]
-    held_out = np.union1d(drawn, of_sentences)
-    untrained = np.union1d(held_out, left_out)
-    if not len(of_sentences):
-        return PairSplit(held_out, of_sentences, drawn, None, untrained)
-    measured = draw_held_out(len(of_sentences), settings.measured(len(of_sentences)), seed)
-    return PairSplit(held_out, of_sentences, of_sentences[measured], np.setdiff1d(drawn, left_out), untrained)
 
 
 class Likelihood(NamedTuple):
@@ -220,24 +183,17 @@ class RnnTrainer(Trainer):
         seed: int,
         setup: DeviceSetup,
         threads: int = 1,
-        leave_out: tuple[int, int] | None = None,
     ) -> None:
-        """Split the pairs into training and held-out pairs, and create the network.
-
-        leave_out: (part, parts): the pairs that only occur in this part are excluded, see ``Pairs.left_out``.
-        """
-        left_out = np.flatnonzero(pairs.left_out(*leave_out)) if leave_out else np.zeros(0, np.int64)
-        self.pairs, self.leave_out = pairs, leave_out
-        self.split = split_pairs(pairs, settings, seed, left_out)
-        self.validation = HeldOutPairs(pairs, self.split.evaluated, setup)
-        overlapping = self.split.overlapping
-        self.overlapping = None if overlapping is None else HeldOutPairs(pairs, overlapping, setup)
+        """Draw the held-out pairs, which are not trained on, and create the network."""
+        self.pairs = pairs
+        self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
+        self.validation = HeldOutPairs(pairs, self.held_out, setup)
         once = np.ones(len(pairs), np.int32)
-        once[self.split.untrained] = 0
+        once[self.held_out] = 0
         frequencies = word_frequencies(pairs, once)
-        self.unigram = unigram_likelihood(pairs, self.split.evaluated, frequencies).per_word
+        self.unigram = unigram_likelihood(pairs, self.held_out, frequencies).per_word
         same_lengths = settings.batching == "lengths"
-        batches = PairBatches(pairs, settings.batch, seed, self.split.untrained, same_lengths)
+        batches = PairBatches(pairs, settings.batch, seed, self.held_out, same_lengths)
         self.trained = batches.trained
         self.sum_of_losses = settings.loss == "sum"
         sampler = None
@@ -248,7 +204,7 @@ class RnnTrainer(Trainer):
             RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device),
             settings,
             seed,
-            {"pairs": pairs.fingerprint, "seed": seed, "leave_out": leave_out},
+            {"pairs": pairs.fingerprint, "seed": seed},
             setup,
             batches,
             threads,
@@ -306,38 +262,30 @@ class RnnTrainer(Trainer):
         loss = self.sums.measured[0].item()
         row["train log p per pair"] = -loss / self.sums.examples
         row["train log p per word"] = -loss / self.sums.words
-        if not len(self.split.held_out):
+        if not len(self.held_out):
             return False
         likelihood = self.validation.measure(self.model)
         row |= {"held-out log p per pair": likelihood.per_pair, "held-out log p per word": likelihood.per_word}
-        if self.overlapping is not None:
-            row["overlapping log p per word"] = self.overlapping.measure(self.model).per_word
         best = self.history[self.best[0]]["held-out log p per pair"] if self.best else float("-inf")
         return self.settings.keep == "best" and likelihood.per_pair > best
 
     def start_message(self) -> str:
-        split = self.split
-        text = f"{len(self.pairs):,} pairs: {self.trained:,} for training, {len(split.held_out):,} held out"
-        if self.settings.keep == "best" and not len(split.held_out):
+        text = f"{len(self.pairs):,} pairs: {self.trained:,} for training, {len(self.held_out):,} held out"
+        if self.settings.keep == "best" and not len(self.held_out):
             text += " (so the last parameters are kept, not the best ones)"
-        return f"{text}, {len(split.of_sentences):,} of them from held-out sentences" if self.overlapping else text
+        return text
 
     def format_metrics(self, row: dict[str, Any]) -> str:
         text = f"log p per word: training {row['train log p per word']:.4f}"
         if "held-out log p per word" in row:
             text += f", held-out {row['held-out log p per word']:.4f} (unigram model {self.unigram:.4f})"
-        if "overlapping log p per word" in row:
-            text += f", drawn from the table {row['overlapping log p per word']:.4f}"
         return text
 
     # the output files
 
-    def describe(self, kept_row: dict[str, Any]) -> dict[str, object]:
-        return super().describe(kept_row) | ({"leave out": self.leave_out} if self.leave_out else {})
-
     def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
         stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
-        if len(self.split.held_out):
+        if len(self.held_out):
             stats |= {name: kept_row[name] for name in ("held-out log p per pair", "held-out log p per word")}
             stats |= {"unigram log p per word": self.unigram}
         return stats | {"clip rate": self.history[-1]["clip rate"]}
@@ -348,8 +296,7 @@ class RnnTrainer(Trainer):
 
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:
         return {
-            "held-out pairs": len(self.split.held_out),
-            "of held-out sentences": len(self.split.of_sentences),
+            "held-out pairs": len(self.held_out),
             "computed on": self.setup.describe(),
             "unigram log p per word": self.unigram,
         }

@@ -5,7 +5,6 @@ import math
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -189,16 +188,13 @@ def test_any_table(
     if any(abs(value - least) < 1e-6 for value in expected):
         return
     kept = [value > least for value in expected]
-    np.save(tmp_path / "origins.npy", np.arange(3 * len(pairs), dtype=np.int32).reshape(-1, 3))
-    options = {"origins": str(tmp_path / "origins.npy"), "output_origins": str(tmp_path / "out.npy")}
-    prune = lambda: prune_table(table, source, target, str(least), str(tmp_path / "out.gz"), memory_mb=0, **options)  # noqa: E731
+    prune = lambda: prune_table(table, source, target, str(least), str(tmp_path / "out.gz"), memory_mb=0)  # noqa: E731
     if not any(kept):
         with pytest.raises(InputError, match="no pair has a significance"):
             prune()
         return
     prune()
     assert read_pairs(tmp_path / "out.gz") == [pair for pair, stays in zip(pairs, kept, strict=True) if stays]
-    assert np.array_equal(np.load(tmp_path / "out.npy"), np.load(tmp_path / "origins.npy")[kept])
 
 
 @pytest.mark.parametrize(
@@ -208,23 +204,14 @@ def test_any_table(
         (lambda f: [(f / name).write_text("") for name in ("source", "target")], "source: contains no sentence pair"),
         (lambda f: (f / "table.gz").write_bytes(gzip.compress(b"a ||| A\n")), "table.gz, line 1: 2 field"),
         (lambda f: (f / "table.gz").write_bytes(gzip.compress(b"")), "table.gz: the table is empty"),
-        (
-            lambda f: np.save(f / "origins.npy", np.zeros((4, 3), np.int32)),
-            r"does not match the phrase table \(9 pairs expected\)",
-        ),
-        (lambda f: (f / "origins.npy").write_bytes(b"x"), "origins.npy: not a complete .npy file"),
-        (lambda f: (f / "origins.npy").unlink(), "origins.npy: no such file"),
     ],
 )
 def test_bad_input_is_told(tmp_path: Path, spoil, sentence: str) -> None:
     table, source, target = write(tmp_path, TABLE, TEXT)
-    np.save(tmp_path / "origins.npy", np.zeros((len(TABLE), 3), np.int32))
     spoil(tmp_path)
-    options = {"origins": str(tmp_path / "origins.npy"), "output_origins": str(tmp_path / "out.npy")}
     with pytest.raises(InputError, match=sentence):
-        prune_table(table, source, target, "a+e", str(tmp_path / "out.gz"), **options)
+        prune_table(table, source, target, "a+e", str(tmp_path / "out.gz"))
     assert not (tmp_path / "out.gz").exists()
-    assert not (tmp_path / "out.npy").exists()
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,8 +221,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*given, "--threshold", "a-e", "--output", outputs[0]]) == 0
     assert main([*given, "--threshold", "a-e", "--output", outputs[1], "--threads", "2", "--memory-mb", "1"]) == 0
     assert Path(outputs[0]).read_bytes() == Path(outputs[1]).read_bytes()
-    assert main([*given, "--output", outputs[0], "--origins", "o.npy"]) == 2
-    assert "--origins and --output-origins: must be used together" in capsys.readouterr().err
     for wrong in ("0", "-1", "nan", "a"):
         with pytest.raises(SystemExit):
             main([*given, f"--threshold={wrong}", "--output", outputs[0]])

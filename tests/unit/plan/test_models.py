@@ -75,17 +75,11 @@ def test_filtered_tables(trained_twice):
 
 
 def test_files_of_every_training(trained_twice):
-    """With leave_out, an RNN Encoder-Decoder has several networks for each training run; CSLM and NNJM have one."""
     trained_twice["compare"] = ["cslm_rnn_nnjm"]
-    pattern = "{name}{n}{left_out}"
+    pattern = "{name}{n}"
     in_search = ["cslm1", "cslm2", "nnjm1", "nnjm2"]
     assert Systems(trained_twice).of_every_training(pattern) == ["rnn1", "rnn2", *in_search]
     assert Systems(trained_twice).of_every_training(pattern, ["rnn"]) == ["rnn1", "rnn2"]
-    trained_twice["rnn"]["leave_out"] = 2
-    systems = Systems(trained_twice)
-    left_out = [".without-1-of-2", ".without-2-of-2"]
-    assert systems.of_every_training(pattern) == [*(f"rnn{n}{k}" for n in (1, 2) for k in left_out), *in_search]
-    assert systems.rnn_models("rnn") == [], "translation needs one network that scores all pairs"
 
 
 def test_options_of_an_ini(resolved):

@@ -187,20 +187,9 @@ def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
     assert len(np.load(tmp_path / "none.npy")) == 0
 
 
-@pytest.mark.parametrize("left_out", [(1, 2), (2, 2)])
-def test_left_out_pairs_of_a_filtered_table(tmp_path, left_out):
-    """Left-out flags and phrases of selected lines equal those of the whole table."""
-    make_table(tmp_path / "table.txt", 3, 40)
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("a b c d e f g h a b c d\n")
-    rng = np.random.default_rng(1)
-    folds = np.sort(rng.integers(0, 100, (40, 2)), axis=1)
-    np.save(tmp_path / "origins.npy", np.column_stack([folds, np.ones(40)]).astype(np.int32))
-    options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
-    files = ["--phrase-table", str(tmp_path / "table.txt"), "--origins", str(tmp_path / "origins.npy")]
-    assert main(["rnn", "prepare", *files, *options, "--output-dir", str(tmp_path / "pairs")]) == 0
-    pairs, lines = Pairs.open(tmp_path / "pairs"), np.array([0, 7, 8, 21, 39])
-    assert pairs.at(lines).left_out(*left_out).tolist() == pairs.left_out(*left_out)[lines].tolist()
+def test_pairs_of_a_filtered_table(directory):
+    """Phrases of selected lines equal those of the whole table."""
+    pairs, lines = Pairs.open(directory / "pairs"), np.array([0, 7, 8, 21, 39])
     for number, line in enumerate(lines):
         assert pairs.at(lines).source(number).tolist() == pairs.source(line).tolist()
         assert pairs.at(lines).target(number).tolist() == pairs.target(line).tolist()
@@ -239,13 +228,6 @@ def test_batches_at_the_same_time(directory, monkeypatch, kind, least, most):
     batches = list(phrase_scores.score_batches(network(pairs), pairs, 0, len(pairs), device, 8))
     assert len(batches) > 8
     assert least <= max(found) <= most
-
-
-def test_several_networks_share_the_memory_of_a_gpu():
-    for kind, threads, networks, expected in (
-        ("cpu", 8, 1, 8), ("cpu", 8, 3, 2), ("cpu", 2, 4, 1), ("cuda", 32, 1, 2), ("cuda", 32, 4, 1), ("cuda", 1, 1, 1),
-    ):  # fmt: skip
-        assert phrase_scores.batches_at_once(torch.device(kind), threads, networks) == expected
 
 
 @NEEDS_GPU

@@ -169,79 +169,44 @@ def test_parameters_are_views_of_one_tensor():
     assert all(bool((parameter.grad == 3).all()) for parameter in model.parameters())
 
 
-@pytest.fixture
-def with_origins(directory, tmp_path):
-    """Create the same pairs, 40 of them only in held-out sentences, and 30 in held-out and other sentences."""
-    numbers = np.random.default_rng(2).permutation(len(Pairs.open(directory / "pairs")))
-    origins = np.full((len(numbers), 3), 5, np.int32)
-    origins[numbers[:40], :2] = 0
-    origins[numbers[40:70], 0] = 0
-    origins[:, 2] = 1 + np.arange(len(numbers)) % 3
-    np.save(tmp_path / "origins.npy", origins)
-    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
-    assert main([*command, "--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]) == 0
-    return Pairs.open(tmp_path / "p"), np.sort(numbers[:40])
-
-
-def test_pairs_of_held_out_sentences_are_not_trained_on(pairs, with_origins):
-    held, numbers = with_origins
-    assert held.held_out.tolist() == numbers.tolist()
-    assert held.fingerprint != pairs.fingerprint
-    trainer = RnnTrainer(held, replace(TINY, held_out=10), 1, CPU)
-    assert set(numbers) < set(trainer.split.held_out)
-    assert (trainer.validation.pairs, trainer.overlapping.pairs) == (10, 7)
+def test_held_out_pairs_are_drawn_from_the_table(pairs):
+    """One pair in a hundred is drawn by the seed, is not trained on and is evaluated."""
+    trainer = RnnTrainer(pairs, replace(TINY, held_out=10), 1, CPU)
+    assert len(trainer.held_out) == trainer.validation.pairs == min(10, len(pairs) // 100)
+    assert trainer.held_out.tolist() == sorted(set(trainer.held_out.tolist()))
     seen = set()
     while trainer.batches.epoch == 0:
         seen.update(next(trainer.batches).tolist())
-    assert seen == set(range(len(held))) - set(trainer.split.held_out.tolist())
-    everything = RnnTrainer(held, replace(TINY, held_out=1000), 1, CPU).validation
-    alone = RnnTrainer(pairs, TINY, 1, CPU)
-    total = sum(log_p(alone.model, held, i).item() for i in numbers)
-    assert everything.measure(alone.model).per_pair == pytest.approx(total / 40, abs=1e-4)
+    assert seen == set(range(len(pairs))) - set(trainer.held_out.tolist())
+    assert RnnTrainer(pairs, replace(TINY, held_out=10), 2, CPU).held_out.tolist() != trainer.held_out.tolist()
 
 
-def test_something_is_left_to_train_on(with_origins):
-    """If the held-out sentences contain most pairs, held-out pairs are drawn from the table instead."""
-    held, _ = with_origins
-    held.held_out = np.arange(len(held))
-    trainer = RnnTrainer(held, TINY, 1, CPU)
-    assert len(trainer.split.held_out) == len(held) // 100
-    assert trainer.overlapping is None
+def test_something_is_left_to_train_on(pairs):
     with pytest.raises(InputError, match="no pairs remain for training"):
-        PairBatches(held, 4, 1, np.arange(len(held)))
-    without = RnnTrainer(held, replace(TINY, held_out=0, keep="best"), 1, CPU)
-    assert not len(without.split.held_out)
+        PairBatches(pairs, 4, 1, np.arange(len(pairs)))
+    without = RnnTrainer(pairs, replace(TINY, held_out=0, keep="best"), 1, CPU)
+    assert not len(without.held_out)
     assert "0 held out (so the last parameters are kept" in without.start_message()
 
 
-def test_words_are_as_frequent_as_their_pairs(with_origins):
-    held, _ = with_origins
-    expected = np.zeros(len(held.vocabularies[1]), int)
-    counts = np.arange(len(held), dtype=np.int32) % 2
+def test_words_are_as_frequent_as_their_pairs(pairs):
+    expected = np.zeros(len(pairs.vocabularies[1]), int)
+    counts = np.arange(len(pairs), dtype=np.int32) % 2
     for i, times in enumerate(counts):
-        np.add.at(expected, held.target(i), times)
-    assert word_frequencies(held, counts, block=50).tolist() == expected.tolist()
-    assert word_frequencies(held, np.ones(len(held), np.int32)).sum() == len(held.sides[1].words)
+        np.add.at(expected, pairs.target(i), times)
+    assert word_frequencies(pairs, counts, block=50).tolist() == expected.tolist()
+    assert word_frequencies(pairs, np.ones(len(pairs), np.int32)).sum() == len(pairs.sides[1].words)
 
 
-def test_the_score_of_an_ensemble_is_the_mean_probability(with_origins, tmp_path):
-    held, _ = with_origins
-    files = []
-    for seed in (1, 2):
-        trainer = RnnTrainer(held, TINY, seed, CPU)
-        trainer.fit(tmp_path / f"state{seed}", 1e9, Stop(None))
-        files.append(tmp_path / f"m{seed}.pt")
-        trainer.save(files[-1], tmp_path / "h.json")
-    scores = []
-    for models in (files[:1], files[1:], files):
-        out = tmp_path / "scores.npy"
-        options = ["--pairs", held.directory, "--model", *models, "--output", out]
-        assert main([str(part) for part in ["rnn", "score", *options]]) == 0
-        scores.append(np.load(out))
-    expected = [log_p(load_model(files[0])[0], held, i).item() for i in range(20)]
-    assert scores[0][:20] == pytest.approx(expected, abs=1e-4)
-    assert np.exp(scores[2]) == pytest.approx((np.exp(scores[0]) + np.exp(scores[1])) / 2, rel=1e-4)
+def test_scores_follow_the_equations(pairs, tmp_path):
+    trainer = RnnTrainer(pairs, TINY, 1, CPU)
+    trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
+    model, out = tmp_path / "m.pt", tmp_path / "scores.npy"
+    trainer.save(model, tmp_path / "h.json")
+    assert main([str(p) for p in ["rnn", "score", "--pairs", pairs.directory, "--model", model, "--output", out]]) == 0
+    assert np.load(out)[:20] == pytest.approx(
+        [log_p(load_model(model)[0], pairs, i).item() for i in range(20)], abs=1e-4
+    )
 
 
 def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
@@ -290,92 +255,9 @@ def test_random_minibatches_are_all_pairs_once_an_epoch(pairs, tmp_path):
     assert ends[0] == pytest.approx(ends[1], abs=0.5)
 
 
-@pytest.fixture
-def in_halves(directory, tmp_path):
-    """Create the same pairs, 60 of them from sentences of the first half only, and 50 from the second half only."""
-    origins = np.tile(np.array([[20, 80, 2]], np.int32), (len(Pairs.open(directory / "pairs")), 1))
-    origins[:60, :2] = 10, 49
-    origins[60:110, :2] = 50, 99
-    np.save(tmp_path / "origins.npy", origins)
-    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
-    assert main([*command, "--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]) == 0
-    return Pairs.open(tmp_path / "p")
-
-
-def test_pairs_of_sentences_that_are_left_out_are_not_trained_on(in_halves):
-    own = np.zeros(len(in_halves), bool)
-    own[60:110] = True
-    assert in_halves.left_out(2, 2).tolist() == own.tolist()
-    assert in_halves.left_out(2, 2, 58, 63).tolist() == own[58:63].tolist()
-    assert not in_halves.left_out(1, 3).any()
-    trainer = RnnTrainer(in_halves, TINY, 1, CPU, leave_out=(2, 2))
-    seen = set()
-    while trainer.batches.epoch == 0:
-        seen.update(next(trainer.batches).tolist())
-    assert seen == set(np.flatnonzero(~own)) - set(trainer.split.held_out.tolist())
-
-
-def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys):
-    """A pair left out by one network is scored by that network alone, other pairs by the mean probability."""
-    base = ["rnn", "train", "--pairs", in_halves.directory, "--preset", "demo", "--updates", "4", "--hidden", "6"]
-    files = [tmp_path / f"{k}.pt" for k in (1, 2)]
-    for k, file in enumerate(files, 1):
-        outputs = [
-            "--output-model",
-            file,
-            "--output-history",
-            tmp_path / "h",
-            "--checkpoint-dir",
-            tmp_path / f"state{k}",
-        ]
-        assert main([str(part) for part in [*base, "--leave-out", f"{k}/2", *outputs]]) == 0
-    scores = []
-    for models in ([files[0]], [files[1]], files, files[::-1]):
-        command = ["rnn", "score", "--pairs", in_halves.directory, "--model", *models, "--output", tmp_path / "s.npy"]
-        assert main([str(part) for part in command]) == 0
-        scores.append(np.load(tmp_path / "s.npy"))
-    assert "pairs scored only by networks not trained on them 110" in capsys.readouterr().err
-    first, second, both, turned = scores
-    assert np.array_equal(both[:60], first[:60])
-    assert np.array_equal(both[60:110], second[60:110])
-    assert np.exp(both[110:]) == pytest.approx((np.exp(first[110:]) + np.exp(second[110:])) / 2, rel=1e-4)
-    assert np.array_equal(both, turned)
-
-
-def test_leaving_out_needs_origins_and_leaves_something(pairs, in_halves):
-    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run `rnn prepare` with --origins"):
-        RnnTrainer(pairs, TINY, 1, CPU, leave_out=(1, 2))
-    for part in ((1, 1), (1, 101)):
-        with pytest.raises(InputError, match="the number of parts must be from 2 to 100"):
-            RnnTrainer(in_halves, TINY, 1, CPU, leave_out=part)
-
-
-def test_both_kinds_of_held_out_pairs_are_in_the_history(with_origins, tmp_path):
-    held, _ = with_origins
-    trainer = RnnTrainer(held, TINY, 1, CPU)
-    trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
-    trainer.save(tmp_path / "m.pt", tmp_path / "h.json")
-    history = json.loads((tmp_path / "h.json").read_text())
-    assert {"held-out log p per word", "overlapping log p per word"} < set(history["curve"][-1])
-    assert history["of held-out sentences"] == 40
-
-
 def log_p(model, pairs, i):
     source, target = (torch.from_numpy(side.phrase(int(i)).astype(np.int64))[None] for side in pairs.sides)
     return model.log_probability(source, torch.tensor([source.shape[1]]), target, torch.tensor([target.shape[1]]))
-
-
-def test_origins_of_another_table_are_refused(directory, tmp_path, capsys):
-    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
-    command += ["--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]
-    np.save(tmp_path / "origins.npy", np.zeros((3, 3), np.int32))
-    assert main(command) == 2
-    assert "has 3 pairs, but the table has" in capsys.readouterr().err
-    np.save(tmp_path / "origins.npy", np.zeros(3))
-    assert main(command) == 2
-    assert "has float64 in 1 dimension(s)" in capsys.readouterr().err
 
 
 def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
@@ -406,7 +288,7 @@ def test_held_out_likelihood(pairs):
     trainer = RnnTrainer(pairs, replace(TINY, held_out=7), 1, CPU)
     found = trainer.validation.measure(trainer.model)
     total = words = 0
-    for i in trainer.split.held_out:
+    for i in trainer.held_out:
         x, y = (torch.from_numpy(phrase.astype(np.int64))[None] for phrase in (pairs.source(i), pairs.target(i)))
         total += trainer.model.log_probability(x, torch.tensor([x.shape[1]]), y, torch.tensor([y.shape[1]])).item()
         words += y.shape[1]
