@@ -65,7 +65,7 @@ SETTINGS: dict[str, Any] = {
         "compare": ["baseline", "lstm"],
     },
     "compare": [
-        *("baseline", "rnn_proposals", "cslm_nnjm"),
+        *("baseline", "rnn", "cslm_nnjm"),
         *("lstm", "baseline+lstm", "baseline+cslm", "baseline+nnjm"),
     ],
 }

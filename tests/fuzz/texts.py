@@ -28,7 +28,6 @@ COMMANDS = {
     "--seed 1 --restarts 1",
     "text": "cslm prepare --input tok.fr --vocabulary vocabulary --output-dir OD",
     "interpolate": "lm interpolate --models lm.arpa second.arpa --tune dev.fr --output O1",
-    "fill": "phrases fill-up --phrase-table pt --reordering-table ro --pairs pairs --output-dir OD",
     "scores": "evaluation table --scores bleu.json --output-tsv O1 --output-md O2 --output-html O3",
     "joint": "nnjm prepare --source tok.en --target tok.fr --alignment al --vocab-size 30 --output-dir OD",
     "binarise": "search binarise --ini moses.ini",
@@ -41,7 +40,7 @@ FILES = [
     *READERS,
     *(("sgm", "set.sgm"), ("sgm", "ref.sgm"), ("marked", "marked.en"), ("decode", "moses.ini"), ("mert", "moses.ini")),
     *(("rerank", "lists"), ("rerank", "moses.ini"), ("optimise", "lists"), ("text", "vocabulary"), ("text", "tok.fr")),
-    *(("interpolate", "second.arpa"), ("fill", "pairs"), ("scores", "bleu.json"), ("joint", "al"), ("binarise", "pt")),
+    *(("interpolate", "second.arpa"), ("scores", "bleu.json"), ("joint", "al"), ("binarise", "pt")),
     *(
         ("binarise", "lm.arpa"),
         ("table", "lex.f2e"),

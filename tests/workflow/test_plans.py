@@ -412,26 +412,6 @@ def test_systems_with_the_same_columns_share_the_table(workflow):
     assert jobs.items() >= (RNN | {"filter_tables": 2, "augment_filtered": 2, "mert": 3, "decode": 3}).items()
 
 
-def test_proposals_are_added_to_what_a_text_can_use(workflow):
-    """Proposals are added to the filtered tables of dev and of all sets; the ini names the tables of all sets."""
-    settings = ["compare=[baseline, rnn, rnn_proposals]", "proposals={source_length: 4, nbest: 2}"]
-    jobs = workflow.plan("--config", *settings)
-    expected = RNN | {
-        "augmented_ini": 2,
-        "propose": 2,
-        "fill_up": 2,
-        "filter_tables": 2,
-        "augment_filtered": 2,
-        "mert": 3,
-    }
-    assert jobs.items() >= expected.items()
-    assert workflow.commands("propose", *settings).count(" --source-length 4 --max-length 7 --nbest 2 ") == 2
-    ini = workflow.commands("augmented_ini", *settings)
-    table = "../augmented/rnn_proposals/network1/filtered/all/phrase-table.gz"
-    reordering = "../augmented/rnn_proposals/network1/filtered/all/reordering-table.wbe-msd-bidirectional-fe.gz"
-    assert f"--phrase-table {table} --reordering-table {reordering} --num-features 6 --further-weights 0.2 0 " in ini
-
-
 def test_trainings(workflow):
     """Every seed trains each network once, with its settings."""
     settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, wp]}}"]
@@ -949,8 +929,7 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
     config = {
         "corpora": CORPORA,
         "lm": {"models": {"near": ["train1"], "far": ["train1", "mono1"]}, "interpolate": True},
-        "proposals": {"nbest": 1},
-        "compare": ["baseline", "rnn", "cslm_rnn", "cslm", "rnn_proposals"],
+        "compare": ["baseline", "rnn", "cslm_rnn", "cslm"],
     }
     touched(workflow, config)
     return workflow, config
@@ -971,9 +950,8 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
          {"interpolated_language_model": 1}, ["language_model", "further_language_model"]),
         ({"lm": {"models": {"near": ["train1"], "far": ["mono1", "train1"]}, "interpolate": True}},
          {"further_language_model": 1, "interpolated_language_model": 1}, ["language_model"]),
-        ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn", "rnn_proposals"]},
+        ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn"]},
          {"table1": 1, "mert_curves": 1}, ["mert", "decode"]),
-        ({"proposals": {"nbest": 3}}, {"propose": 2, "mert": 1}, ["rnn_train"]),
     ],
 )  # fmt: skip
 def test_a_change_that_names_the_same_files_and_values(recorded, tmp_path, change, expected, untouched):

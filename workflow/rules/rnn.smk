@@ -150,39 +150,3 @@ rule rnn_score_filtered:
         "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
         "--kept-lines {input.lines:q} {params.known}"
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
-
-
-# Phrase pairs that the network generates for phrases of the dev text, or of all sets, that are not in the phrase table.
-rule propose:
-    input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
-        model="results/rnn/network{network}/model.pt",
-        text=lambda w: texts.part_texts(w.part),
-        phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
-        e2f="results/model/lex.e2f",
-        f2e="results/model/lex.f2e",
-    output:
-        "results/rnn/network{network}/proposals/{part}.gz",
-    log:
-        "results/logs/rnn/propose.{network}.{part}.log",
-    wildcard_constraints:
-        part="dev|all",
-    conda:
-        TORCH_ENV
-    threads: machine.beside_tuning(16)
-    resources:
-        mem_mb=memory("propose"),
-        runtime=minutes("propose"),
-        gpu=GPU,
-        device=DEVICE,
-    params:
-        version=version("rnn", "propose"),
-        pairs=subpath(input[0], parent=True),
-        limits=f"--source-length {config['proposals']['source_length']} "
-        f"--max-length {config['phrases']['max_length']} --nbest {config['proposals']['nbest']}",
-    shell:
-        "rnnsmt rnn propose --model {input.model:q} --pairs {params.pairs:q} --input {input.text:q} "
-        "--phrase-table {input.phrase_table:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-        "{params.limits} "
-        "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

@@ -213,7 +213,7 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
             )
         )
     rows.append(filtered._replace(core_hours=2 * filtered.core_hours, disk=2 * filtered.disk))  # dev text and all sets
-    packages = [[BY_NAME[name].package for name in added if BY_NAME[name].in_search] for added in features]
+    packages = [[BY_NAME[name].network for name in added if BY_NAME[name].in_search] for added in features]
     return rows + _of_search(config, table, words, packages)
 
 

@@ -1,4 +1,4 @@
-"""Commands that create, prune and filter the phrase and reordering tables, and add phrase pairs and score columns."""
+"""Commands that create, prune and filter the phrase and reordering tables, and add score columns."""
 
 import argparse
 import math
@@ -232,36 +232,6 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     return filter_tables(
         args.input, args.phrase_table, args.reordering_table, args.output_dir, args.max_length, args.output_lines
     )
-
-
-def fill_up_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
-    add("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
-    add("--pairs", required=True, metavar="FILE",
-        help="phrase table with additional pairs, such as the output of `rnn propose`")  # fmt: skip
-    add("--output-dir", required=True, metavar="DIR", help="output directory: both extended tables")
-    add("--threads", type=positive, default=1, help="number of compression threads")
-
-
-def fill_up(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add phrase pairs of another table that are missing from a phrase table (fill-up, Bisazza et al. 2011).
-
-    Both phrase tables must have the same number of scores. The output has an additional last score: e^1 for added pairs
-    and e^0 for pairs of --phrase-table. The other scores of pairs in --phrase-table are unchanged to six digits. The
-    reordering probabilities of an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses
-    sorts them; the output files have the names of the input files.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt phrases fill-up --phrase-table results/augmented/rnn/network1/filtered/dev/phrase-table.gz \
-            --reordering-table \
-            results/augmented/rnn/network1/filtered/dev/reordering-table.wbe-msd-bidirectional-fe.gz \
-            --pairs try/proposals.gz --output-dir try/filled
-    """
-    from rnnsmt.phrases.augmentation import fill_up_tables
-
-    return fill_up_tables(args.phrase_table, args.reordering_table, args.pairs, args.output_dir, args.threads)
 
 
 def augment_options(parser: argparse.ArgumentParser) -> None:

@@ -132,7 +132,7 @@ def _unused_networks(config: Mapping[str, Any]) -> set[str]:
             used.add(system["network"] if system["network"] in ("cslm", "nnjm") else "seq2seq")
         if "rescores" in system:
             names.append(system["rescores"])
-    # cslm and nnjm share the vocabulary of rnn; the other features (wp, proposals) also its settings
+    # cslm and nnjm share the vocabulary of rnn; the feature wp also its settings
     if used - {"seq2seq"}:
         used.add("rnn")
     return {"rnn", "cslm", "nnjm", "seq2seq"} - used
@@ -256,8 +256,6 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"networks.seeds: {seeds}, but tuning.runs is {runs}; tuning.runs must be a multiple of networks.seeds"
     yield from _check_systems(config)
     yield from _check_engine(config)
-    if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
-        yield "proposals.source_length: must not exceed phrases.max_length"
     if config["seq2seq"]["unknown"] == "position" and config["seq2seq"]["subwords"] != "none":
         yield "seq2seq.unknown: position requires words; set seq2seq.subwords to none"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
@@ -322,7 +320,7 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
     """Check the names of systems, their components, and the systems that are compared."""
     for name, system in config["systems"].items():
         if set(system) == {"features"}:
-            yield from _check_features(config, name, system["features"])
+            yield from _check_features(name, system["features"])
         else:
             yield from _check_lstms(config, name, system)
     for key, listed in (("compare", config["compare"]), ("seq2seq.compare", config["seq2seq"]["compare"])):
@@ -331,18 +329,12 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{key}: no system {name}; {_hint(name, config['systems'])}"
 
 
-def _check_features(config: Mapping[str, Any], name: str, added: list[str]) -> Iterator[str]:
-    """Check a phrase-based system: its features exist, are compatible, and do not contradict its name."""
+def _check_features(name: str, added: list[str]) -> Iterator[str]:
+    """Check a phrase-based system: its features exist and do not contradict its name."""
     for feature in added:
         if feature not in BY_NAME:
             yield f"systems.{name}: no feature {feature}; {_hint(feature, BY_NAME)}"
     features = set(added)
-    if "proposals" in features and not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
-        remedy = "use it with rnn, or with rnn and cslm"
-        yield (
-            f"systems.{name}: the feature proposals (generated phrase pairs) cannot be combined with these "
-            f"features; {remedy}"
-        )
     named = named_features(name)
     if named is not None and set(named) != features:
         adds = " and ".join(added) or "nothing"

@@ -22,19 +22,16 @@ class SystemFeature:
         label: name in tables and figures.
         weight: weight before tuning, for columns and for networks in the search.
         scores: files of a column, with ``{network}``, and with ``{scatteritem}`` if they are computed in shards. Empty
-            for a network in the search, and for ``per_text``.
+            for a network in the search.
         scatter: name of the scattergather process of these shards.
-        network: name of the network that computes the feature, or empty. Two systems with features of the same network
-            share it: run r of both uses the same trained network.
-        package: package whose command trains this network: the section of its ``preset`` in the configuration. Empty
-            if another feature has the network.
+        network: name of the network that computes the feature, or empty: the package whose command trains it, and the
+            section of its ``preset`` in the configuration. Two systems with the feature share the network: run r of
+            both uses the same trained network.
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network.
         ini_settings: settings of the network's section of the configuration that its ini contains.
         search_settings: settings of ``search`` that apply to networks in the search only. They are named after the
             CSLM, but limit all networks.
-        per_text: whether the feature adds entries to the tables for a given text, so that its tables exist only in
-            filtered form, and its column is derived from the entries.
         paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
     """
 
@@ -44,12 +41,10 @@ class SystemFeature:
     scores: str = ""
     scatter: str = ""
     network: str = ""
-    package: str = ""
     title: str = ""
     in_search: bool = False
     ini_settings: tuple[str, ...] = ()
     search_settings: tuple[str, ...] = ()
-    per_text: bool = False
     paper_place: int = 0
 
     @property
@@ -68,7 +63,6 @@ RNN = SystemFeature(
     scores="results/rnn/network{network}/scores/{scatteritem}.npy",
     scatter="rnn_score",
     network="rnn",
-    package="rnn",
     title="RNN Encoder–Decoder",
     paper_place=1,
 )
@@ -78,7 +72,6 @@ CSLM = SystemFeature(
     "CSLM",
     weight=0.25,
     network="cslm",
-    package="cslm",
     title="CSLM",
     in_search=True,
     ini_settings=("unknown",),
@@ -91,7 +84,6 @@ NNJM = SystemFeature(
     "NNJM",
     weight=0.25,
     network="nnjm",
-    package="nnjm",
     title="NNJM",
     in_search=True,
     ini_settings=("unknown",),
@@ -103,7 +95,6 @@ REGISTRY: tuple[SystemFeature, ...] = (
     NNJM,
     RNN,
     SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy", paper_place=3),
-    SystemFeature("proposals", "Proposals", weight=0, network="rnn", per_text=True),
 )
 """All features, in the order in which directories and columns of the phrase table are named."""
 

@@ -81,7 +81,7 @@ class Systems:
         self.tuned_on_lists = [name for name in self.rescored if systems[name].get("weight") == "tuned"]
         self.compared = [name for name in config["compare"] if name in self.phrase_based]
         used = {name for system in config["compare"] for name in self.features(system)}
-        trained = [feature for name, feature in BY_NAME.items() if name in used and feature.package]
+        trained = [feature for name, feature in BY_NAME.items() if name in used and feature.network]
         networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
         on_lists = [network for name in config["compare"] for network in self.list_networks(name)]
         self.networks = list(dict.fromkeys([*networks, *on_lists]))
@@ -125,7 +125,7 @@ class Systems:
 
     def is_per_text(self, features: Iterable[str]) -> bool:
         """Return whether the tables of these features exist only filtered for a text."""
-        return any(BY_NAME[name].per_text or self._has_filtered_scores(name) for name in features)
+        return any(self._has_filtered_scores(name) for name in features)
 
     def _has_filtered_scores(self, feature: str) -> bool:
         """Return whether the network of a feature scores only the phrase pairs that the sets can use."""
@@ -217,7 +217,7 @@ class Systems:
                     options.append(f"--nplm {path}")
                     continue
                 options.append(f"--{name} {path}")
-                settings = self.config[feature.package]
+                settings = self.config[feature.network]
                 options += [f"--{name}-{setting} {settings[setting]}" for setting in feature.ini_settings]
         return " ".join(options)
 

@@ -206,7 +206,6 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "shortlist": JobNeeds(Line(300), Line(30)),
         "rnn_score": JobNeeds(ByPreset("rnn", 600, 1300, 4000), Line(30, 0.6)),
         "rnn_score_filtered": JobNeeds(ByPreset("rnn", 600, 1300, 6000), Line(30, 0.6)),
-        "propose": JobNeeds(ByPreset("rnn", 600, 1500, 4000), Line(60, 1)),
         # cslm
         "cslm_prepare": JobNeeds(Line(150), Line(15, 0.05)),
         "cslm_train": JobNeeds(ByPreset("cslm", 600, 2800, 8000), None),
@@ -234,7 +233,6 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "filter_tables": JobNeeds(Line(400), Line(10, 0.02), growth=Growth(
             "bitext", Line(2.53, 4.21), Power(19.6, 0.759))),
         "augment_filtered": JobNeeds(Line(350, 0.1), Line(10)),
-        "fill_up": JobNeeds(Line(250), Line(10, 0.5)),
         # tuning and evaluation
         "moses_tune": JobNeeds(moses, None),
         "mert": JobNeeds(search, None, neural=neural),

@@ -25,6 +25,7 @@ RENAMED = {
     "rnn.settings.direction": "no key: it is always p(target | source), see docs/upgrading.md",
     "rnn.settings.weighting": "no key: every pair occurs once per epoch, see docs/upgrading.md",
     "rnn.leave_out": "no key: one network is trained on all pairs, see docs/upgrading.md",
+    "proposals": "no key: it was removed, see docs/upgrading.md",
     "scorers": "no key: it was removed, see docs/upgrading.md",
     "cslm.vocab_size": "rnn.vocab_size, which the CSLM shares",
     "source_lang": "languages: {source: en, target: fr}",

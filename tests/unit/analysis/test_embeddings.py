@@ -23,8 +23,6 @@ from rnnsmt.networks.devices import set_up_device
 from rnnsmt.rnn.model import load_model_of
 from rnnsmt.rnn.pairs import Pairs
 
-from ..rnn.test_proposals import directory  # noqa: F401
-
 
 def blobs(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Return points in ten dimensions around six centres, and the index of the centre of each point."""

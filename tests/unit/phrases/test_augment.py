@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.phrases.table import format_phrase_line, read_phrase_table
+from rnnsmt.phrases.table import read_phrase_table
+from tests.unit.phrases.phrases_twin import phrase_line
 from tests.unit.phrases.test_table import column, entries
 
 LINES = [
@@ -67,7 +68,7 @@ def test_everything_else_stays(tmp_path, table_entries, scores):
     for entry in table_entries:
         entry.scores = [*entry.scores, 1.0, 1.0, 1.0, 1.0, 1.0][:6]
     path = tmp_path / "any.txt"
-    path.write_text("".join(format_phrase_line(entry) + "\n" for entry in table_entries), "utf-8", newline="\n")
+    path.write_text("".join(phrase_line(entry) + "\n" for entry in table_entries), "utf-8", newline="\n")
     code, output = augment(path, "--column", column(tmp_path, np.array(scores[: len(table_entries)])))
     assert code == 0
     for before, after, score in zip(table_entries, read_phrase_table(output), scores, strict=False):

@@ -316,25 +316,9 @@ MISTAKES = {
         lambda c: c["systems"].update(mine={"features": ["rnn", "csl"]}),
         ["systems.mine: no feature csl; did you mean cslm?"],
     ),
-    "proposals without the network": (
-        lambda c: c["systems"].update(mine={"features": ["proposals"]}),
-        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these"],
-    ),
-    "proposals with a network that needs links": (
-        lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "nnjm"]}),
-        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these features"],
-    ),
     "a name that lacks the joint model": (
         lambda c: c["systems"].update(cslm_nnjm={"features": ["cslm"]}),
         ["systems.cslm_nnjm: has the features cslm, which contradict its name"],
-    ),
-    "proposals with another column": (
-        lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
-        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these features"],
-    ),
-    "more proposals than the beam is wide": (
-        lambda c: c["proposals"].update(nbest=11),
-        ["proposals.nbest: 11 is too large; the maximum is 10"],
     ),
     "trainings that cannot take turns": (
         lambda c: (c["networks"].update(seeds=2), c["tuning"].update(runs=3)),

@@ -34,11 +34,11 @@ def test_the_registry():
     assert all(re.fullmatch("[a-z]+", name) for name in names), "they are joined by _ in directories"
     assert list(BY_NAME) == names
     for feature in REGISTRY:
-        assert feature.is_column == bool(feature.scores or feature.per_text), "a column has files"
-        assert not feature.package or (feature.network and feature.title), "a package trains a network"
+        assert feature.is_column == bool(feature.scores), "a column has files"
+        assert bool(feature.network) == bool(feature.title), "figures name networks"
         if feature.scores:
             assert ("{network}" in feature.scores) == bool(feature.network)
-        assert bool(feature.weight) == bool(feature.network and not feature.per_text), "counts start at 0"
+        assert bool(feature.weight) == bool(feature.network), "counts start at 0"
     assert FEATURES == ("rnn", "cslm", "wp"), "the paper's order"
 
 
@@ -91,7 +91,7 @@ def test_the_joint_model(resolved):
 
 def test_networks():
     """A feature that is not in the registry, such as an LSTM on n-best lists, has a network."""
-    assert networks_of(["rnn", "proposals", "wp", "cslm", "nnjm", "lstm"]) == {"rnn", "cslm", "nnjm", "lstm"}
+    assert networks_of(["rnn", "wp", "cslm", "nnjm", "lstm"]) == {"rnn", "cslm", "nnjm", "lstm"}
     assert not has_network([]) and not has_network(["wp"])
     assert has_network(["rnn", "wp"]) and has_network(["lstm"]) and has_network(None)
     assert share_networks(["rnn", "wp"], ["cslm", "rnn"])
@@ -102,7 +102,7 @@ def test_networks():
 def two_more(monkeypatch) -> Iterator[None]:
     """Add two features to the registry: a column without a network, and a third network in the search."""
     topic = SystemFeature(
-        "topic", "Topic", 0.25, network="topic", package="topic", title="Topic model", in_search=True,
+        "topic", "Topic", 0.25, network="topic", title="Topic model", in_search=True,
         ini_settings=("unknown",), search_settings=("topic_cells",),
     )  # fmt: skip
     surplus = SystemFeature("surplus", "Surplus", 0.1, scores="results/phrases/surplus.npy")

@@ -91,11 +91,6 @@ def test_options_of_an_ini(resolved):
     assert systems.ini_options(["cslm"], 1).startswith(
         f"--phrase-table phrase-table.gz --reordering-table {REORDERING} --num-features 4 --cslm "
     )
-    directory = "../augmented/rnn_proposals/network1/filtered/all"
-    assert systems.ini_options(["rnn", "proposals"], 1) == (
-        f"--phrase-table {directory}/phrase-table.gz --reordering-table {directory}/{REORDERING} --num-features 6 "
-        "--further-weights 0.2 0"
-    ), "the tables of all sets: proposals are made for given texts"
 
 
 def test_options_of_the_search(resolved):
