@@ -454,8 +454,8 @@ def _train(
 
     stop = Stop(None)
     in_main_thread = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
-    with stop if in_main_thread else nullcontext(), set_up_device(device, 1, settings.precision) as setup:
-        trainer = trainer_class(data, settings, seed, setup, threads)
+    with stop if in_main_thread else nullcontext():
+        trainer = trainer_class(data, settings, seed, set_up_device(device, 1, settings.precision), threads)
         try:
             trainer.fit(model.with_suffix(".checkpoint"), 300.0, stop)
             trainer.save(model, model.with_suffix(".json"))

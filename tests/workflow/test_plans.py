@@ -560,7 +560,7 @@ def test_the_parts_of_the_scoring_share_the_cores(workflow):
 
 
 def test_one_gpu_job_at_a_time(workflow):
-    """Jobs that use a GPU run one at a time unless `gpu` is given; searches share a GPU."""
+    """Jobs that use a GPU run one at a time unless `gpu` is given; searches share the GPU."""
     common = ["--config", "rnn={device: cuda}", "demo={scale: 0.02}", "--until", "demo", "--forcerun", "demo"]
     for options, expected in (([], 1), (["--resources", "gpu=3"], 3)):
         done = workflow.call(*options, *common)
@@ -574,24 +574,11 @@ def test_one_gpu_job_at_a_time(workflow):
     searches = [job for job in jobs if job.startswith(("mert:", "decode:"))]
     assert len(searches) == 18
     neural = ("system=cslm", "system=nnjm")
-    assert all(("gpu_share=1" in job) == any(system in job for system in neural) for job in searches)
-    assert not any("gpu=1" in job for job in searches), "they share one"
+    assert not any("gpu=1" in job for job in searches), "they share the GPU"
     plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}", "cluster=true", "--resources", "gpu=8").stdout
     searches = [job for job in plan.split("\nrule ") if job.startswith(("mert:", "decode:"))]
     assert len(searches) == 18
     assert all(("gpu=1" in job) == any(system in job for system in neural) for job in searches)
-    assert not any("gpu_share=1" in job for job in searches), "a cluster gives GPUs as a whole"
-
-
-@pytest.mark.parametrize(
-    ("config", "gpus", "expected"), [("cpu", [], 0), ("cuda", [], 1), ("cuda", ["rnn_train:gpu=4"], 4)]
-)
-def test_a_training_has_a_process_for_each_of_its_gpus(workflow, config, gpus, expected):
-    options = ["--set-resources", *gpus, "--resources", "gpu=4"] if gpus else []
-    plan = workflow.call("--dry-run", "--printshellcmds", *options, "--config", f"rnn={{device: {config}}}")
-    assert plan.returncode == 0, plan.stderr
-    command = plan.stdout.split("rnnsmt rnn train ")[1].split("\n")[0]
-    assert f" --device {config} --processes {expected} " in command
 
 
 def test_the_table_knows_what_systems_are_made_of(workflow):

@@ -197,7 +197,6 @@ rule compare_systems:
         mem_mb=search_memory("compare_systems"),
         runtime=minutes("compare_systems"),
         gpu=search_gpu,
-        gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("evaluation", "compare"),

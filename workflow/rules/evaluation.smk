@@ -69,7 +69,6 @@ else:
             mem_mb=search_memory("decode"),
             runtime=minutes("decode"),
             gpu=search_gpu,
-            gpu_share=search_gpu_share,
             device=DEVICE,
         params:
             version=version("search", "decode"),

@@ -70,7 +70,7 @@ rule rnn_train:
         "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
         "--output-model {output.model:q} --output-history {output.history:q} "
         "--checkpoint-dir {params.directory:q}/checkpoint "
-        "--device {resources.device} --processes {resources.gpu} --threads {threads} "
+        "--device {resources.device} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 

@@ -69,7 +69,7 @@ rule seq2seq_train:
     shell:
         "rnnsmt seq2seq train --sentences {params.sentences:q} --preset {params.preset} {params.settings} "
         "--seed {params.seed} --output-model {output.model:q} --output-history {output.history:q} "
-        "--checkpoint-dir {params.directory:q}/checkpoint --device {resources.device} --processes {resources.gpu} "
+        "--checkpoint-dir {params.directory:q}/checkpoint --device {resources.device} "
         "--threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
@@ -127,7 +127,6 @@ rule nbest_lists:
         mem_mb=search_memory("nbest_lists"),
         runtime=minutes("nbest_lists"),
         gpu=search_gpu,
-        gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("search", "decode"),

@@ -91,7 +91,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
     add_training(parser)
 
 
-def train(args: argparse.Namespace) -> dict[str, object] | None:
+def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train the RNN Encoder-Decoder (Cho et al. 2014) on phrase pairs.
 
     Input is the directory written by `rnn prepare`; outputs are the network and its learning curve (JSON).

@@ -135,13 +135,13 @@ class Likelihood(NamedTuple):
 
 
 class HeldOutPairs:
-    """Held-out pairs, in groups of equal lengths; every process has a part of them."""
+    """Held-out pairs, in groups of equal lengths."""
 
     def __init__(self, pairs: Pairs, index: Index, setup: DeviceSetup) -> None:
         self.setup = setup
         groups = group_by_length(pairs, index)
         pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
-        self.pieces = [pair_tensors(pairs, piece, setup.device) for piece in pieces[setup.rank :: setup.processes]]
+        self.pieces = [pair_tensors(pairs, piece, setup.device) for piece in pieces]
         self.pairs = len(index)
         self.words = int(pairs.sides[1].lengths(index).sum())
 
@@ -153,7 +153,7 @@ class HeldOutPairs:
             for source, target in self.pieces:
                 lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
                 total += model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).double().sum()
-        value = float(self.setup.sum(total))
+        value = float(total)
         return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
 
 
@@ -233,7 +233,7 @@ class RnnTrainer(Trainer):
     def minibatch(self, index: Index, begin: int = 0) -> tuple[Tensor, ...]:
         """Return the tensors of pairs of equal lengths.
 
-        begin: the position of the first pair in this process's part of the minibatch.
+        begin: the position of the first pair in the minibatch.
 
         Returns:
             Source words [N, B]; target words [T, B]; the example numbers [1, B] of the pairs, in CPU memory.

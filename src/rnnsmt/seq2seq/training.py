@@ -219,7 +219,7 @@ def loss_and_gradient(
 
 
 class HeldOutSentences:
-    """Held-out sentence pairs; every process has a part of them.
+    """Held-out sentence pairs.
 
     Attributes:
         pairs: number of pairs.
@@ -228,8 +228,7 @@ class HeldOutSentences:
 
     def __init__(self, pairs: SentencePairs, index: Index, order: str, setup: DeviceSetup) -> None:
         self.setup, self.pairs = setup, len(index)
-        pieces = by_length(pairs, index, ROWS)[setup.rank :: setup.processes]
-        self.pieces = [pair_tensors(pairs, piece, order, setup.device) for piece in pieces]
+        self.pieces = [pair_tensors(pairs, piece, order, setup.device) for piece in by_length(pairs, index, ROWS)]
         ids = pairs.sides[1].joined(index)
         self.units, self.words = len(ids), int(pairs.units[1].begins[ids].sum())
 
@@ -240,4 +239,4 @@ class HeldOutSentences:
         with full_precision():
             for source, target in self.pieces:
                 total += model.log_probability(source, target).double().sum()
-        return float(self.setup.sum(total)) / max(self.units, 1)
+        return float(total) / max(self.units, 1)

@@ -583,7 +583,7 @@ def test_one_pair_is_enough(tmp_path):
     assert "held-out log p per pair" not in curve[-1]
 
 
-# several threads and processes
+# several threads
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -598,37 +598,3 @@ def test_threads_share_a_minibatch(pairs, variant):
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-4)
     assert torch.equal(found[1][0], found[2][0])
     assert found[1][1] == found[2][1]
-
-
-def test_an_update_adds_up_once_over_the_processes(pairs, monkeypatch):
-    added = []
-    monkeypatch.setattr("torch.distributed.all_reduce", lambda values: added.append(values.numel()))
-    trainer = RnnTrainer(pairs, TINY, 1, DeviceSetup(torch.device("cpu"), rank=1, processes=2))
-    alone = RnnTrainer(pairs, TINY, 1, CPU)
-    trainer.step()
-    assert added == [trainer.flat.numel() + 1], "the gradient and the loss"
-    assert alone.flat.shape == trainer.flat.shape
-
-
-@pytest.mark.slow
-def test_two_processes_train_like_one(directory, tmp_path):
-    options = ["--updates", "40", "--precision", "float32", "--evaluations", "2", "--device", "cpu"]
-    (tmp_path / "one").mkdir()
-    assert main(command_line(directory, tmp_path / "one", *options)) == 0
-    several = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "rnnsmt"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*several, *command_line(directory, tmp_path / "two", *options)],
-        env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("starting: 0 of 40 updates") == 1
-    histories = [json.loads((tmp_path / name / "h.json").read_text())["curve"] for name in ("one", "two")]
-    for one, two in zip(*histories, strict=True):
-        assert one.keys() == two.keys()
-        for name, value in one.items():
-            assert two[name] == pytest.approx(value, rel=1e-4), name
-    one, two = (load_model(tmp_path / name / "m.pt")[0] for name in ("one", "two"))
-    for (name, first), second in zip(one.named_parameters(), two.parameters(), strict=True):
-        assert torch.allclose(first, second, atol=1e-3), name
