@@ -38,7 +38,6 @@ LAST_FILES = re.compile(r"results/(table1\.[\w.]+|report/index\.html)")
 
 WEIGHTS = {
     "rnn_train": 80, "cslm_train": 35, "seq2seq_train": 80, "mert": 25, "embeddings": 13, "decode": 8, "rnn_score": 8,
-    "rnn_score_filtered": 2,
     "align_words": 7, "phrase_table": 7, "cslm_perplexity": 7, "extract": 5, "rnn_prepare": 5, "selection_models": 4,
     "reordering_table": 4, "compare_systems": 4, "augment": 2, "filter_tables": 2, "symmetrize": 2, "lexical": 2,
     "phrase_examples": 2, "score": 2,

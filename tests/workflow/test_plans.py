@@ -513,23 +513,6 @@ def test_networks_of_lstms(workflow):
     assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr
 
 
-def test_scores_of_filtered_tables_only(workflow):
-    """With scored_pairs: filtered, the whole table is not scored, and the scores of dev are reused for all sets."""
-    settings = ["rnn={scored_pairs: filtered}", "compare=[baseline, rnn, cslm_rnn, cslm_rnn_wp]"]
-    jobs = workflow.plan("--config", *settings)
-    assert (jobs["rnn_score_filtered"], jobs["augment_filtered"]) == (4, 4)
-    assert not {"rnn_score", "augment", "phrase_examples"} & jobs.keys()
-    assert jobs["score_scatter"] == 1
-    commands = workflow.commands("rnn_score_filtered", *settings)
-    lines, scores = "results/model/filtered/{}/lines.npy", "results/rnn/network1/filtered/dev/scores/{}-of-2.npy"
-    known = " ".join([lines.format("dev"), *map(scores.format, (1, 2))])
-    assert commands.count(f"--kept-lines {lines.format('dev')} ") == 2
-    assert commands.count(f"--kept-lines {lines.format('all')} --known {known} ") == 2
-    ini = workflow.commands("augmented_ini", *settings)
-    assert "--phrase-table ../augmented/rnn_wp/network1/filtered/all/phrase-table.gz" in ini
-    assert " --filtered " in workflow.commands("describe_system", *settings)
-
-
 def test_incompatible_settings_are_reported_at_once(workflow):
     done = workflow.call("--dry-run", "--config", "rnn={settings: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0

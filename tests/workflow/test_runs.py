@@ -262,11 +262,6 @@ def test_nothing_to_do_after_a_run(finished, small_config):
             ["filter_tables", "augment_filtered", "rnn_train"],
         ),
         (
-            "rnn={scored_pairs: filtered}",
-            {"rnn_score_filtered": 8, "augmented_ini": 6, "mert": 3, "decode": 3},
-            ["rnn_train", "rnn_score", "filter_tables", "augment"],
-        ),
-        (
             "lm={order: 3}",
             {"language_model": 1, "mert": 4, "decode": 4},
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],

@@ -11,8 +11,7 @@ PICTURES += ["sentence-vectors"] if systems.lstms and config["seq2seq"]["sentenc
 MAPS = ["words", "phrases"] if HAS_RNN else []
 if not HAS_FIGURES:
     PICTURES, MAPS = [], []
-EXAMPLES = ["results/analysis/phrase-examples.json"] if HAS_RNN and not systems.scores_filtered else []
-SCATTER_PART = "filtered/all/" if systems.scores_filtered else ""
+EXAMPLES = ["results/analysis/phrase-examples.json"] if HAS_RNN else []
 COMPARISONS = [
     f"results/analysis/{system}.vs.{other}/{name}.json"
     for system in systems.compared
@@ -147,8 +146,8 @@ rule sentence_vectors:
 
 rule score_scatter:
     input:
-        phrase_table=f"results/model/{SCATTER_PART}{PHRASE_TABLE}",
-        scores=score_files("rnn", 1, "all"),
+        phrase_table=f"results/model/{PHRASE_TABLE}",
+        scores=score_files("rnn", 1),
     output:
         report(
             "results/figures/scores-rnn.png",

@@ -180,18 +180,11 @@ def of_every_run(kind):
     return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
 
 
-def score_files(column, network, part=None):
-    """Return the score files of a column of the phrase table, or of the table filtered for dev or for all sets."""
-    path = systems.filtered_score_pattern(column, network, part) if part else systems.score_pattern(column, network)
+def score_files(column, network):
+    """Return the score files of a column of the phrase table."""
+    path = systems.score_pattern(column, network)
     scatter = BY_NAME[column].scatter
     return getattr(gather, scatter)(path) if scatter else [path]
-
-
-def known_scores(wildcards):
-    """Return the line numbers and scores of the table filtered for dev, which need not be computed for all sets again."""
-    if wildcards.part == "dev":
-        return []
-    return ["results/model/filtered/dev/lines.npy", *score_files("rnn", wildcards.network, "dev")]
 
 
 def ini_tables(wildcards):

@@ -113,13 +113,13 @@ rule filter_tables:
 
 
 # The filtered table with additional columns. Adding columns to the filtered table is faster than filtering the
-# augmented table; with scored_pairs: filtered, only its lines have scores. The reordering table is a copy.
+# augmented table. The reordering table is a copy.
 rule augment_filtered:
     input:
         phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
         reordering_table=f"results/model/filtered/{{part}}/{REORDERING_TABLE}",
         lines="results/model/filtered/{part}/lines.npy",
-        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network, w.part)],
+        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network)],
     output:
         phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
         reordering_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",

@@ -118,35 +118,3 @@ rule rnn_score:
     shell:
         "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
-
-
-# With scored_pairs: filtered, only the pairs of the tables filtered for dev and for all sets are scored.
-rule rnn_score_filtered:
-    input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
-        model="results/rnn/network{network}/model.pt",
-        lines="results/model/filtered/{part}/lines.npy",
-        known=known_scores,
-    output:
-        "results/rnn/network{network}/filtered/{part}/scores/{scatteritem}.npy",
-    log:
-        "results/logs/rnn/score.{network}.{part}.{scatteritem}.log",
-    wildcard_constraints:
-        part="dev|all",
-    conda:
-        TORCH_ENV
-    threads: part_threads
-    resources:
-        mem_mb=memory("rnn_score_filtered"),
-        runtime=minutes("rnn_score_filtered", parts_of),
-        gpu=GPU,
-        device=DEVICE,
-    params:
-        version=version("rnn", "score"),
-        pairs=subpath(input[0], parent=True),
-        known=lambda w, input: f"--known {shlex.join(input.known)} " if input.known else "",
-    shell:
-        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
-        "--kept-lines {input.lines:q} {params.known}"
-        "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

@@ -199,10 +199,8 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
         rows.append(_of_feed_forward(config, table, "nnjm", words.bitext, trainings))
     columns = {tuple(systems.columns(added)) for added in features} - {()}
     if columns:
-        # the tables filtered for the dev text and for all sets, and the whole table, if all its pairs have scores
-        whole = sum(not systems.is_per_text(names) for names in columns)
-        pairs = whole * PAIRS.at(words.bitext) + len(columns) * 2 * KEPT_PAIRS.at(words.bitext)
-        pairs *= trainings
+        # the tables filtered for the dev text and for all sets, and the whole table
+        pairs = trainings * len(columns) * (PAIRS.at(words.bitext) + 2 * KEPT_PAIRS.at(words.bitext))
         rows.append(
             Estimate(
                 "augment",
@@ -252,16 +250,12 @@ def _of_rnn(
     settings = preset_with(RNN_PRESETS[preset], config["rnn"]["settings"])
     pairs = PAIRS.at(words.bitext)
     updates = settings.updates or settings.epochs * pairs * 1e6 / settings.batch
-    scored, rule = pairs, "rnn_score"
-    if config["rnn"]["scored_pairs"] == "filtered":
-        scored, rule = min(pairs, KEPT_PAIRS.at(words.bitext)), "rnn_score_filtered"
     hours = {
         "rnn_train": _hours(config, RNN_UPDATE[preset], updates * networks),
-        "rnn_score": _hours(config, RNN_SCORE[preset], scored * networks),
+        "rnn_score": _hours(config, RNN_SCORE[preset], pairs * networks),
     }
-    disk = {"rnn_train": 0.3 * networks, "rnn_score": 4 * scored * networks / 1000}
-    needs = {"rnn_train": table["rnn_train"], "rnn_score": table[rule]}
-    return [Estimate(row, *hours[row], _gigabytes(config, needs[row]), disk[row]) for row in hours]
+    disk = {"rnn_train": 0.3 * networks, "rnn_score": 4 * pairs * networks / 1000}
+    return [Estimate(row, *hours[row], _gigabytes(config, table[row]), disk[row]) for row in hours]
 
 
 def _of_feed_forward(

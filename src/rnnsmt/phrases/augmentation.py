@@ -77,7 +77,7 @@ def augment_table(
     Args:
         table: the phrase table; it is streamed, and everything else is copied byte by byte.
         columns: for each column its files, in the order of the table's lines. With ``kept_lines``, a column has the
-            scores of all lines before filtering, or those of the kept lines only.
+            scores of all lines before filtering.
         output: the table to write.
         threads: number of compression threads.
         kept_lines: file of ``filter_tables`` with the numbers of this table's lines in the table that was scored; None
@@ -94,18 +94,13 @@ def augment_table(
         raise InputError(f"--output {output}: is the table itself; choose another file")
     opened = [ScoreColumn(paths) for paths in columns]
     numbers, scored = (None, 0) if kept_lines is None else read_kept_lines(kept_lines)
-    of_kept_lines = [numbers is not None and len(column) == len(numbers) for column in opened]
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
         for text, bounds, scores in read_phrase_lines(table):  # noqa: B007  scores is used after the loop
             count = len(bounds)
-            here = np.arange(lines, lines + count)
-            places = here if numbers is None else numbers[lines : lines + count]
-            parts = [
-                column.probabilities(here if is_filtered else places)
-                for column, is_filtered in zip(opened, of_kept_lines, strict=True)
-            ]
+            places = np.arange(lines, lines + count) if numbers is None else numbers[lines : lines + count]
+            parts = [column.probabilities(places) for column in opened]
             if any(len(values) < count for values in parts):
                 lines += count
                 continue  # the table is longer than a column or the kept lines: only count lines, for the message
@@ -121,13 +116,13 @@ def augment_table(
             remedy = "score this table or, if it is a filtered table, add --kept-lines"
         else:
             size = f"the unfiltered table of {kept_lines} has {scored} lines, of which {len(numbers)} were kept"
-            remedy = "specify the scores of that table, or of its kept lines"
+            remedy = "specify the scores of that table; for scores of its kept lines, omit --kept-lines"
             if len(numbers) != lines:
                 raise InputError(
                     f"{kept_lines}: {len(numbers)} lines, but {table} has {lines}; run `phrases filter` again"
                 )
-        for column, is_filtered in zip(opened, of_kept_lines, strict=True):
-            if len(column) != scored and not is_filtered:
+        for column in opened:
+            if len(column) != scored:
                 raise InputError(
                     f"{column.name}: {len(column)} scores, but {size}; they are scores of another table: {remedy}"
                 )

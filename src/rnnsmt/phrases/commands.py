@@ -240,8 +240,8 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
     add("--column", nargs="+", action="append", required=True, metavar="FILE",
         help="scores of the lines of the table (.npy), in consecutive shards; may be repeated")  # fmt: skip
     add("--kept-lines", metavar="FILE",
-        help="output of `phrases filter --output-lines`; required for a filtered table, with scores of the unfiltered "
-        "table or of `rnn score --kept-lines`")  # fmt: skip
+        help="output of `phrases filter --output-lines`; required for a filtered table with scores of the unfiltered "
+        "table")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
     add("--threads", type=positive, default=1, help="number of compression threads")
 

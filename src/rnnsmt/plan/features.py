@@ -53,9 +53,6 @@ class SystemFeature:
         return not self.in_search
 
 
-FILTERED_SCORES = "results/rnn/network{network}/filtered/{part}/scores/{{scatteritem}}.npy"
-"""Scores of the phrase pairs that dev (``part`` dev) or all sets (all) can use, in shards."""
-
 RNN = SystemFeature(
     "rnn",
     "RNN",

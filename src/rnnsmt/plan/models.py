@@ -13,7 +13,6 @@ from typing import Any
 from rnnsmt.plan.config import moses_searches, parts_of_moses
 from rnnsmt.plan.features import (
     BY_NAME,
-    FILTERED_SCORES,
     LIST_FEATURES,
     LIST_NETWORKS,
     NNJM,
@@ -59,7 +58,6 @@ class Systems:
 
     Attributes:
         runs, trainings: 1-based numbers of the tuning runs, and of the training runs of a network.
-        scores_filtered: whether only the phrase pairs that the sets can use are scored (``rnn.scored_pairs``).
         phrase_based: systems with a table and a search.
         rescored: systems that rescore a phrase-based system, by LSTMs or ``LIST_NETWORKS``.
         lstms_alone: systems of LSTMs that translate alone.
@@ -73,7 +71,6 @@ class Systems:
         self.config = config
         self.runs = range(1, config["tuning"]["runs"] + 1)
         self.trainings = range(1, config["networks"]["seeds"] + 1)
-        self.scores_filtered = config["rnn"]["scored_pairs"] == "filtered"
         systems = config["systems"]
         self.phrase_based = [name for name, system in systems.items() if "features" in system]
         self.rescored = [name for name, system in systems.items() if "rescores" in system]
@@ -101,12 +98,6 @@ class Systems:
         """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""
         return BY_NAME[column].scores.format(network=network, scatteritem="{scatteritem}")
 
-    def filtered_score_pattern(self, column: str, network: int | str, part: str) -> str:
-        """Return the file of the scores of a column of a filtered table: those of its lines, or of all lines."""
-        if self._has_filtered_scores(column):
-            return FILTERED_SCORES.format(network=network, part=part)
-        return self.score_pattern(column, network)
-
     def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
         """Return the models of the networks that the search queries for these features.
 
@@ -122,14 +113,6 @@ class Systems:
     def _is_for_moses(self, feature: str) -> bool:
         """Return whether a network in the search must be in the format of Moses."""
         return feature == NNJM.name and moses_searches(self.config)
-
-    def is_per_text(self, features: Iterable[str]) -> bool:
-        """Return whether the tables of these features exist only filtered for a text."""
-        return any(self._has_filtered_scores(name) for name in features)
-
-    def _has_filtered_scores(self, feature: str) -> bool:
-        """Return whether the network of a feature scores only the phrase pairs that the sets can use."""
-        return self.scores_filtered and feature == RNN.name
 
     # Training runs of the networks.
 
@@ -166,11 +149,9 @@ class Systems:
         return f"augmented/{'_'.join(columns)}/network{network if has_network(columns) else 1}" if columns else "model"
 
     def tables(self, features: Collection[str], network: int | str) -> tuple[str, str]:
-        """Return phrase table and reordering table of an ini, below results: those of all sets, if ``per_text``."""
-        directory, table = self.table_directory(features, network), phrase_table(self.config)
-        if self.is_per_text(features):
-            return f"{directory}/filtered/all/{table}", f"{directory}/filtered/all/{REORDERING_TABLE}"
-        return f"{directory}/{table}", f"model/{REORDERING_TABLE}"
+        """Return phrase table and reordering table of an ini, below results."""
+        directory = self.table_directory(features, network)
+        return f"{directory}/{phrase_table(self.config)}", f"model/{REORDERING_TABLE}"
 
     def filtered_tables(self, system: str, set_name: str) -> list[str]:
         """Return both tables for every training run of a system, filtered for the dev set (dev) or all sets (all)."""

@@ -205,7 +205,6 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobN
         "rnn_train": JobNeeds(ByPreset("rnn", 700, 2800, 8000), None),
         "shortlist": JobNeeds(Line(300), Line(30)),
         "rnn_score": JobNeeds(ByPreset("rnn", 600, 1300, 4000), Line(30, 0.6)),
-        "rnn_score_filtered": JobNeeds(ByPreset("rnn", 600, 1300, 6000), Line(30, 0.6)),
         # cslm
         "cslm_prepare": JobNeeds(Line(150), Line(15, 0.05)),
         "cslm_train": JobNeeds(ByPreset("cslm", 600, 2800, 8000), None),

@@ -24,6 +24,7 @@ RENAMED = {
     "rnn.settings.max_length": "no key: the variants that had it were removed, see docs/upgrading.md",
     "rnn.settings.direction": "no key: it is always p(target | source), see docs/upgrading.md",
     "rnn.settings.weighting": "no key: every pair occurs once per epoch, see docs/upgrading.md",
+    "rnn.scored_pairs": "no key: `rnnsmt rnn score --lines` scores some lines of a table, see docs/upgrading.md",
     "rnn.leave_out": "no key: one network is trained on all pairs, see docs/upgrading.md",
     "proposals": "no key: it was removed, see docs/upgrading.md",
     "scorers": "no key: it was removed, see docs/upgrading.md",

@@ -118,16 +118,9 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (.npy)")
     parser.add_argument("--shard", type=k_of_n, default="1/1", metavar="K/N", help="score only shard K of N")
     parser.add_argument(
-        "--kept-lines",
+        "--lines",
         metavar="FILE",
         help="score only these lines of the phrase table: output of `phrases filter --output-lines`",
-    )
-    parser.add_argument(
-        "--known",
-        nargs="+",
-        metavar="FILE",
-        help="scores to reuse: another output of `phrases filter --output-lines`, followed by the scores of its lines "
-        "(all shards in order)",
     )
     add_device(parser)
 
@@ -142,8 +135,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     the sharding: each differs by less than 1e-4 from the score of the pair computed alone. Matrix products are computed
     in full float32 precision.
 
-    With --kept-lines, the output has one score for each line that was kept, and the shards are shards of these lines.
-    Use the same option with `phrases augment`.
+    With --lines, the output has one score for each of these lines, and the shards are shards of these lines. `phrases
+    augment` adds them to the filtered table, without --kept-lines.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -157,29 +150,19 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.phrase_scores import KeptLines, score_batches
+    from rnnsmt.rnn.phrase_scores import lines_of, score_batches
 
-    if args.known and not args.kept_lines:
-        raise InputError("--known: requires --kept-lines")
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, 1)
-    bounds = bounds_of_shard(args.shard, len(pairs))
-    kept = KeptLines(args.kept_lines, args.known, args.shard, pairs) if args.kept_lines else None
+    if args.lines is not None:
+        pairs = pairs.at(lines_of(args.lines, pairs))
     model = load_model_of(pairs, args.model, setup)
-    if kept:
-        pairs, bounds = pairs.at(kept.unknown), (0, len(kept.unknown))
-    total, computed = 0.0, 0
+    bounds = bounds_of_shard(args.shard, len(pairs))
+    total = 0.0
     with growing_array(args.output, np.float32) as out:
         for scores in score_batches(model, pairs, *bounds, setup.device, args.threads):
-            if kept:
-                kept.fill(computed, scores)
-            else:
-                out.append(scores)
-            computed += len(scores)
+            out.append(scores)
             total += float(scores.sum(dtype=np.float64))
-        if kept:
-            out.append(kept.scores)
-    stats: dict[str, object] = {"pairs": computed, "mean score": total / max(computed, 1)}
-    return stats | ({"reused scores": out.length - computed} if args.known else {})
+    return {"pairs": out.length, "mean score": total / max(out.length, 1)}
 
 
 def shortlist_options(parser: argparse.ArgumentParser) -> None:
@@ -229,16 +212,8 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
     return {"pairs": out.length, **outside}
 
 
-def _add_network(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` and ``--pairs``, the arguments of ``load_model_of``."""
-    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
-    parser.add_argument(
-        "--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`, for its vocabularies"
-    )
-
-
 def _network_and_vocabularies(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, Sequence[Vocabulary]]":
-    """Load the network of the arguments of ``_add_network`` and its source and target vocabulary.
+    """Load the network of the arguments of ``add_phrase_options`` and its source and target vocabulary.
 
     Raises:
         InputError: see ``load_model_of``.
@@ -253,7 +228,10 @@ def _network_and_vocabularies(args: argparse.Namespace) -> "tuple[RNNEncoderDeco
 
 def add_phrase_options(parser: argparse.ArgumentParser) -> None:
     """Add the options shared by ``rnn sample`` and ``rnn translate``: network, vocabularies, input and output."""
-    _add_network(parser)
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
+    parser.add_argument(
+        "--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`, for its vocabularies"
+    )
     parser.add_argument("--input", required=True, metavar="FILE", help="source phrases, tokenised, one per line")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: target phrases")
     parser.add_argument(

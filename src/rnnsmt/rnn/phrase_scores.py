@@ -8,7 +8,7 @@ distinct (source, target prefix).
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -19,9 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.base.arrays import read_array
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import Index
 from rnnsmt.networks.softmax import ExactSoftmax
@@ -88,52 +86,8 @@ CUDA_BATCHES = 2
 """Number of concurrent batches on a GPU, each 2.5 GB at the paper's sizes: one is computed while the next is read."""
 
 
-class KeptLines:
-    """The lines of a filtered table in one shard, of which some may have scores already.
-
-    Attributes:
-        unknown: [U], line numbers in the unfiltered table of the lines without scores, ascending.
-        scores: float32 [K], the scores of all lines of the shard; 0 until ``fill``.
-    """
-
-    def __init__(self, kept_lines: str, known: Sequence[str] | None, shard: tuple[int, int], pairs: Pairs) -> None:
-        """Read the line numbers and the known scores.
-
-        Args:
-            kept_lines: file of line numbers that ``filter_tables`` writes.
-            known: another such file, and the scores of its lines in consecutive shards.
-            shard: K and N of the shard.
-            pairs: all pairs of the unfiltered table.
-
-        Raises:
-            InputError: a file is missing, damaged or from another table, or the number of known lines differs from the
-                number of their scores.
-        """
-        lines = _lines_of(kept_lines, pairs)
-        lines = lines[slice(*bounds_of_shard(shard, len(lines)))]
-        self.scores = np.zeros(len(lines), np.float32)
-        is_known = np.zeros(len(lines), bool)
-        if known:
-            others = _lines_of(known[0], pairs)
-            parts = [read_array(path, np.float32, 1, "score again") for path in known[1:]]
-            scores = np.concatenate([np.zeros(0, np.float32), *parts])
-            if len(scores) != len(others):
-                raise InputError(
-                    f"--known: {len(scores)} scores, but {known[0]} has {len(others)} lines; "
-                    "specify all shards in order"
-                )
-            is_known = np.isin(lines, others, assume_unique=True)
-            self.scores[is_known] = scores[np.searchsorted(others, lines[is_known])]
-        self._places = np.flatnonzero(~is_known)
-        self.unknown = lines[self._places]
-
-    def fill(self, begin: int, scores: NDArray[np.float32]) -> None:
-        """Set the scores of consecutive lines of ``unknown``, from index ``begin`` on."""
-        self.scores[self._places[begin : begin + len(scores)]] = scores
-
-
-def _lines_of(path: str, pairs: Pairs) -> Index:
-    """Read line numbers of the table of ``pairs``.
+def lines_of(path: str, pairs: Pairs) -> Index:
+    """Read line numbers of the table of ``pairs``, which ``filter_tables`` writes; 0-based, ascending.
 
     Raises:
         InputError: the file is missing or damaged, or the table has another number of lines.

@@ -280,8 +280,7 @@ def pack(args: argparse.Namespace) -> dict[str, object]:
     NAME.tar.gz contains a directory NAME. `rnnsmt translate --system` accepts the archive, or the directory after `tar
     xf NAME.tar.gz`. With --results, the archive contains a model card (data, licence, scores, limits). Moses itself can
     use the moses.ini in it, unless the system has a CSLM or a joint model. A system
-    from a run with `rnn: {scored_pairs: filtered}` contains only the table entries for its dev and test sets, so it
-    translates few words of other text.
+    whose tables are filtered (`translation describe --filtered`) translates few words of other text.
 
     Example, in the directory of a run of the demo corpus:
 

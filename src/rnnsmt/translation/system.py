@@ -69,7 +69,7 @@ class Description:
         rnn: the network that scored the phrase table, and the vocabularies of its source side and target side; or
             empty.
         columns: names of the phrase scores after the fourth.
-        filtered: whether its tables are for the dev and test sets only (``scored_pairs: filtered``).
+        filtered: whether its tables are for the dev and test sets only.
         pop_limit, stack, cslm_cells, cslm_precision: as in ``SearchOptions`` and ``load_model``.
         examples: raw segments of the source language that the page of the server offers.
     """
@@ -147,8 +147,7 @@ class Description:
             return []
         return [
             f"{self.name} contains phrase pairs for its dev and test sets only, and many words of other text remain "
-            "untranslated; for other text, use a system from a run with "
-            "rnn: {scored_pairs: all}, or the baseline"
+            "untranslated; for other text, use a system whose tables are not filtered"
         ]
 
     def print_warnings(self) -> None:

@@ -116,15 +116,6 @@ def test_devices_and_networks(config):
     assert not {"rnn_train", "rnn_score", "cslm_train", "nnjm_train"} & {row.rule for row in estimates(other)}
 
 
-def test_scores_of_filtered_tables(config):
-    """With filtered tables fewer pairs are scored; training takes the same time."""
-    whole = {row.rule: row for row in estimates(config)}
-    config["rnn"]["scored_pairs"] = "filtered"
-    few = {row.rule: row for row in estimates(config)}
-    assert few["rnn_train"] == whole["rnn_train"]
-    assert few["rnn_score"].gpu_hours < 0.2 * whole["rnn_score"].gpu_hours
-
-
 def test_lines(config):
     """The estimate has a line for every rule with large needs, and the sum."""
     first, head, *rows = lines(config)

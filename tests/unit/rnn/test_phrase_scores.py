@@ -154,36 +154,28 @@ def test_more_shards_than_pairs(directory, tmp_path):
     assert main([*command, "--column", str(tmp_path / "0.npy"), str(rest)]) == 0
 
 
-def kept_lines(path: Path, lines: list[int], total: int) -> str:
+def write_lines(path: Path, lines: list[int], total: int) -> str:
     """Write a file in the format of ``phrases filter --output-lines``; return the path."""
     np.save(path, np.array([*lines, total], np.int64))
     return str(path)
 
 
-def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
-    """With --kept-lines only these lines are scored, and scores of --known are copied."""
+def test_only_some_lines_of_a_table(directory, tmp_path):
+    """With --lines only these lines are scored, in their order, for any number of shards."""
     total = len(Pairs.open(directory / "pairs"))
     assert score(directory, tmp_path / "whole.npy") == 0
     whole = np.load(tmp_path / "whole.npy")
-    few, many = [3, 4, 50, total - 1], sorted({*range(0, total, 3), 4, 50, total - 1} - {3})
-    some, more = kept_lines(tmp_path / "some.npy", few, total), kept_lines(tmp_path / "more.npy", many, total)
-    assert score(directory, tmp_path / "few.npy", "--kept-lines", some) == 0
-    assert np.load(tmp_path / "few.npy") == pytest.approx(whole[few], abs=1e-5)
-    known = [tmp_path / "known1.npy", tmp_path / "known2.npy"]
-    for path, values in zip(known, ([-1.0, -2.0], [-3.0, -4.0]), strict=True):
-        np.save(path, np.array(values, np.float32))
+    lines = sorted({*range(0, total, 3), 4, 50, total - 1})
+    some = write_lines(tmp_path / "some.npy", lines, total)
+    assert score(directory, tmp_path / "few.npy", "--lines", some) == 0
+    assert np.load(tmp_path / "few.npy") == pytest.approx(whole[lines], abs=1.3e-5)
     parts = []
     for k in range(1, 4):
-        part = tmp_path / f"{k}.npy"
-        options = ["--kept-lines", more, "--known", some, *map(str, known), "--shard", f"{k}/3"]
-        assert score(directory, part, *options) == 0
-        parts.append(np.load(part))
-    assert "reused scores" in capsys.readouterr().err
-    expected = whole.copy()
-    expected[few] = [-1, -2, -3, -4]
-    assert np.concatenate(parts) == pytest.approx(expected[many], abs=1e-5)
-    nothing = kept_lines(tmp_path / "nothing.npy", [], total)
-    assert score(directory, tmp_path / "none.npy", "--kept-lines", nothing) == 0
+        assert score(directory, tmp_path / f"{k}.npy", "--lines", some, "--shard", f"{k}/3") == 0
+        parts.append(np.load(tmp_path / f"{k}.npy"))
+    assert np.concatenate(parts) == pytest.approx(whole[lines], abs=1.3e-5)
+    nothing = write_lines(tmp_path / "nothing.npy", [], total)
+    assert score(directory, tmp_path / "none.npy", "--lines", nothing) == 0
     assert len(np.load(tmp_path / "none.npy")) == 0
 
 
@@ -197,15 +189,10 @@ def test_pairs_of_a_filtered_table(directory):
 
 def test_refuses_lines_of_another_table(directory, tmp_path, capsys):
     total, output = len(Pairs.open(directory / "pairs")), tmp_path / "x.npy"
-    lines = kept_lines(tmp_path / "lines.npy", [1, 2, 3], total)
-    longer = kept_lines(tmp_path / "longer.npy", [1, 2, 3], total + 1)
-    np.save(tmp_path / "scores.npy", np.zeros(2, np.float32))
-    scores = str(tmp_path / "scores.npy")
-    refused(score(directory, output, "--kept-lines", longer), capsys, output, f"table of {total + 1} lines, but")
-    refused(score(directory, output, "--kept-lines", lines, "--known", longer), capsys, output, "longer.npy")
-    few = score(directory, output, "--kept-lines", lines, "--known", lines, scores)
-    refused(few, capsys, output, "2 scores, but", "has 3 lines; specify all shards")
-    refused(score(directory, output, "--known", lines, scores), capsys, output, "--known: requires --kept-lines")
+    longer = write_lines(tmp_path / "longer.npy", [1, 2, 3], total + 1)
+    refused(score(directory, output, "--lines", longer), capsys, output, f"table of {total + 1} lines, but")
+    turned = write_lines(tmp_path / "turned.npy", [3, 2], total)
+    refused(score(directory, output, "--lines", turned), capsys, output, "line numbers are not increasing")
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("cpu", 3, 8), ("cuda", 1, 2)])
