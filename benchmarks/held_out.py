@@ -37,12 +37,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import read_array, write_array
 from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.corpus.check import NgramOverlap
 from rnnsmt.evaluation.scores import read_score
-from rnnsmt.rnn.pairs import Pairs
 
 SPLITS = 5
 SENTENCES = 2000
@@ -233,73 +231,6 @@ def link_files(paths: Sequence[Path], root: Path, new_root: Path) -> None:
             os.link(path, new)
 
 
-COLUMNS = {
-    "pointwise": "log p(y|x) - log p(y): `rnn` minus `blind`",
-    "normalised": "log p(y|x) per predicted token, EOS included",
-    "shared": "log p(y|x) with the probability of UNK shared by all word types outside the shortlist",
-}
-"""Columns that are computed from the scores of networks (docs/protocol.md, E2 and E5)."""
-
-
-def make_column(name: str, results: Path, network: int) -> None:
-    """Write the scores of a column of ``COLUMNS`` to the files that the workflow expects for a network of this name.
-
-    The scores of its networks for all phrase pairs (``rnn.scored_pairs: all``) must exist. The network and its history
-    are links to those of ``rnn``, so that the workflow treats them as trained, and newer scores as up to date.
-    """
-    made = results / name / f"network{network}"
-    (made / "scores").mkdir(parents=True, exist_ok=True)
-    network_of_rnn = results / f"rnn/network{network}"
-    for file in ("model.pt", "history.json"):
-        if not (made / file).exists():
-            os.link(network_of_rnn / file, made / file)
-    shards = sorted((network_of_rnn / "scores").glob("*.npy"), key=lambda path: int(path.stem.split("-of-")[0]))
-    pairs = Pairs.open(results / "rnn/pairs")
-    lengths = np.diff(pairs.sides[1].offsets[:])
-    if name == "shared":
-        outside = read_array(results / "rnn/shortlist.npy", np.float32, 1, "run the workflow with feature wp")
-        penalty = np.log(types_outside(results, pairs))
-    begin = 0
-    made_scores: list[np.ndarray] = []
-    for shard in shards:
-        scores = read_array(shard, np.float32, 1, "run the workflow with system rnn").astype(np.float64)
-        here = slice(begin, begin + len(scores))
-        if name == "pointwise":
-            other = results / f"blind/network{network}/scores" / shard.name
-            scores -= read_array(other, np.float32, 1, "run the workflow with a system that has blind")
-        elif name == "normalised":
-            scores /= lengths[here]
-        else:
-            scores -= outside[here] * penalty
-        made_scores.append(scores)
-        begin += len(scores)
-    if begin != len(pairs):
-        raise SystemExit(f"{network_of_rnn}/scores: {begin} scores for {len(pairs)} pairs")
-    # Columns of a phrase table are probabilities, at most 1. Subtracting a constant from the score of every phrase pair
-    # has the same effect as another weight of the phrase penalty.
-    highest = max(0.0, *(scores.max() for scores in made_scores))
-    for shard, scores in zip(shards, made_scores, strict=True):
-        write_array(made / "scores" / shard.name, (scores - highest).astype(np.float32))
-
-
-def types_outside(results: Path, pairs: Pairs) -> int:
-    """Return the number of target word types of the phrase table that are not in the shortlist."""
-    known = set(pairs.vocabularies[1].words)
-    found: set[str] = set()
-    for line in read_lines(results / "model/phrase-table.gz"):
-        found.update(line.split(" ||| ")[1].split())
-    return len(found - known)
-
-
-def column(args: argparse.Namespace) -> None:
-    """Create a column in runs that have the scores from which it is computed."""
-    for directory in map(Path, args.split):
-        results = directory / args.smoothing / "results"
-        for network in sorted((results / "rnn").glob("network*")):
-            make_column(args.name, results, int(network.name[7:]))
-            print(directory, args.name, network.name)
-
-
 def run(args: argparse.Namespace) -> None:
     """Run the workflow on every split with every kind of table."""
     settings = [f"tuning={{runs: {args.trainings}}}", f"networks={{seeds: {args.trainings}}}", *args.config]
@@ -307,7 +238,7 @@ def run(args: argparse.Namespace) -> None:
         runs = [directory / smoothing for smoothing in args.smoothing]
         for here, smoothing in zip(runs, args.smoothing, strict=True):
             own = [*settings, f"phrases={{smoothing: {smoothing}}}"]
-            table, origins = here / "results/model/phrase-table.gz", here / "results/phrases/origins.npy"
+            table = here / "results/model/phrase-table.gz"
             here.mkdir(exist_ok=True)
             if args.same_training and directory != Path(args.split[0]):
                 link_training(Path(args.split[0]) / smoothing, here)
@@ -315,8 +246,7 @@ def run(args: argparse.Namespace) -> None:
                 link_shared(runs[0], here)
                 snakemake(here, args.cores, own, str(table.relative_to(here)))
                 # both tables have the same pairs, so files that were created from them are up to date
-                for made in (table, origins):
-                    shutil.copystat(runs[0] / made.relative_to(here), made)
+                shutil.copystat(runs[0] / table.relative_to(here), table)
             snakemake(here, args.cores, own, "results/table1.tsv")
 
 
@@ -701,13 +631,6 @@ def main() -> None:
     new.add_argument("--config", nargs="*", default=[], help="further settings, as --config of snakemake")
     new.add_argument("--same-training", action="store_true", help="train models once, for the first split (`halves`)")
     new.set_defaults(function=run)
-    new = commands.add_parser("column", help="make a column of the scores of networks")
-    new.add_argument("split", nargs="+", help="directories of splits")
-    new.add_argument("--smoothing", default="none", help="of the phrase table")
-    new.add_argument(
-        "--name", required=True, choices=COLUMNS, help="; ".join(f"{name}: {text}" for name, text in COLUMNS.items())
-    )
-    new.set_defaults(function=column)
     new = commands.add_parser("archive", help="pack the score files of splits")
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--output", required=True, metavar="FILE.tar.xz")

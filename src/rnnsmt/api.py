@@ -454,8 +454,8 @@ def _train(
 
     stop = Stop(None)
     in_main_thread = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
-    with stop if in_main_thread else nullcontext(), set_up_device(device, 1, settings.precision) as setup:
-        trainer = trainer_class(data, settings, seed, setup, threads)
+    with stop if in_main_thread else nullcontext():
+        trainer = trainer_class(data, settings, seed, set_up_device(device, 1, settings.precision), threads)
         try:
             trainer.fit(model.with_suffix(".checkpoint"), 300.0, stop)
             trainer.save(model, model.with_suffix(".json"))
@@ -501,7 +501,8 @@ def augment(phrase_table: str | Path, network: Network, output: str | Path, devi
     from rnnsmt.rnn.phrase_scores import score_range
 
     setup = set_up_device(device, 1)
-    model, pairs, _ = load_model_of(Pairs.open(network.pairs), network.model, setup)
+    pairs = Pairs.open(network.pairs)
+    model = load_model_of(pairs, network.model, setup)
     with TemporaryDirectory() as scratch:
         column = f"{scratch}/scores.npy"
         np.save(column, score_range(model, pairs, 0, len(pairs), setup.device))

@@ -136,7 +136,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
     def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
         kind = getattr(action.type, "__name__", "")
-        known = {"int": "N", "integer": "N", "positive": "N", "not_negative": "N", "float": "X", "Path": "PATH"}
+        known = {"int": "N", "integer": "N", "positive": "N", "float": "X", "Path": "PATH"}
         return known.get(kind) or super()._get_default_metavar_for_optional(action)
 
 

@@ -72,7 +72,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score": Stage(4, "compute the phrase table"),
         "reordering": Stage(2, "compute the lexicalised reordering table"),
         "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
-        "fill-up": Stage(1, "add the phrase pairs of another phrase table (fill-up)"),
         "augment": Stage(1, "add scores to a phrase table, and to the moses.ini of its model"),
     },
     "lm": {
@@ -87,7 +86,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "shortlist": Stage(1, "count the target words of every phrase pair that are not in the shortlist (WP)"),
         "sample": Stage(1, "sample targets of source phrases"),
         "translate": Stage(1, "translate phrases with the network, by beam search"),
-        "propose": Stage(1, "generate targets for source phrases that are not in the phrase table"),
     },
     "cslm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),

@@ -25,7 +25,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -340,10 +339,8 @@ def fake_cuda() -> Iterator[Device]:
     replaced = {
         "torch.cuda.is_available": lambda: True,
         "torch.cuda.device_count": lambda: 1,
-        "torch.cuda.set_device": lambda device: None,
         "torch.cuda.synchronize": lambda device=None: None,
         "torch.cuda.get_device_name": lambda device=None: "a device that is none",
-        "torch.cuda.get_device_properties": lambda device=None: SimpleNamespace(uuid="none"),
         "torch.cuda._lazy_init": lambda: None,
         "torch.cuda.CUDAGraph": FakeGraph,
         "torch.cuda.graph": capture,

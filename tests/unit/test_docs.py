@@ -170,12 +170,7 @@ def test_settings_in_commands_are_those_of_the_configuration(page):
         config = yaml.safe_load((ROOT / "config.yaml").read_text())
         for word in words[1:]:
             name, equals, value = word.partition("=")
-            if (
-                equals
-                and not name.startswith("-")
-                and name not in ("data_dir", "gpu", "gpu_share", "mem_mb")
-                and name in config
-            ):
+            if equals and not name.startswith("-") and name not in ("data_dir", "gpu", "mem_mb") and name in config:
                 content = yaml.safe_load(value)
                 merged = isinstance(content, dict) and isinstance(config[name], dict)
                 config[name] = config[name] | content if merged else content

@@ -25,7 +25,7 @@ SMALL = {
     "seq2seq": {"settings": {"hidden": 32, "embedding": 16, "epochs": 2}, "nbest": 20, "beam": 4},
     "systems": {"baseline+lstm_ensemble": {"ensemble": 2}},
     "compare": [
-        *("baseline", "rnn", "rnn_proposals", "cslm_rnn", "cslm_rnn_wp"),
+        *("baseline", "rnn", "cslm_rnn", "cslm_rnn_wp"),
         *("lstm", "baseline+lstm_ensemble", "cslm_rnn+lstm_tuned"),
     ],
 }

@@ -65,21 +65,8 @@ def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory
         (["engine=moses", "moses_home=/none", SYSTEMS], "/none is not a directory"),
         (["engine=moses", "moses_home=/tmp", SYSTEMS], "lacks train-model.perl (for alignment)"),
         (["engine=moses", "moses_home=HOME", SYSTEMS], "lacks pro (for tuning)"),
-        (
-            ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
-            "rnn.leave_out: requires",
-        ),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses interprets |"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={max_length: 120}"], "text.max_length: MGIZA"),
-        (
-            [
-                "engine={training: moses}",
-                "moses_home=HOME",
-                "systems={c: {features: [counted]}}",
-                "compare=[baseline, c]",
-            ],
-            "counted: weighting counts requires",
-        ),
         (["engine=real", "moses_home=HOME"], "must be rnnsmt or moses or a map of alignment, training"),
         (
             ["engine={tuning: moses, search: moses}", "moses_home=HOME"],

@@ -367,39 +367,20 @@ def test_systems_with_the_same_columns_share_the_table(workflow):
     assert jobs.items() >= (RNN | {"filter_tables": 2, "augment_filtered": 2, "mert": 3, "decode": 3}).items()
 
 
-def test_proposals_are_added_to_what_a_text_can_use(workflow):
-    """Proposals are added to the filtered tables of dev and of all sets; the ini names the tables of all sets."""
-    settings = ["compare=[baseline, rnn, rnn_proposals]", "proposals={source_length: 4, nbest: 2}"]
-    jobs = workflow.plan("--config", *settings)
-    expected = RNN | {
-        "augmented_ini": 2,
-        "propose": 2,
-        "fill_up": 2,
-        "filter_tables": 2,
-        "augment_filtered": 2,
-        "mert": 3,
-    }
-    assert jobs.items() >= expected.items()
-    assert workflow.commands("propose", *settings).count(" --source-length 4 --max-length 7 --nbest 2 ") == 2
-    ini = workflow.commands("augmented_ini", *settings)
-    table = "../augmented/rnn_proposals/network1/filtered/all/phrase-table.gz"
-    reordering = "../augmented/rnn_proposals/network1/filtered/all/reordering-table.wbe-msd-bidirectional-fe.gz"
-    assert f"--phrase-table {table} --reordering-table {reordering} --num-features 6 --further-weights 0.2 0 " in ini
-
-
-def test_trainings_and_scorers(workflow):
-    """Every seed trains each network once; a scorer is trained with its own settings if a system has it."""
-    settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, inverse]}}"]
+def test_trainings(workflow):
+    """Every seed trains each network once, with its settings."""
+    settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, wp]}}"]
+    settings.append("rnn={settings: {hidden: 50}}")
     jobs = workflow.plan("--config", *settings, "compare=[baseline, mine, cslm]")
-    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 2, 8, 2)
+    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (2, 2, 4, 2)
     assert (jobs["mert"], jobs["decode"], jobs["filter_tables"], jobs["augment_filtered"]) == (3, 3, 2, 4)
     assert jobs["augmented_ini"] == 4
     command = workflow.commands("mert", *settings, "compare=[baseline, mine]")
-    inis = " ".join(f"results/augmented/rnn_inverse/network{n}/moses.ini" for n in (1, 2, 1, 2))
-    directories = " ".join(f"results/augmented/rnn_inverse/network{n}/filtered/dev" for n in (1, 2, 1, 2))
+    inis = " ".join(f"results/augmented/rnn_wp/network{n}/moses.ini" for n in (1, 2, 1, 2))
+    directories = " ".join(f"results/augmented/rnn_wp/network{n}/filtered/dev" for n in (1, 2, 1, 2))
     assert f"--ini {inis} --model-dir {directories} " in command
     train = workflow.commands("rnn_train", *settings, "compare=[baseline, mine]")
-    assert train.count("--direction inverse --seed 1 ") == train.count("--direction inverse --seed 2 ") == 1
+    assert train.count("--hidden 50 --seed 1 ") == train.count("--hidden 50 --seed 2 ") == 1
 
 
 def test_the_joint_model(workflow):
@@ -476,53 +457,11 @@ def test_networks_of_lstms(workflow):
     assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr
 
 
-def test_networks_that_leave_out_sentences(workflow):
-    """With leave_out, a scorer has two networks per training run, and both score every shard of the table."""
-    settings = ["rnn={leave_out: 2}", "systems={mine: {features: [rnn, bag]}}", "compare=[baseline, mine, cslm_nnjm]"]
-    jobs = workflow.plan("--config", *settings)
-    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 1, 4, 1)
-    assert jobs["nnjm_train"] == 1
-    train = workflow.commands("rnn_train", *settings)
-    assert train.count("--leave-out 1-of-2 ") == train.count("--leave-out 2-of-2 ") == 2
-    models = " ".join(f"results/bag/network1/model.without-{k}-of-2.pt" for k in (1, 2))
-    assert f"--model {models} --shard" in workflow.commands("rnn_score", *settings)
-
-
-def test_scores_of_filtered_tables_only(workflow):
-    """With scored_pairs: filtered, the whole table is not scored, and the scores of dev are reused for all sets."""
-    settings = ["rnn={scored_pairs: filtered}", "compare=[baseline, rnn, cslm_rnn, cslm_rnn_wp]"]
-    jobs = workflow.plan("--config", *settings)
-    assert (jobs["rnn_score_filtered"], jobs["augment_filtered"]) == (4, 4)
-    assert not {"rnn_score", "augment", "phrase_examples"} & jobs.keys()
-    assert jobs["score_scatter"] == 1
-    commands = workflow.commands("rnn_score_filtered", *settings)
-    lines, scores = "results/model/filtered/{}/lines.npy", "results/rnn/network1/filtered/dev/scores/{}-of-2.npy"
-    known = " ".join([lines.format("dev"), *map(scores.format, (1, 2))])
-    assert commands.count(f"--kept-lines {lines.format('dev')} ") == 2
-    assert commands.count(f"--kept-lines {lines.format('all')} --known {known} ") == 2
-    ini = workflow.commands("augmented_ini", *settings)
-    assert "--phrase-table ../augmented/rnn_wp/network1/filtered/all/phrase-table.gz" in ini
-    assert " --filtered " in workflow.commands("describe_system", *settings)
-
-
 def test_incompatible_settings_are_reported_at_once(workflow):
-    done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary, dropout: 0.2}}")
+    done = workflow.call("--dry-run", "--config", "rnn={settings: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0
-    assert "mine: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
+    assert "rnn: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
     assert "Settings for " not in done.stdout + done.stderr
-    scorer = [
-        "--config",
-        "phrases={max_length: 8}",
-        "systems={ff: {features: [feedforward]}}",
-        "compare=[baseline, ff]",
-    ]
-    done = workflow.call("--dry-run", *scorer)
-    assert done.returncode != 0
-    assert (
-        "feedforward: accepts phrases of at most 7 words, but phrases.max_length is 8; set" in done.stdout + done.stderr
-    )
-    assert workflow.call("--dry-run", *scorer, "scorers={feedforward: {max_length: 8}}").returncode == 0
-    assert workflow.call("--dry-run", *scorer[:2]).returncode == 0
 
 
 def test_parts_of_the_scoring(workflow):
@@ -539,7 +478,7 @@ def test_the_parts_of_the_scoring_share_the_cores(workflow):
 
 
 def test_one_gpu_job_at_a_time(workflow):
-    """Jobs that use a GPU run one at a time unless `gpu` is given; searches share a GPU."""
+    """Jobs that use a GPU run one at a time unless `gpu` is given; searches share the GPU."""
     common = ["--config", "rnn={device: cuda}", "demo={scale: 0.02}", "--until", "demo", "--forcerun", "demo"]
     for options, expected in (([], 1), (["--resources", "gpu=3"], 3)):
         done = workflow.call(*options, *common)
@@ -553,24 +492,11 @@ def test_one_gpu_job_at_a_time(workflow):
     searches = [job for job in jobs if job.startswith(("mert:", "decode:"))]
     assert len(searches) == 18
     neural = ("system=cslm", "system=nnjm")
-    assert all(("gpu_share=1" in job) == any(system in job for system in neural) for job in searches)
-    assert not any("gpu=1" in job for job in searches), "they share one"
+    assert not any("gpu=1" in job for job in searches), "they share the GPU"
     plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}", "cluster=true", "--resources", "gpu=8").stdout
     searches = [job for job in plan.split("\nrule ") if job.startswith(("mert:", "decode:"))]
     assert len(searches) == 18
     assert all(("gpu=1" in job) == any(system in job for system in neural) for job in searches)
-    assert not any("gpu_share=1" in job for job in searches), "a cluster gives GPUs as a whole"
-
-
-@pytest.mark.parametrize(
-    ("config", "gpus", "expected"), [("cpu", [], 0), ("cuda", [], 1), ("cuda", ["rnn_train:gpu=4"], 4)]
-)
-def test_a_training_has_a_process_for_each_of_its_gpus(workflow, config, gpus, expected):
-    options = ["--set-resources", *gpus, "--resources", "gpu=4"] if gpus else []
-    plan = workflow.call("--dry-run", "--printshellcmds", *options, "--config", f"rnn={{device: {config}}}")
-    assert plan.returncode == 0, plan.stderr
-    command = plan.stdout.split("rnnsmt rnn train ")[1].split("\n")[0]
-    assert f" --device {config} --processes {expected} " in command
 
 
 def test_the_table_knows_what_systems_are_made_of(workflow):
@@ -777,8 +703,7 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
                 (workflow.directory / entry[side]).write_text(f"{side} {number}\n" * 3)
     config = {
         "corpora": CORPORA,
-        "proposals": {"nbest": 1},
-        "compare": ["baseline", "rnn", "cslm_rnn", "cslm", "rnn_proposals"],
+        "compare": ["baseline", "rnn", "cslm_rnn", "cslm"],
     }
     touched(workflow, config)
     return workflow, config
@@ -795,9 +720,8 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
         ({"corpora": exchanged("train1", "train2")}, {"join_training": 2, "align_words": 4}, ["train_truecaser"]),
         ({"corpora": exchanged("mono1", "mono2")}, {"language_model": 1, "cslm_prepare": 1}, ["align_words"]),
         ({"corpora": exchanged("test1", "test2")}, {"table1": 1}, ["filter_tables", "decode", "score"]),
-        ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn", "rnn_proposals"]},
+        ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn"]},
          {"table1": 1, "mert_curves": 1}, ["mert", "decode"]),
-        ({"proposals": {"nbest": 3}}, {"propose": 2, "mert": 1}, ["rnn_train"]),
     ],
 )  # fmt: skip
 def test_a_change_that_names_the_same_files_and_values(recorded, tmp_path, change, expected, untouched):

@@ -79,14 +79,13 @@ def test_runs_take_turns_on_the_networks(finished):
     tables = [results / f"augmented/rnn/network{n}/phrase-table.gz" for n in (1, 2)]
     assert tables[0].read_bytes() != tables[1].read_bytes()
     for run in (1, 2):
-        for system, columns in (("rnn", "rnn"), ("rnn_proposals", "rnn_proposals"), ("cslm_rnn_wp", "rnn_wp")):
+        for system, columns in (("rnn", "rnn"), ("cslm_rnn_wp", "rnn_wp")):
             ini = (results / f"systems/{system}/run{run}/moses.ini").read_text()
-            part = "filtered/all/" if columns == "rnn_proposals" else ""
-            assert f"augmented/{columns}/network{run}/{part}phrase-table.gz" in ini
+            assert f"augmented/{columns}/network{run}/phrase-table.gz" in ini
         assert f"cslm/network{run}/model.pt" in ini
     rows = json.loads((results / "table1.json").read_text())["rows"]
     assert {row["system"]: row["trainings"] for row in rows} == {
-        "baseline": 1, "rnn": 2, "rnn_proposals": 2, "cslm_rnn": 2, "cslm_rnn_wp": 2,
+        "baseline": 1, "rnn": 2, "cslm_rnn": 2, "cslm_rnn_wp": 2,
         "lstm": 2, "baseline+lstm_ensemble": 2, "cslm_rnn+lstm_tuned": 2,
     }  # fmt: skip
 
@@ -96,7 +95,7 @@ def test_no_run_repeats_the_translations_of_another_system(finished):
     systems = finished.directory / "results/systems"
     for run in (1, 2):
         texts = [path.read_bytes() for path in systems.glob(f"*/run{run}/harbour-test.output")]
-        assert len(texts) == len(set(texts)) == 8
+        assert len(texts) == len(set(texts)) == 7
 
 
 def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
@@ -129,29 +128,11 @@ def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
     assert rows["cslm_rnn+lstm_tuned", "dev"] > rows["cslm_rnn", "dev"] - 0.5
 
 
-def test_proposed_pairs_are_in_the_tables(finished):
-    """Proposed pairs are added once to the tables of rnn, and marked in the last column."""
-    results = finished.directory / "results"
-    for part in ("dev", "all"):
-        own, filled, proposed = (
-            gzip.decompress((results / path).read_bytes()).decode().splitlines()
-            for path in (
-                f"augmented/rnn/network1/filtered/{part}/phrase-table.gz",
-                f"augmented/rnn_proposals/network1/filtered/{part}/phrase-table.gz",
-                f"rnn/network1/proposals/{part}.gz",
-            )
-        )
-        assert len(filled) == len(own) + len(proposed) > len(own)
-        marks = [float(line.split(" ||| ")[2].split()[-1]) for line in filled]
-        assert (marks.count(1.0), len([mark for mark in marks if mark > 2.7])) == (len(own), len(proposed))
-        assert not {line.split(" ||| ")[0] for line in own} & {line.split(" ||| ")[0] for line in proposed}
-
-
 def test_systems_are_compared_sentence_by_sentence(finished):
     """Every system is compared with the largest systems that it contains; the difference is that of the table."""
     results = finished.directory / "results"
     assert {path.name for path in (results / "analysis").iterdir() if path.is_dir()} == {
-        "rnn.vs.baseline", "rnn_proposals.vs.rnn", "cslm_rnn.vs.rnn", "cslm_rnn_wp.vs.cslm_rnn",
+        "rnn.vs.baseline", "cslm_rnn.vs.rnn", "cslm_rnn_wp.vs.cslm_rnn",
     }  # fmt: skip
     rows = {(row["system"], row["test_set"]): row for row in json.loads((results / "table1.json").read_text())["rows"]}
     for path in results.glob("analysis/*/*.json"):
@@ -167,7 +148,7 @@ def test_systems_are_compared_sentence_by_sentence(finished):
 def test_tuned_systems_translate_raw_text_as_the_workflow_did(finished, tmp_path):
     """`rnnsmt translate` gives the translations of the workflow for the same raw text, byte for byte."""
     results = finished.directory / "results"
-    for system in ("baseline", "rnn_proposals", "cslm_rnn_wp"):
+    for system in ("baseline", "rnn", "cslm_rnn_wp"):
         directory = results / f"systems/{system}/run2"
         files = ["--input", str(results / "demo/test.en"), "--output", str(tmp_path / system)]
         assert main(["translate", "--system", str(directory), *files]) == 0
@@ -192,7 +173,7 @@ def test_figures_and_the_report(finished, small_config, tmp_path):
     assert "Figure 3 of Cho et al. (2014)" in text
     page = (finished.directory / "results/report/index.html").read_text()
     for said in (
-        "RNN + Proposals",
+        "CSLM + RNN",
         "Learning curve, LSTM",
         "rnn train",
         "word frequency rank, harbour-test",
@@ -279,27 +260,24 @@ def test_nothing_to_do_after_a_run(finished, small_config):
     [
         (
             "tuning={runs: 4}",
-            {"mert": 5, "decode": 5, "score": 8, "tune_lists": 4, "table1": 1},
+            {"mert": 4, "decode": 4, "score": 7, "tune_lists": 4, "table1": 1},
             ["filter_tables", "augment_filtered", "rnn_train"],
         ),
         (
-            "rnn={scored_pairs: filtered}",
-            {"rnn_score_filtered": 8, "augmented_ini": 6, "mert": 4, "decode": 4},
-            ["rnn_train", "rnn_score", "filter_tables", "augment"],
-        ),
-        (
             "lm={order: 3}",
-            {"language_model": 1, "mert": 5, "decode": 5},
+            {"language_model": 1, "mert": 4, "decode": 4},
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],
         ),
         (
             "lm={prune: [0, 0, 1]}",
-            {"language_model": 1, "mert": 5, "decode": 5},
+            {"language_model": 1, "mert": 4, "decode": 4},
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],
         ),
         (
+            {"further_language_model": 1, "mert": 4, "decode": 4},
+            {"prune_table": 1, "rnn_prepare": 1, "rnn_train": 2, "mert": 4},
             "phrases={max_length: 5}",
-            {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 5},
+            {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 4},
             ["align_words", "language_model"],
         ),
         (
@@ -309,9 +287,7 @@ def test_nothing_to_do_after_a_run(finished, small_config):
                 "rnn_score": 4,
                 "augment": 4,
                 "augment_filtered": 8,
-                "propose": 4,
-                "fill_up": 4,
-                "mert": 4,
+                "mert": 3,
             },
             ["shortlist", "filter_tables", "seq2seq_train"],
         ),
@@ -353,7 +329,7 @@ def test_other_limits_and_other_tables_at_the_same_time(finished, small_config):
     """Ini files get new limits even if their tables, which are ancient inputs, are rebuilt in the same run."""
     settings = ["search={distortion_limit: 4}", "rnn={settings: {updates: 120}}"]
     jobs = finished.plan("--configfile", str(small_config), "--config", *settings)
-    assert jobs.items() >= {"rnn_train": 2, "moses_ini": 1, "augmented_ini": 8, "mert": 5}.items()
+    assert jobs.items() >= {"rnn_train": 2, "moses_ini": 1, "augmented_ini": 6, "mert": 4}.items()
 
 
 def test_a_further_system_runs_only_its_own_jobs(finished, small_config):
@@ -371,7 +347,7 @@ def test_more_text_of_the_language_model_aligns_nothing_again(finished, small_co
     corpora.append({"name": "more", "role": "mono", "target": str(tmp_path / "more.fr")})
     (tmp_path / "more.yaml").write_text(yaml.safe_dump({"corpora": corpora}))
     jobs = finished.plan("--configfile", str(small_config), str(tmp_path / "more.yaml"))
-    assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 2, "mert": 5}.items()
+    assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 2, "mert": 4}.items()
     assert not {"train_truecaser", "align_words", "extract", "phrase_table", "rnn_train", "rnn_score"} & set(jobs)
 
 

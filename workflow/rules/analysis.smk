@@ -3,26 +3,22 @@ import itertools
 
 from rnnsmt.plan.features import label, share_networks
 
-# The tables and figures of the RNN Encoder-Decoder require a single network that scores all pairs by p(target |
-# source).
-HAS_RNN = "rnn" in systems.networks and systems.scorer_settings("rnn").get("direction", "direct") == "direct"
-SHOWN = HAS_RNN and not config["rnn"]["leave_out"]
+HAS_RNN = "rnn" in systems.networks
 PICTURES = [f"learning-{name}" for name in [*systems.networks, *systems.lstms]]
 PICTURES += ["mert"] * bool(systems.compared) + ["scores-rnn"] * HAS_RNN
 PICTURES += [f"bleu-curves-{name}" for name in texts.test if systems.lstms]
 PICTURES += ["sentence-vectors"] if systems.lstms and config["seq2seq"]["sentences"] else []
-MAPS = ["words", "phrases"] if SHOWN else []
+MAPS = ["words", "phrases"] if HAS_RNN else []
 if not HAS_FIGURES:
     PICTURES, MAPS = [], []
-EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN and not systems.scores_filtered else []
-SCATTER_PART = "filtered/all/" if systems.scores_filtered else ""
+EXAMPLES = ["results/analysis/phrase-examples.json"] if HAS_RNN else []
 COMPARISONS = [
     f"results/analysis/{system}.vs.{other}/{name}.json"
     for system in systems.compared
     for other in systems.smaller(system)
     for name in texts.test
 ]
-NETWORK_TITLES = {feature.network: feature.title for feature in systems.known.values() if feature.title}
+NETWORK_TITLES = {feature.network: feature.title for feature in BY_NAME.values() if feature.title}
 NETWORK_TITLES |= {name: label(name) for name in config["seq2seq"]["networks"]}
 
 
@@ -30,7 +26,7 @@ rule learning_curve:
     input:
         lambda w: (
             [path for path in systems.lstm_histories if path.startswith(f"results/{w.name}/")]
-            or systems.of_every_training("results/{name}/network{n}/history{left_out}.json", [w.name])
+            or systems.of_every_training("results/{name}/network{n}/history.json", [w.name])
         ),
     output:
         report(
@@ -149,8 +145,8 @@ rule sentence_vectors:
 
 rule score_scatter:
     input:
-        phrase_table=f"results/model/{SCATTER_PART}{PHRASE_TABLE}",
-        scores=score_files("rnn", 1, "all"),
+        phrase_table=f"results/model/{PHRASE_TABLE}",
+        scores=score_files("rnn", 1),
     output:
         report(
             "results/figures/scores-rnn.png",
@@ -199,7 +195,6 @@ rule compare_systems:
         mem_mb=search_megabytes(430, 10, neural=(300, 3000)),
         runtime=minutes(60),
         gpu=search_gpu,
-        gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("evaluation", "compare"),

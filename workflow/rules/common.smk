@@ -41,6 +41,7 @@ from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, resolve_auto
 from rnnsmt.plan.corpora import language_warnings, missing_files
+from rnnsmt.plan.features import BY_NAME
 from rnnsmt.plan.models import Systems, column_options, settings_options
 from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.project.network_settings import setting_mistakes
@@ -116,8 +117,6 @@ wildcard_constraints:
     system="|".join(map(re.escape, config["systems"])),
     run=r"\d+",
     network=r"\d+",
-    left_out=r"(\.without-\d+-of-\d+)?",
-    scorer="|".join(systems.scorers),
     lstm="|".join(config["seq2seq"]["networks"]),
     ensemble=r"\d+",
     aligner="|".join(config["alignment"]["aligners"]),
@@ -152,18 +151,11 @@ def of_every_run(kind):
     return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
 
 
-def score_files(column, network, part=None):
-    """Return the score files of a column of the phrase table, or of the table filtered for dev or for all sets."""
-    path = systems.filtered_score_pattern(column, network, part) if part else systems.score_pattern(column, network)
-    scatter = systems.known[column].scatter
+def score_files(column, network):
+    """Return the score files of a column of the phrase table."""
+    path = systems.score_pattern(column, network)
+    scatter = BY_NAME[column].scatter
     return getattr(gather, scatter)(path) if scatter else [path]
-
-
-def known_scores(wildcards):
-    """Return the line numbers and scores of the table filtered for dev, which need not be computed for all sets again."""
-    if wildcards.part == "dev":
-        return []
-    return ["results/model/filtered/dev/lines.npy", *score_files(wildcards.scorer, wildcards.network, "dev")]
 
 
 def ini_tables(wildcards):

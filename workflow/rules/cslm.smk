@@ -59,7 +59,7 @@ rule cslm_train:
     shell:
         "rnnsmt cslm train --text {params.text:q} --preset {params.preset} {params.settings} --seed {params.seed} "
         "--output-model {output.model:q} --output-history {output.history:q} --checkpoint-dir {params.directory:q}/checkpoint "
-        "--device {resources.device} --processes {resources.gpu} --threads {threads} "
+        "--device {resources.device} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 

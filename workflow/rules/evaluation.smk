@@ -3,7 +3,7 @@ import json
 
 SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
 TUNED = [*systems.compared, *(name for name in systems.rescored if name in config["compare"])]
-NETWORK_NAMES = systems.of_every_training("{name}{n}{left_out}") + systems.lstm_names
+NETWORK_NAMES = systems.of_every_training("{name}{n}") + systems.lstm_names
 JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
@@ -69,7 +69,6 @@ else:
             mem_mb=search_megabytes(430, 10, neural=(100, 18500)),
             runtime=minutes(240 * len(SETS) * len(RUNS)),
             gpu=search_gpu,
-            gpu_share=search_gpu_share,
             device=DEVICE,
         params:
             version=version("search", "decode"),
@@ -195,8 +194,8 @@ rule provenance:
     input:
         scores=SCORES,
         ini=expand(f"{RUN}/moses.ini", system=TUNED, run=RUNS),
-        models=systems.of_every_training("results/{name}/network{n}/model{left_out}.pt") + systems.lstm_models,
-        histories=systems.of_every_training("results/{name}/network{n}/history{left_out}.json") + systems.lstm_histories,
+        models=systems.of_every_training("results/{name}/network{n}/model.pt") + systems.lstm_models,
+        histories=systems.of_every_training("results/{name}/network{n}/history.json") + systems.lstm_histories,
         corpora=texts.raw_files(),
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in texts.corpora],
         alignment=config["alignment"]["external"] or [],

@@ -1,7 +1,6 @@
 # The Moses model of every set of features: additional columns of the phrase table, moses.ini, and the tables filtered
 # for the dev and test sets.
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
-PER_TEXT = any_of(name for name, feature in systems.known.items() if feature.per_text)
 
 
 rule augment:
@@ -113,20 +112,20 @@ rule filter_tables:
 
 
 # The filtered table with additional columns. Adding columns to the filtered table is faster than filtering the
-# augmented table; with scored_pairs: filtered, only its lines have scores. The reordering table is a copy.
+# augmented table. The reordering table is a copy.
 rule augment_filtered:
     input:
         phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
         reordering_table=f"results/model/filtered/{{part}}/{REORDERING_TABLE}",
         lines="results/model/filtered/{part}/lines.npy",
-        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network, w.part)],
+        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network)],
     output:
         phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
         reordering_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",
     log:
         "results/logs/augment/{columns}.{network}.{part}.log",
     wildcard_constraints:
-        columns=rf"(?!\w+_({PER_TEXT})/){FEATURE_NAMES}",
+        columns=FEATURE_NAMES,
         part="dev|all",
     conda:
         BASE_ENV
@@ -142,30 +141,3 @@ rule augment_filtered:
         "rnnsmt phrases augment --phrase-table {input.phrase_table:q} --kept-lines {input.lines:q} {params.columns} "
         "--output {output.phrase_table:q} &> {log:q} "
         "&& cp {input.reordering_table:q} {output.reordering_table:q}"
-
-
-# The filtered table, extended by the phrase pairs that the network generates for the text.
-rule fill_up:
-    input:
-        phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
-        reordering_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",
-        pairs="results/rnn/network{network}/proposals/{part}.gz",
-    output:
-        f"results/augmented/{{columns}}_proposals/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
-        f"results/augmented/{{columns}}_proposals/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",
-    log:
-        "results/logs/filter/{columns}_proposals.{network}.{part}.log",
-    wildcard_constraints:
-        columns="rnn",
-        part="dev|all",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=megabytes(250),
-        runtime=minutes(10, 0.5),
-    params:
-        version=version("phrases", "fill-up"),
-        directory=subpath(output[0], parent=True),
-    shell:
-        "rnnsmt phrases fill-up --phrase-table {input.phrase_table:q} --reordering-table {input.reordering_table:q} "
-        "--pairs {input.pairs:q} --output-dir {params.directory:q} &> {log:q}"

@@ -3,11 +3,7 @@
 ALIGNED = paths.alignments(config)
 
 
-# Folds of the sentences that each pair was extracted from, for training networks; not available if Moses extracts the
-# phrases.
 ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
-
-
 if "training" in MOSES_PARTS:
 
     rule moses_train:
@@ -93,8 +89,8 @@ else:
             e2f="results/model/lex.e2f",
             f2e="results/model/lex.f2e",
         output:
+            f"results/model/{FULL_TABLE}",
             table=f"results/model/{PHRASE_TABLE}",
-            origins="results/phrases/origins.npy",
         log:
             "results/logs/phrases/score.log",
         conda:
@@ -108,7 +104,7 @@ else:
             smoothing=config["phrases"]["smoothing"],
         shell:
             "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-            "--smoothing {params.smoothing} --output {output.table:q} --output-origins {output.origins:q} "
+            "--smoothing {params.smoothing} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
     rule reordering_table:
@@ -128,4 +124,5 @@ else:
             version=version("phrases", "reordering"),
         shell:
             "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
+            "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

@@ -58,6 +58,8 @@ def megabytes(base, slope=0, most=None):
         needed = base + (slope * input.size_mb if slope else 0)
         return request(min(needed, most or needed), attempt)
 
+        models = systems.of_every_training("results/{name}/network{n}/model.pt")
+
     return memory
 
 
@@ -113,10 +115,5 @@ def search_env(wildcards):
 
 
 def search_gpu(wildcards):
-    """Return whether the decoder needs a GPU of its own: on a cluster, where GPUs are not shared."""
+    """Return whether the decoder needs a GPU of its own: on a cluster. On one machine, jobs share the GPU."""
     return GPU if CLUSTER and systems.networks_in_search(wildcards.system) else 0
-
-
-def search_gpu_share(wildcards):
-    """Return whether the decoder shares a GPU with other jobs of this machine; it uses it only part of the time."""
-    return GPU if not CLUSTER and systems.networks_in_search(wildcards.system) else 0

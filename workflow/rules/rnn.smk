@@ -1,14 +1,10 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. There are
-# networks.seeds trainings, results/rnn/network1, network2 ...; additional scorers are trained in the same way, in their
-# own directories. With rnn.leave_out, a training consists of several networks, each of which is trained without the
-# pairs of some sentences, and scores these.
+# networks.seeds trainings, results/rnn/network1, network2 ...
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
-PAIR_FILES = (
-    [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
-    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "first_fold", "last_fold", "counts") if ORIGINS]
-    + [f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
-)
+PAIR_FILES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] + [
+    f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
+]
 
 
 # Number of shards of the table that are scored in parallel: --set-scatter rnn_score=16 on a cluster.
@@ -19,7 +15,6 @@ scattergather:
 rule rnn_prepare:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        origins=ORIGINS,
         source=texts.training_text(SOURCE),
         target=texts.training_text(TARGET),
     output:
@@ -38,8 +33,7 @@ rule rnn_prepare:
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} "
-        + ("--origins {input.origins:q} " if ORIGINS else "")
-        + "--source {input.source:q} --target {input.target:q} "
+        "--source {input.source:q} --target {input.target:q} "
         "--vocab-size {params.vocab_size} --output-dir {params.directory:q} &> {log:q}"
 
 
@@ -51,10 +45,10 @@ rule rnn_train:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
     output:
-        model="results/{scorer}/network{network}/model{left_out}.pt",
-        history="results/{scorer}/network{network}/history{left_out}.json",
+        model="results/rnn/network{network}/model.pt",
+        history="results/rnn/network{network}/history.json",
     log:
-        "results/logs/{scorer}/train.{network}{left_out}.log",
+        "results/logs/rnn/train.{network}.log",
     priority: 5
     conda:
         TORCH_ENV
@@ -68,16 +62,15 @@ rule rnn_train:
         version=version("rnn", "train"),
         preset=config["rnn"]["preset"],
         preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
-        settings=lambda w: settings_options(systems.scorer_settings(w.scorer)),
+        settings=settings_options(config["rnn"]["settings"]),
         seed=lambda w: systems.network_seed(w.network),
-        leave_out=lambda w: w.left_out.replace(".without-", "--leave-out "),
         pairs=subpath(input[0], parent=True),
         directory=subpath(output.model, parent=True),
     shell:
         "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
-        "{params.leave_out} --output-model {output.model:q} --output-history {output.history:q} "
-        "--checkpoint-dir {params.directory:q}/checkpoint{wildcards.left_out} "
-        "--device {resources.device} --processes {resources.gpu} --threads {threads} "
+        "--output-model {output.model:q} --output-history {output.history:q} "
+        "--checkpoint-dir {params.directory:q}/checkpoint "
+        "--device {resources.device} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
@@ -106,11 +99,11 @@ rule rnn_score:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model=expand("results/{{scorer}}/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
+        model="results/rnn/network{network}/model.pt",
     output:
-        "results/{scorer}/network{network}/scores/{scatteritem}.npy",
+        "results/rnn/network{network}/scores/{scatteritem}.npy",
     log:
-        "results/logs/{scorer}/score.{network}.{scatteritem}.log",
+        "results/logs/rnn/score.{network}.{scatteritem}.log",
     conda:
         TORCH_ENV
     threads: part_threads
@@ -124,72 +117,4 @@ rule rnn_score:
         pairs=subpath(input[0], parent=True),
     shell:
         "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
-        "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
-
-
-# With scored_pairs: filtered, only the pairs of the tables filtered for dev and for all sets are scored.
-rule rnn_score_filtered:
-    input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
-        model=expand("results/{{scorer}}/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
-        lines="results/model/filtered/{part}/lines.npy",
-        known=known_scores,
-    output:
-        "results/{scorer}/network{network}/filtered/{part}/scores/{scatteritem}.npy",
-    log:
-        "results/logs/{scorer}/score.{network}.{part}.{scatteritem}.log",
-    wildcard_constraints:
-        part="dev|all",
-    conda:
-        TORCH_ENV
-    threads: part_threads
-    resources:
-        mem_mb=by_preset("rnn", 600, 1300, 6000),
-        runtime=minutes(30, 0.6, parts_of),
-        gpu=GPU,
-        device=DEVICE,
-    params:
-        version=version("rnn", "score"),
-        pairs=subpath(input[0], parent=True),
-        known=lambda w, input: f"--known {shlex.join(input.known)} " if input.known else "",
-    shell:
-        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
-        "--kept-lines {input.lines:q} {params.known}"
-        "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
-
-
-# Phrase pairs that the network generates for phrases of the dev text, or of all sets, that are not in the phrase table.
-rule propose:
-    input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
-        model="results/rnn/network{network}/model.pt",
-        text=lambda w: texts.part_texts(w.part),
-        phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
-        e2f="results/model/lex.e2f",
-        f2e="results/model/lex.f2e",
-    output:
-        "results/rnn/network{network}/proposals/{part}.gz",
-    log:
-        "results/logs/rnn/propose.{network}.{part}.log",
-    wildcard_constraints:
-        part="dev|all",
-    conda:
-        TORCH_ENV
-    threads: min(HALF, 16)
-    resources:
-        mem_mb=by_preset("rnn", 600, 1500, 4000),
-        runtime=minutes(60, 1),
-        gpu=GPU,
-        device=DEVICE,
-    params:
-        version=version("rnn", "propose"),
-        pairs=subpath(input[0], parent=True),
-        limits=f"--source-length {config['proposals']['source_length']} "
-        f"--max-length {config['phrases']['max_length']} --nbest {config['proposals']['nbest']}",
-    shell:
-        "rnnsmt rnn propose --model {input.model:q} --pairs {params.pairs:q} --input {input.text:q} "
-        "--phrase-table {input.phrase_table:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-        "{params.limits} "
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

@@ -62,7 +62,7 @@ rule seq2seq_train:
     shell:
         "rnnsmt seq2seq train --sentences {params.sentences:q} --preset {params.preset} {params.settings} "
         "--seed {params.seed} --output-model {output.model:q} --output-history {output.history:q} "
-        "--checkpoint-dir {params.directory:q}/checkpoint --device {resources.device} --processes {resources.gpu} "
+        "--checkpoint-dir {params.directory:q}/checkpoint --device {resources.device} "
         "--threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
@@ -117,7 +117,6 @@ rule nbest_lists:
         mem_mb=search_megabytes(430, 10, neural=(100, 18500)),
         runtime=minutes(240 * len(SETS) * len(RUNS)),
         gpu=search_gpu,
-        gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("search", "decode"),

@@ -27,10 +27,9 @@ rule describe_system:
         rnn=lambda w, input: ["--rnn", *input.rnn, "--vocabulary", *input.vocabularies] if input.rnn else [],
         columns=lambda w: systems.columns(systems.features(w.system)),
         limits=lambda w: systems.search_options(w.system),
-        filtered=lambda w: switch("filtered", systems.is_per_text(systems.features(w.system))),
         directories=lambda w, output: [Path(path).parent for path in output],
     shell:
         "rnnsmt translation describe --name {wildcards.system} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "
-        "{params.text} {params.truecaser:q} {params.rnn:q} --columns {params.columns} {params.limits} {params.filtered} "
+        "{params.text} {params.truecaser:q} {params.rnn:q} --columns {params.columns} {params.limits} "
         "--examples {input.examples:q} --output-dir {params.directories:q} &> {log:q}"

@@ -65,7 +65,6 @@ else:
             mem_mb=search_megabytes(430, 10, neural=(200, 37000)),
             runtime=LONG,
             gpu=search_gpu,
-            gpu_share=search_gpu_share,
             device=DEVICE,
         params:
             version=version("tuning", "mert"),

@@ -245,23 +245,19 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _load_network(path: str, pairs_directory: str) -> "tuple[RNNEncoderDecoder, Pairs]":
-    """Load a network that encodes source phrases, on the CPU, and its phrase pairs.
+    """Load a network, on the CPU, and its phrase pairs.
 
     path: the model file. pairs_directory: the directory of `rnn prepare`.
 
     Raises:
-        InputError: the network was not trained with --direction direct; a file is missing or damaged.
+        InputError: a file is missing or damaged, or the network was trained on other pairs.
     """
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
 
-    model, pairs, _ = load_model_of(Pairs.open(pairs_directory), path, set_up_device("cpu", 1))
-    if pairs.direction != "direct":
-        raise InputError(
-            f"{path}: was trained with --direction {pairs.direction}; a network with --direction direct is required"
-        )
-    return model, pairs
+    pairs = Pairs.open(pairs_directory)
+    return load_model_of(pairs, path, set_up_device("cpu", 1)), pairs
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:

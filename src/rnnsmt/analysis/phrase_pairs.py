@@ -260,7 +260,7 @@ def examples_of(
             f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table with `rnn score`"
         )
     sources = [vocabularies[0].ids(words_of(lines[phrase.begin].source), eos=True) for phrase in chosen]
-    drawn = sample_targets(model, sources, draws, seed, min(LONGEST, model.sizes.longest))
+    drawn = sample_targets(model, sources, draws, seed, LONGEST)
     examples = []
     for phrase, targets in zip(chosen, drawn, strict=True):
         entries = [lines[number] for number in range(phrase.begin, phrase.end)]

@@ -41,14 +41,6 @@ def positive(text: str) -> int:
     return value
 
 
-def not_negative(text: str) -> int:
-    """Parse a non-negative integer, as the type of an option."""
-    value = _integer(text)
-    if value is None or value < 0:
-        raise argparse.ArgumentTypeError(f"{text}: must be a non-negative integer")
-    return value
-
-
 def _integer(text: str) -> int | None:
     try:
         return int(text)

@@ -101,7 +101,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
     add_training(parser)
 
 
-def train(args: argparse.Namespace) -> dict[str, object] | None:
+def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train the continuous-space language model (Schwenk 2007) on text.
 
     Input is the directory written by `cslm prepare`; outputs are the network and its learning curve (JSON). The

@@ -195,18 +195,18 @@ class NGramLikelihood(NamedTuple):
 
 
 class HeldOutNGrams:
-    """Held-out n-grams; every process has a part of them.
+    """Held-out n-grams.
 
     Attributes:
         number: number of n-grams.
-        contexts, words: those of this process, ``ROWS`` at a time.
+        contexts, words: their ids, ``ROWS`` at a time.
     """
 
     def __init__(self, ngrams: NDArray[np.int64], setup: DeviceSetup) -> None:
         """Load the n-grams [N, C + 1], whose last ids are predicted from the others, onto the device."""
         self.setup, self.number = setup, len(ngrams)
-        shard = torch.from_numpy(ngrams[setup.rank :: setup.processes]).to(setup.device)
-        self.contexts, self.words = shard[:, :-1].split(ROWS), shard[:, -1].split(ROWS)
+        ids = torch.from_numpy(ngrams).to(setup.device)
+        self.contexts, self.words = ids[:, :-1].split(ROWS), ids[:, -1].split(ROWS)
 
     @torch.no_grad()
     def measure(self, model: FeedForwardLM) -> NGramLikelihood:
@@ -218,7 +218,7 @@ class HeldOutNGrams:
                 log_sums = torch.logsumexp(units, 1)
                 log_p = units.gather(1, words[:, None])[:, 0] - log_sums
                 totals += torch.stack([log_p.double().sum(), log_sums.double().abs().sum()])
-        log_p, log_sum = (self.setup.sum(totals) / max(self.number, 1)).tolist()
+        log_p, log_sum = (totals / max(self.number, 1)).tolist()
         return NGramLikelihood(log_p, log_sum)
 
 
@@ -291,7 +291,7 @@ class FeedForwardTrainer(EpochTrainer):
         """Return the n-grams ``index``; words that occur once in the text are replaced by UNK at random."""
         ids = self.ngrams(index)
         if self.settings.singletons:
-            draws = np.random.default_rng([self.seed, 4, self.update, self.setup.rank]).random(ids.shape, np.float32)
+            draws = np.random.default_rng([self.seed, 4, self.update]).random(ids.shape, np.float32)
             replaced = self.rare[ids] & (draws < self.settings.singletons)
             ids[replaced] = self.unknown_of[ids[replaced]]
         return ids

@@ -174,17 +174,13 @@ def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
         parameter.grad = gradient.view(parameter.shape)
 
 
-def flatten(model: nn.Module, space: Tensor | None = None) -> nn.Parameter:
+def flatten(model: nn.Module) -> nn.Parameter:
     """Copy all parameters into one flat tensor and make parameters and gradients views of flat tensors; return it.
 
-    Norm, clipping, the sum over processes and the optimiser step are then one operation each.
-
-    Args:
-        model: the network.
-        space: a buffer of zeros for the gradient, at least as long as all parameters; None: a new one.
+    Norm, clipping and the optimiser step are then one operation each.
     """
     flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
-    flat.grad = torch.zeros_like(flat) if space is None else space[: len(flat)]
+    flat.grad = torch.zeros_like(flat)
     lay_out(model, flat.data, flat.grad)
     return flat
 
@@ -261,7 +257,7 @@ class GraphedGradient:
         graph = torch.cuda.CUDAGraph()
         try:
             graph.register_generator_state(self.generator)
-            # "global" would forbid the device queries that a thread of NCCL makes with several processes
+            # "global" would forbid device queries in other threads
             with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
                 sums = self.function(*read)
             self.generator.manual_seed(self.generator.initial_seed())  # draws what the launched kernels drew

@@ -133,7 +133,7 @@ class TrainingSettings(ABC):
     precision: str
 
     shared: ClassVar[Mapping[str, Setting]] = {
-        "batch": Setting("minibatch size, total over all processes", above=0),
+        "batch": Setting("minibatch size", above=0),
         "optimiser": Setting(
             "optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum", choices=OPTIMISERS
         ),

@@ -37,9 +37,6 @@ from rnnsmt.stages import STAGES
 CHECK_EVERY = 100
 """Number of updates between two checks that the loss is finite; a check synchronises with the GPU."""
 
-AGREE_EVERY = 50
-"""Number of updates between two checks of signals and time limit if there are several processes, which must agree."""
-
 
 class ThreadParts(NamedTuple):
     """Split of a minibatch among the threads.
@@ -54,7 +51,7 @@ class ThreadParts(NamedTuple):
 
 
 class Trainer(ABC):
-    """A network in training; one in each process, all with the same parameters and the same sequence of minibatches.
+    """A network in training.
 
     Attributes:
         settings, seed, inputs, setup, model, batches, total: see ``__init__``.
@@ -102,7 +99,7 @@ class Trainer(ABC):
             settings: the training settings.
             seed: the random seed.
             inputs: name -> value of everything that the result depends on except the settings, for the fingerprint.
-            setup: the device and the processes.
+            setup: the device.
             batches: the minibatches, as indices of examples.
             threads: number of threads that share a minibatch on a CPU.
             parts: the split of a minibatch among them.
@@ -116,10 +113,7 @@ class Trainer(ABC):
         number = min(evaluations, total)
         self.evaluations = {round(total * k / number) for k in range(1, number + 1)}
         """Numbers of updates after which there is an evaluation."""
-        length = sum(parameter.numel() for parameter in model.parameters())
-        self.shared = torch.zeros(length + self.n_sums, device=setup.device)
-        """float32 [parameters + n_sums]: gradient and sums of a minibatch; one all-reduce adds both."""
-        self.flat = flatten(model, self.shared)
+        self.flat = flatten(model)
         self.optimiser = make_optimiser(self.flat, settings)
         threads = threads if setup.device.type == "cpu" else 1
         self.threads = GradientThreads(model, self.flat, threads, parts.dimension, parts.grain)
@@ -153,9 +147,7 @@ class Trainer(ABC):
             SystemExit: 75 after SIGTERM or at the time limit, 130 after Ctrl-C, both with the checkpoint saved.
         """
         self.checkpoint = checkpoint = Checkpoint(checkpoint_dir, self.fingerprint())
-        if self.setup.first:
-            checkpoint.lock()
-        self.setup.any(False)  # a barrier: the other processes wait until the first one holds the lock
+        checkpoint.lock()
         saved = checkpoint.load(self.setup.device)
         if saved is not None:
             with corrupt_as_input_error(checkpoint.path, checkpoint.remedy):
@@ -168,30 +160,24 @@ class Trainer(ABC):
             if self.evaluation_due:
                 log.evaluation(self.evaluate())
             log.progress()
-            stopping = self._is_time_to(stop)
+            stopping = stop.asked()
             due = time.monotonic() - last_save > save_every or self.finished
-            if self.setup.first and (stopping or due):
+            if stopping or due:
                 checkpoint.save(self.state())
                 last_save = time.monotonic()
             if stopping and not self.finished:
-                log.say(
+                say(
                     f"stopped {stop.reason()} after {self.update:,} updates, checkpoint saved; run the same command "
                     "again to resume"
                 )
                 raise SystemExit(stop.exit_code())
 
     def step(self) -> None:
-        """Make one update: loss and gradient of a minibatch, sums over the processes, clipping, optimiser step."""
-        settings, setup, gradient = self.settings, self.setup, self.flat.grad
+        """Make one update: loss and gradient of a minibatch, clipping, optimiser step."""
+        settings, gradient = self.settings, self.flat.grad
         assert gradient is not None
         index = next(self.batches)
-        # at the end of an epoch a process may have no example: its gradient and sums are 0
-        local_index = index[setup.rank :: setup.processes]
-        sums = self.accumulate(local_index) if len(local_index) else gradient.zero_()[: self.n_sums].double()
-        if setup.processes > 1:
-            # the gradient is a view of ``shared``: both are summed
-            self.shared[len(gradient) :] = sums
-            sums = setup.sum(self.shared)[len(gradient) :].double()
+        sums = self.accumulate(index)
         # the nominal size, also for a smaller minibatch at the end of an epoch: all examples have the same weight
         scale = 1.0 if self.sum_of_losses else 1.0 / settings.batch
         norm = torch.linalg.vector_norm(gradient) * scale
@@ -230,12 +216,6 @@ class Trainer(ABC):
             f"{self.update}; use a lower --learning-rate or --precision float32, and a new --checkpoint-dir (the last "
             "valid checkpoint is kept)"
         )
-
-    def _is_time_to(self, stop: Stop) -> bool:
-        """Return whether to save and stop after this update; the value is the same in all processes."""
-        if self.setup.processes == 1:
-            return stop.asked()
-        return self.update % AGREE_EVERY == 0 and self.setup.any(stop.asked())
 
     # the learning curve
 
@@ -324,12 +304,11 @@ class Trainer(ABC):
         """
         kept_row = self.choose()
         description, stats = self.describe(kept_row), self.statistics(kept_row)
-        if self.setup.first:
-            self.save_network(model_file, description, stats)
-            header = description | {"parameters": self.flat.numel()} | self.history_header(stats)
-            write_json(history_file, header | {"curve": self.history})
-            if self.checkpoint is not None:
-                self.checkpoint.finish()
+        self.save_network(model_file, description, stats)
+        header = description | {"parameters": self.flat.numel()} | self.history_header(stats)
+        write_json(history_file, header | {"curve": self.history})
+        if self.checkpoint is not None:
+            self.checkpoint.finish()
         return stats
 
     def describe(self, kept_row: dict[str, Any]) -> dict[str, object]:
@@ -349,10 +328,9 @@ class Trainer(ABC):
 
         Args:
             number: number of examples.
-            begin: the position of the first one in this process's part of the minibatch.
+            begin: the position of the first one in the minibatch.
         """
-        rows = torch.arange(begin, begin + number) * self.setup.processes + self.setup.rank
-        return rows + self.update * self.settings.batch
+        return torch.arange(begin, begin + number) + self.update * self.settings.batch
 
     def randomness(self, rows: Tensor) -> Randomness:
         """Return the source of the random numbers of the examples with these numbers [B]."""
@@ -387,7 +365,7 @@ class Trainer(ABC):
 
     @abstractmethod
     def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
-        """Return the statistics of the stage, given the row of the kept parameters; called in all processes."""
+        """Return the statistics of the stage, given the row of the kept parameters."""
 
     @abstractmethod
     def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
@@ -480,31 +458,26 @@ def perplexity_of(log_p: float) -> float:
 
 
 class TrainingLog:
-    """The log of the first process: progress, speed, remaining time, learning curve."""
+    """The log of a training run: progress, speed, remaining time, learning curve."""
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
         self.began = self.last = time.monotonic()
         self.first_update, self.first_seen = trainer.update, trainer.seen
-        self.say(
+        say(
             f"{trainer.start_message()}; {trainer.flat.numel():,} parameters; on {trainer.setup}; "
             f"{'resuming after' if trainer.update else 'starting:'} {trainer.update:,} of {trainer.total:,} updates"
         )
 
-    def say(self, text: str) -> None:
-        """Write a line if this is the first process."""
-        if self.trainer.setup.first:
-            say(text)
-
     def progress(self) -> None:
         """Write a line if ``LOG_SECONDS`` have passed since the last one."""
         if time.monotonic() - self.last >= LOG_SECONDS:
-            self.say(self._line())
+            say(self._line())
 
     def evaluation(self, row: dict[str, Any]) -> None:
         """Write a line with a row of the learning curve."""
         clipped = f"{100 * row['clip rate']:.0f} % of the updates clipped"
-        self.say(f"{self._line()}; {self.trainer.format_metrics(row)}; {clipped}")
+        say(f"{self._line()}; {self.trainer.format_metrics(row)}; {clipped}")
 
     def _line(self) -> str:
         """Return progress, speed and an upper bound of the remaining time."""

@@ -104,7 +104,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
     add_training(parser)
 
 
-def train(args: argparse.Namespace) -> dict[str, object] | None:
+def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train the neural network joint model (Devlin et al. 2014) on a word-aligned bitext.
 
     Input is the directory written by `nnjm prepare`; outputs are the network and its learning curve (JSON). The

@@ -1,19 +1,12 @@
-"""Additional columns of a phrase table, from arrays with one score per line, and additional pairs (fill-up).
+"""Additional columns of a phrase table, from arrays with one score per line.
 
 The columns can be added to the table of a model of Moses, whose moses.ini is then copied with their weights.
-
-Fill-up extends a phrase table and its reordering table with pairs of another phrase table (Bisazza et al. 2011). Pairs
-of the table are unchanged. Pairs that it does not contain are added with the scores of the other table. An additional
-last column distinguishes them, so tuning determines a penalty for added pairs.
 """
 
-import heapq
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +20,7 @@ from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni, feature_count
 from rnnsmt.phrases.filtering import read_kept_lines
-from rnnsmt.phrases.table import (
-    PhraseEntry,
-    ReorderingEntry,
-    format_phrase_line,
-    format_reordering_line,
-    line_order,
-    read_phrase_lines,
-    read_phrase_table,
-    read_reordering_table,
-    rewritten_tables,
-)
+from rnnsmt.phrases.table import read_phrase_lines, read_phrase_table
 
 MIN_PROBABILITY = 1e-40
 """Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values
@@ -110,7 +93,7 @@ def augment_table(
     Args:
         table: the phrase table; it is streamed, and everything else is copied byte by byte.
         columns: for each column its files, in the order of the table's lines. With ``kept_lines``, a column has the
-            scores of all lines before filtering, or those of the kept lines only.
+            scores of all lines before filtering.
         output: the table to write.
         threads: number of compression threads.
         kept_lines: file of ``filter_tables`` with the numbers of this table's lines in the table that was scored; None
@@ -127,18 +110,13 @@ def augment_table(
         raise InputError(f"--output {output}: is the table itself; choose another file")
     opened = [ScoreColumn(paths) for paths in columns]
     numbers, scored = (None, 0) if kept_lines is None else read_kept_lines(kept_lines)
-    of_kept_lines = [numbers is not None and len(column) == len(numbers) for column in opened]
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
         for text, bounds, scores in read_phrase_lines(table):  # noqa: B007  scores is used after the loop
             count = len(bounds)
-            here = np.arange(lines, lines + count)
-            places = here if numbers is None else numbers[lines : lines + count]
-            parts = [
-                column.probabilities(here if is_filtered else places)
-                for column, is_filtered in zip(opened, of_kept_lines, strict=True)
-            ]
+            places = np.arange(lines, lines + count) if numbers is None else numbers[lines : lines + count]
+            parts = [column.probabilities(places) for column in opened]
             if any(len(values) < count for values in parts):
                 lines += count
                 continue  # the table is longer than a column or the kept lines: only count lines, for the message
@@ -154,13 +132,13 @@ def augment_table(
             remedy = "score this table or, if it is a filtered table, add --kept-lines"
         else:
             size = f"the unfiltered table of {kept_lines} has {scored} lines, of which {len(numbers)} were kept"
-            remedy = "specify the scores of that table, or of its kept lines"
+            remedy = "specify the scores of that table; for scores of its kept lines, omit --kept-lines"
             if len(numbers) != lines:
                 raise InputError(
                     f"{kept_lines}: {len(numbers)} lines, but {table} has {lines}; run `phrases filter` again"
                 )
-        for column, is_filtered in zip(opened, of_kept_lines, strict=True):
-            if len(column) != scored and not is_filtered:
+        for column in opened:
+            if len(column) != scored:
                 raise InputError(
                     f"{column.name}: {len(column)} scores, but {size}; they are scores of another table: {remedy}"
                 )
@@ -258,81 +236,3 @@ def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
 def max_output_bytes(block_bytes: int, lines: int, columns: int) -> int:
     """Return the maximum number of bytes that ``insert_scores`` writes."""
     return block_bytes + lines * columns * (NUMBER_BYTES + 1)
-
-
-OWN, FILLED = 1.0, math.e
-"""Values of the last column; the sum of its logarithm over a translation is the number of added pairs."""
-
-NO_EVIDENCE = [1 / 3] * 6
-"""Probabilities of a pair that was never extracted, after the additive smoothing of a reordering table."""
-
-Entry = TypeVar("Entry", PhraseEntry, ReorderingEntry)
-
-
-def fill_up_tables(
-    phrase_table: str, reordering_table: str, more: str, output_dir: str, threads: int = 1
-) -> dict[str, object]:
-    """Write both tables, with the pairs of the phrase table ``more``, to ``output_dir``, under the same names.
-
-    All tables must be sorted as by Moses, and are streamed. ``more`` has the same number of scores as the phrase table.
-
-    Returns:
-        The statistics of the stage.
-
-    Raises:
-        InputError: a table is missing, malformed, empty or unsorted, has a different number of scores, or would be
-            overwritten.
-    """
-    outputs = rewritten_tables(phrase_table, reordering_table, output_dir, more)
-    first = next(read_phrase_table(phrase_table), None)
-    if first is None:
-        raise InputError(f"{phrase_table}: the table is empty; create it again")
-    scores = len(first.scores)
-    lines, filled = 0, 0
-    with atomic_blocks(outputs[0], threads) as phrase_out, atomic_blocks(outputs[1], threads) as reordering_out:
-        original, added = (_in_order(read_phrase_table(path, scores), path) for path in (phrase_table, more))
-        for entry, is_new in _merged(original, added):
-            entry.scores.append(FILLED if is_new else OWN)
-            phrase_out.write(f"{format_phrase_line(entry)}\n".encode())
-            lines += 1
-            filled += is_new
-        known = _in_order(read_reordering_table(reordering_table, len(NO_EVIDENCE)), reordering_table)
-        pairs = (ReorderingEntry(entry.source, entry.target, NO_EVIDENCE) for entry in read_phrase_table(more))
-        for line, _ in _merged(known, _in_order(pairs, more)):
-            reordering_out.write(f"{format_reordering_line(line)}\n".encode())
-    return {"lines": lines, "pairs added": filled, "scores per line": scores + 1}
-
-
-def _merged(
-    original: Iterable[tuple[bytes, Entry]], more: Iterable[tuple[bytes, Entry]]
-) -> Iterator[tuple[Entry, bool]]:
-    """Merge two sorted tables; yield each entry, and whether only ``more`` contains the pair.
-
-    For a pair of both tables, the entry is that of ``original``.
-    """
-    before = b""
-    for key, is_new, entry in heapq.merge(
-        ((key, False, entry) for key, entry in original),
-        ((key, True, entry) for key, entry in more),
-        key=itemgetter(0, 1),
-    ):
-        if key != before:
-            yield entry, is_new
-        before = key
-
-
-def _in_order(entries: Iterable[Entry], path: str) -> Iterator[tuple[bytes, Entry]]:
-    """Yield (sort key, entry) and check the order.
-
-    Raises:
-        InputError: the entries are not sorted.
-    """
-    before = b""
-    for entry in entries:
-        key = line_order(entry)
-        if key <= before:
-            raise InputError(
-                f"{path}: '{entry.source} ||| {entry.target}' is out of order; sort the table with LC_ALL=C sort"
-            )
-        before = key
-        yield key, entry

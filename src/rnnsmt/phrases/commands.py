@@ -1,4 +1,4 @@
-"""Commands that create and filter the phrase and reordering tables, and add phrase pairs and score columns."""
+"""Commands that create and filter the phrase and reordering tables, and add score columns."""
 
 import argparse
 
@@ -94,9 +94,6 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     add("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word) written by `phrases lexical`")
     add("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) written by `phrases lexical`")
     add("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
-    add("--output-origins", metavar="FILE",
-        help="output file: for each phrase pair, the folds of the sentences that it was extracted from, and its "
-        "count (.npy)")  # fmt: skip
     add_resources(parser)
     add("--smoothing", choices=SMOOTHINGS, default=SMOOTHINGS[0],
         help="smoothing of phrase probabilities: none, as Moses does by default, or modified Kneser-Ney")  # fmt: skip
@@ -110,15 +107,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     weights are those of Koehn, Och and Marcu (2003, section 4.4). The alignment written for a pair is its most frequent
     one, with ties broken as in Moses.
 
-    --output-origins writes the cross-validation folds of the phrase pairs: every sentence pair belongs to one of 100
-    folds, determined by a hash of its words. The output is an int32 array [lines, 3]: for every line of the table, the
-    first and the last fold of the sentences that the phrase pair was extracted from, and its extraction count. `rnn
-    prepare --origins` reads this file to hold out phrase pairs by sentence.
-
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
-            --smoothing kneser-ney --output try/phrase-table.gz --output-origins try/origins.npy
+            --smoothing kneser-ney --output try/phrase-table.gz
     """
     from rnnsmt.phrases.phrase_table import score_phrases
 
@@ -130,7 +122,6 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         args.threads,
         args.memory_mb,
         args.smoothing,
-        args.output_origins,
     )
 
 
@@ -189,36 +180,6 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     )
 
 
-def fill_up_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
-    add("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
-    add("--pairs", required=True, metavar="FILE",
-        help="phrase table with additional pairs, such as the output of `rnn propose`")  # fmt: skip
-    add("--output-dir", required=True, metavar="DIR", help="output directory: both extended tables")
-    add("--threads", type=positive, default=1, help="number of compression threads")
-
-
-def fill_up(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add phrase pairs of another table that are missing from a phrase table (fill-up, Bisazza et al. 2011).
-
-    Both phrase tables must have the same number of scores. The output has an additional last score: e^1 for added pairs
-    and e^0 for pairs of --phrase-table. The other scores of pairs in --phrase-table are unchanged to six digits. The
-    reordering probabilities of an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses
-    sorts them; the output files have the names of the input files.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt phrases fill-up --phrase-table results/augmented/rnn/network1/filtered/dev/phrase-table.gz \
-            --reordering-table \
-            results/augmented/rnn/network1/filtered/dev/reordering-table.wbe-msd-bidirectional-fe.gz \
-            --pairs try/proposals.gz --output-dir try/filled
-    """
-    from rnnsmt.phrases.augmentation import fill_up_tables
-
-    return fill_up_tables(args.phrase_table, args.reordering_table, args.pairs, args.output_dir, args.threads)
-
-
 def augment_options(parser: argparse.ArgumentParser) -> None:
     table = parser.add_mutually_exclusive_group(required=True)
     table.add_argument("--phrase-table", metavar="FILE", help="phrase table in Moses format")
@@ -228,8 +189,8 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
     add("--column", nargs="+", action="append", required=True, metavar="FILE",
         help="scores of the lines of the table (.npy), in consecutive shards; may be repeated")  # fmt: skip
     add("--kept-lines", metavar="FILE",
-        help="output of `phrases filter --output-lines`; required for a filtered table, with scores of the unfiltered "
-        "table or of `rnn score --kept-lines`")  # fmt: skip
+        help="output of `phrases filter --output-lines`; required for a filtered table with scores of the unfiltered "
+        "table")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
     add("--output-ini", metavar="FILE", help="output file: moses.ini that refers to this table; requires --ini")
     add("--threads", type=positive, default=1, help="number of compression threads")

@@ -1,7 +1,7 @@
 """Extraction of the phrase pairs that are consistent with the word alignments, counted and sorted.
 
 ``extract_phrases`` writes an extract file (parquet) from all corpora in bounded memory: distinct phrase pairs with
-links, counts and folds, in the order of the phrase table. ``ExtractFile`` reads one for the stages ``score`` and
+links and counts, in the order of the phrase table. ``ExtractFile`` reads one for the stages ``score`` and
 ``reordering``, in batches that contain all rows of a source phrase. duckdb reads and writes the files; it also sorts
 and counts the pairs.
 """
@@ -25,11 +25,8 @@ from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.phrases.aligned_text import (
     AlignedBlock,
-    Hashes,
     TextStats,
     read_aligned_blocks,
-    sentence_folds,
-    word_hashes,
 )
 from rnnsmt.phrases.packing import Packing, SortedPairs, group_rows
 from rnnsmt.phrases.pair_scores import Smoothing, discounts
@@ -256,12 +253,9 @@ def extract_phrases(
             words = source_words.strings(), target_words.strings()
             packings = Packing.of(words[0], max_length), Packing.of(words[1], max_length)
             codes = packings[0].codes_of(words[0]), packings[1].codes_of(words[1])
-            hashes = word_hashes(words[0]), word_hashes(words[1])
             del source_words, target_words, words
             with connect(str(scratch), threads, memory_mb) as connection:
-                occurrences = _insert_occurrences(
-                    connection, spool, packings, codes, hashes, max_length, figures.sentences
-                )
+                occurrences = _insert_occurrences(connection, spool, packings, codes, max_length, figures.sentences)
                 if not occurrences:
                     raise InputError(
                         f"{alignments[0]}: no phrase pair is consistent with these links; is this the right alignment?"
@@ -293,14 +287,13 @@ def _insert_occurrences(
     spool: BinaryIO,
     packings: tuple[Packing, Packing],
     codes: tuple[NDArray[np.int64], NDArray[np.int64]],
-    hashes: tuple[Hashes, Hashes],
     max_length: int,
     sentences: int,
 ) -> int:
     """Extract every spooled block into the table ``occurrences``; return the number of its rows."""
     names = key_names(packings)
     columns = ", ".join(f"{name} BIGINT" for name in names)
-    connection.execute(f"CREATE TABLE occurrences ({columns}, links BIGINT, orientation TINYINT, fold UTINYINT)")
+    connection.execute(f"CREATE TABLE occurrences ({columns}, links BIGINT, orientation TINYINT)")
     meter = Meter("extracting", sentences, "sentence pairs")
     total = 0
     for block in _load(spool, sentences):
@@ -321,9 +314,6 @@ def _insert_occurrences(
         ]
         columns_of_block = dict(zip(names, keys, strict=True))
         columns_of_block |= {"links": bits[:n_pairs], "orientation": orientations[:n_pairs]}
-        # spans[:, 0] is an index of the flat source side, which determines the sentence
-        sentence = np.searchsorted(block.source_offsets, spans[:, 0], "right") - 1
-        columns_of_block["fold"] = sentence_folds(block, *hashes)[sentence]
         connection.execute("INSERT INTO occurrences SELECT * FROM columns_of_block")
         total += n_pairs
         meter.add(block.sentences)
@@ -359,8 +349,7 @@ def _write_counted(
         )
     )
     connection.execute(
-        f"CREATE TABLE counted AS SELECT {keys}, links, count(*)::INTEGER AS joint, {counts}, "
-        f"min(fold) AS first_fold, max(fold) AS last_fold "
+        f"CREATE TABLE counted AS SELECT {keys}, links, count(*)::INTEGER AS joint, {counts} "
         f"FROM occurrences GROUP BY {keys}, links"
     )
     connection.execute("DROP TABLE occurrences")

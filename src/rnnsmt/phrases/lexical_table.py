@@ -1,8 +1,7 @@
 """Lexical translation tables (``lex.e2f``, ``lex.f2e``): counting, writing and reading."""
 
-import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import BinaryIO
@@ -17,9 +16,6 @@ from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_bl
 NULL = b"NULL"
 """Name of the empty word in the tables, as in Moses."""
 _SHIFT = 32
-
-LEAST = 1e-7
-"""p(word | word) of words that were never linked: the minimum that seven decimals can represent."""
 
 
 @dataclass
@@ -176,28 +172,3 @@ def read_lexical_table(
         codes[1].append(condition[known])
         values.append(probabilities[known])
     return np.concatenate(codes[0]), np.concatenate(codes[1]), np.concatenate(values)
-
-
-WordProbabilities = Mapping[tuple[bytes, bytes], float]
-"""Mapping (word, given word) -> p(word | given word)."""
-
-
-def read_word_probabilities(path: str, words: Iterable[bytes], given: Iterable[bytes]) -> WordProbabilities:
-    """Read the probabilities of the given words, conditioned on ``given`` or NULL.
-
-    Raises:
-        InputError: as ``read_lexical_table``.
-    """
-    names, conditions = sorted(words), sorted({*given, NULL})
-    indices = ({name: index for index, name in enumerate(side)} for side in (names, conditions))
-    rows = zip(*(column.tolist() for column in read_lexical_table(path, *indices)), strict=True)
-    return {(names[word], conditions[condition]): p for word, condition, p in rows}
-
-
-def best_lexical_weight(words: Sequence[bytes], given: Sequence[bytes], table: WordProbabilities) -> float:
-    """Return the highest lexical weight of any alignment (Koehn, Och and Marcu 2003, section 4.4).
-
-    In this alignment, each word has one link, to the given word or NULL with the highest p. Words that were never
-    linked to any of them have p ``LEAST``.
-    """
-    return math.prod(max(LEAST, *(table.get((word, condition), 0.0) for condition in (*given, NULL))) for word in words)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import write_array
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
@@ -18,9 +17,6 @@ from rnnsmt.phrases.packing import Packing, packing_array, phrase_bytes, put_phr
 from rnnsmt.phrases.pair_scores import ScoredColumns, Smoothing, hash_lexicon, score_pairs, write_phrase_lines
 from rnnsmt.phrases.table import write_table_lines
 
-ORIGIN_COLUMNS = ("first_fold", "last_fold")
-"""Columns of the extract file for the origins."""
-
 
 def score_phrases(
     extract: str,
@@ -30,7 +26,6 @@ def score_phrases(
     threads: int = 1,
     memory_mb: int = 2000,
     smoothing: str = "none",
-    output_origins: str | None = None,
 ) -> dict[str, object]:
     """Write the phrase table of an extract file.
 
@@ -41,8 +36,6 @@ def score_phrases(
         threads: number of threads.
         memory_mb: memory limit.
         smoothing: ``none`` or ``kneser-ney``.
-        output_origins: file (``.npy``) for int32 [pairs, 3]: the first and the last fold in which the pair of each line
-            occurs, and its number of occurrences; None: not written.
 
     Returns:
         The statistics of the stage.
@@ -60,24 +53,15 @@ def score_phrases(
     counting = _counting(file.smoothing, smoothing)
     meter = Meter("scoring", file.rows, "rows")
     n_pairs, n_sources, missing = 0, 0, 0
-    origins: list[NDArray[np.int32]] = []
     with atomic_blocks(output, threads) as out:
-        for batch in file.batches([*ScoredColumns._fields, *(ORIGIN_COLUMNS if output_origins else ())]):
+        for batch in file.batches([*ScoredColumns._fields]):
             chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons, counting)
             arguments = (batch.rows, packings, texts, chosen, counts, scores)
             write_table_lines(out, write_phrase_lines, len(chosen), arguments)
             n_pairs += len(chosen)
             n_sources += len(batch.rows.sources) - 1
             missing += unknown
-            if output_origins:
-                begins = batch.rows.pairs[:-1]
-                first = np.minimum.reduceat(batch.columns["first_fold"], begins)
-                last = np.maximum.reduceat(batch.columns["last_fold"], begins)
-                joint = np.add.reduceat(batch.columns["joint"], begins)
-                origins.append(np.stack([first, last, joint], 1).astype(np.int32))
             meter.add(len(batch.columns["links"]))
-    if output_origins:
-        write_array(output_origins, np.concatenate(origins))
     figures: dict[str, object] = {"phrase pairs": n_pairs, "source phrases": n_sources}
     if missing:
         figures["lookups without an entry in the lexical tables (probability 1)"] = missing

@@ -175,42 +175,21 @@ def parse_reordering_line(
     return ReorderingEntry(fields[0], fields[1], _scores(fields[2], "probability", n_probabilities, path, number))
 
 
-def format_phrase_line(entry: PhraseEntry) -> str:
-    """Return the line of an entry in Moses' format, without newline: six significant digits, single spaces."""
-    fields = [entry.source, entry.target, " ".join(f"{score:.6g}" for score in entry.scores)]
-    if entry.alignment or entry.counts or entry.further:
-        fields.append(" ".join(f"{i}-{j}" for i, j in entry.alignment))
-        fields.append(" ".join(f"{count:.15g}" for count in entry.counts))
-        fields += entry.further
-    return " ||| ".join(fields).replace("|||  |||", "||| |||").replace("|||  |||", "||| |||").rstrip(" ")
-
-
-def format_reordering_line(entry: ReorderingEntry) -> str:
-    """Return the line of an entry in Moses' format, without newline."""
-    return f"{entry.source} ||| {entry.target} ||| {' '.join(f'{p:.6g}' for p in entry.probabilities)}"
-
-
-def line_order(entry: PhraseEntry | ReorderingEntry) -> bytes:
-    """Return the sort key of an entry, which orders lines as ``LC_ALL=C sort`` does."""
-    return f"{entry.source} ||| {entry.target} ||| ".encode()
-
-
-def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str, *others: str) -> tuple[Path, Path]:
+def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str) -> tuple[Path, Path]:
     """Return the paths of both tables in ``output_dir``, under the same names.
 
     Args:
         phrase_table, reordering_table: tables that are read.
         output_dir: output directory.
-        others: further files that are read.
 
     Raises:
-        InputError: both tables have the same name, or a file that is read would be overwritten.
+        InputError: both tables have the same name, or a table that is read would be overwritten.
     """
     paths = Path(phrase_table), Path(reordering_table)
     outputs = Path(output_dir) / paths[0].name, Path(output_dir) / paths[1].name
     if outputs[0] == outputs[1]:
         raise InputError(f"{phrase_table} and {reordering_table} have the same name; rename one of them")
-    for path in (*paths, *map(Path, others)):
+    for path in paths:
         if path.exists() and any(output.exists() and output.samefile(path) for output in outputs):
             raise InputError(f"--output-dir {output_dir}: is the directory of {path.name}; choose another directory")
     return outputs

@@ -24,9 +24,8 @@ from rnnsmt.plan.corpora import (
     file_mistakes,
     is_in_domain,
 )
-from rnnsmt.plan.features import BY_NAME, CSLM, NNJM, features_of, known_features, named_features
+from rnnsmt.plan.features import BY_NAME, CSLM, NNJM, features_of, named_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
-from rnnsmt.stages import PACKAGES
 
 AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("phrases", "smoothing"): ("none", "kneser-ney"),
@@ -55,11 +54,6 @@ MAX_TEXT = 2000
 
 MAX_FILE_NAME = 255
 """Maximum length of a file name in bytes, the limit of most file systems."""
-
-RESERVED = frozenset(
-    [*PACKAGES, "augmented", "downloads", "figures", "logs", "model", "provenance", "report", "systems", "unpacked"]
-)
-"""Names of directories of the results, which cannot be the names of scorers."""
 
 
 PARTS = ("alignment", "training", "tuning", "decoding")
@@ -131,7 +125,7 @@ def _unused_networks(config: Mapping[str, Any]) -> set[str]:
             used.add("cslm" if system["network"] == "cslm" else "seq2seq")
         if "rescores" in system:
             names.append(system["rescores"])
-    # cslm and nnjm share the vocabulary of rnn; the other features (wp, scorers, proposals) also its settings
+    # cslm and nnjm share the vocabulary of rnn; the feature wp also its settings
     if used - {"seq2seq"}:
         used.add("rnn")
     return {"rnn", "cslm", "nnjm", "seq2seq"} - used
@@ -255,8 +249,6 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"networks.seeds: {seeds}, but tuning.runs is {runs}; tuning.runs must be a multiple of networks.seeds"
     yield from _check_systems(config)
     yield from _check_engine(config)
-    if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
-        yield "proposals.source_length: must not exceed phrases.max_length"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
         yield f"lm.prune: {wrong}"
     for side in ("source", "target"):
@@ -299,25 +291,13 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
                 f"engine: Moses does not support the {network.label} of {', '.join(refused)}; use rnnsmt for tuning "
                 f"and decoding, {remedy}"
             )
-    if "training" in parts:
-        needs_origins = "requires the sentences that each phrase pair was extracted from, which Moses does not record"
-        if config["rnn"]["leave_out"]:
-            yield f"rnn.leave_out: {needs_origins}; set it to 0"
-        used = {name for system in config["compare"] for name in features_of(config, system)}
-        for name, settings in {"rnn": {}, **config["scorers"]}.items():
-            if name in used and (config["rnn"]["settings"] | settings).get("weighting") == "counts":
-                yield f"{name}: weighting counts {needs_origins}"
 
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
-    """Check the names of scorers and systems, the components of systems, and the systems that are compared."""
-    known = list(known_features(config))
-    for name in config["scorers"]:
-        if name in BY_NAME or name in RESERVED or name == "baseline":
-            yield f"scorers.{name}: this name is reserved; choose another name"
+    """Check the names of systems, their components, and the systems that are compared."""
     for name, system in config["systems"].items():
         if set(system) == {"features"}:
-            yield from _check_features(config, name, system["features"], known)
+            yield from _check_features(name, system["features"])
         else:
             yield from _check_lstms(config, name, system)
     for key, listed in (("compare", config["compare"]), ("seq2seq.compare", config["seq2seq"]["compare"])):
@@ -326,29 +306,14 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{key}: no system {name}; {_hint(name, config['systems'])}"
 
 
-def _check_features(config: Mapping[str, Any], name: str, added: list[str], known: list[str]) -> Iterator[str]:
-    """Check a phrase-based system: its features exist, are compatible, and do not contradict its name."""
+def _check_features(name: str, added: list[str]) -> Iterator[str]:
+    """Check a phrase-based system: its features exist and do not contradict its name."""
     for feature in added:
-        if feature not in known:
-            yield f"systems.{name}: no feature {feature}; {_hint(feature, known)}"
+        if feature not in BY_NAME:
+            yield f"systems.{name}: no feature {feature}; {_hint(feature, BY_NAME)}"
     features = set(added)
-    if "proposals" in features:
-        if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
-            remedy = "use it with rnn, or with rnn and cslm"
-            yield (
-                f"systems.{name}: the feature proposals (generated phrase pairs) cannot be combined with these "
-                f"features; {remedy}"
-            )
-        if config["rnn"]["leave_out"] and name in config["compare"]:
-            yield f"systems.{name}: the feature proposals requires a single network; set rnn: {{leave_out: 0}}"
-        if config["rnn"]["settings"].get("direction", "direct") != "direct":
-            yield (
-                f"systems.{name}: the feature proposals requires a network of p(target | source); remove "
-                "rnn.settings.direction"
-            )
-    named, parts = named_features(name), set(name.split("_"))
-    lacks_scorer = parts <= {*known, "baseline"} and not parts & set(config["scorers"]) <= features
-    if lacks_scorer or (named is not None and set(named) != features):
+    named = named_features(name)
+    if named is not None and set(named) != features:
         adds = " and ".join(added) or "nothing"
         yield f"systems.{name}: has the features {adds}, which contradict its name; choose another name"
     if "+" in name or name.startswith("lstm"):

@@ -9,7 +9,7 @@ Further below: systems, their names in files, labels, and published results. Tab
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
@@ -22,17 +22,14 @@ class SystemFeature:
         label: name in tables and figures.
         weight: weight before tuning, for columns and for networks in the search.
         scores: files of a column, with ``{network}``, and with ``{scatteritem}`` if they are computed in shards. Empty
-            for a network in the search, and for ``per_text``.
+            for a network in the search.
         scatter: name of the scattergather process of these shards.
-        network: name of the network that computes the feature, or empty. Two systems with features of the same network
-            share it: run r of both uses the same trained network.
-        package: package whose command trains this network: the section of its ``preset`` in the configuration. Empty
-            if another feature has the network.
+        network: name of the network that computes the feature, or empty: the package whose command trains it, and the
+            section of its ``preset`` in the configuration. Two systems with the feature share the network: run r of
+            both uses the same trained network.
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network.
         ini_settings: settings of the network's section of the configuration that its ini contains.
-        per_text: whether the feature adds entries to the tables for a given text, so that its tables exist only in
-            filtered form, and its column is derived from the entries.
         paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
     """
 
@@ -42,11 +39,9 @@ class SystemFeature:
     scores: str = ""
     scatter: str = ""
     network: str = ""
-    package: str = ""
     title: str = ""
     in_search: bool = False
     ini_settings: tuple[str, ...] = ()
-    per_text: bool = False
     paper_place: int = 0
 
     @property
@@ -54,26 +49,14 @@ class SystemFeature:
         """Return whether the feature is a column of the phrase table."""
         return not self.in_search
 
-    @property
-    def is_scorer(self) -> bool:
-        """Return whether its network scores phrase pairs and is trained by ``rnn train``, with ``rnn.leave_out``."""
-        return self.package == "rnn"
-
-
-SCORES = "results/{name}/network{{network}}/scores/{{scatteritem}}.npy"
-"""Scores of all phrase pairs by the network of a column, in shards."""
-
-FILTERED_SCORES = "results/{name}/network{network}/filtered/{part}/scores/{{scatteritem}}.npy"
-"""Scores of the phrase pairs that dev (``part`` dev) or all sets (all) can use, in shards."""
 
 RNN = SystemFeature(
     "rnn",
     "RNN",
     weight=0.2,
-    scores=SCORES.format(name="rnn"),
+    scores="results/rnn/network{network}/scores/{scatteritem}.npy",
     scatter="rnn_score",
     network="rnn",
-    package="rnn",
     title="RNN Encoder–Decoder",
     paper_place=1,
 )
@@ -83,7 +66,6 @@ CSLM = SystemFeature(
     "CSLM",
     weight=0.25,
     network="cslm",
-    package="cslm",
     title="CSLM",
     in_search=True,
     ini_settings=("unknown",),
@@ -95,7 +77,6 @@ NNJM = SystemFeature(
     "NNJM",
     weight=0.25,
     network="nnjm",
-    package="nnjm",
     title="NNJM",
     in_search=True,
     ini_settings=("unknown",),
@@ -106,10 +87,8 @@ REGISTRY: tuple[SystemFeature, ...] = (
     NNJM,
     RNN,
     SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy", paper_place=3),
-    SystemFeature("proposals", "Proposals", weight=0, network="rnn", per_text=True),
 )
-"""All features, in the order in which directories and columns of the phrase table are named; those of ``scorers`` come
-after the RNN Encoder-Decoder."""
+"""All features, in the order in which directories and columns of the phrase table are named."""
 
 CSLM_ON_LISTS = "cslm_lists"
 """Feature that rescoring by the CSLM adds to a system, by its name in tables. It differs from the feature of the search
@@ -119,23 +98,6 @@ BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGIST
 
 FEATURES = tuple(sorted((f.name for f in REGISTRY if f.paper_place), key=lambda name: BY_NAME[name].paper_place))
 """Features that the paper's systems add to the baseline, in its order. Other features come after them."""
-
-
-def scorer(name: str) -> SystemFeature:
-    """Return the feature of an entry of ``scorers``: a column like that of the RNN Encoder-Decoder."""
-    return replace(
-        RNN, name=name, label=name, scores=SCORES.format(name=name), network=name, title=f"Scorer {name}", paper_place=0
-    )
-
-
-def known_features(config: Mapping[str, Any]) -> dict[str, SystemFeature]:
-    """Return all features of a configuration by name, in the order of ``REGISTRY``."""
-    features: dict[str, SystemFeature] = {}
-    for feature in REGISTRY:
-        features[feature.name] = feature
-        if feature is RNN:
-            features |= {name: scorer(name) for name in config["scorers"]}
-    return features
 
 
 def features_of(config: Mapping[str, Any], system: str) -> list[str]:

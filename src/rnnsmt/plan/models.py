@@ -12,13 +12,12 @@ from typing import Any
 
 from rnnsmt.plan.config import parts_of_moses
 from rnnsmt.plan.features import (
+    BY_NAME,
     CSLM,
     CSLM_ON_LISTS,
-    FILTERED_SCORES,
     RNN,
     features_of,
     has_network,
-    known_features,
 )
 from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
 
@@ -57,12 +56,7 @@ class Systems:
     """The systems of a configuration and their components.
 
     Attributes:
-        known: all features by name.
         runs, trainings: 1-based numbers of the tuning runs, and of the training runs of a network.
-        scorers: networks that score phrase pairs: the RNN Encoder-Decoder and ``scorers``.
-        scores_filtered: whether only the phrase pairs that the sets can use are scored (``rnn.scored_pairs``).
-        left_out: suffixes in the file names of the networks of one training run of a scorer: with ``rnn.leave_out``,
-            one for each network, otherwise one empty suffix.
         phrase_based: systems with a table and a search.
         rescored: systems that rescore a phrase-based system, by LSTMs or the CSLM.
         lstms_alone: systems of LSTMs that translate alone.
@@ -74,13 +68,8 @@ class Systems:
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Read the systems of a checked configuration."""
         self.config = config
-        self.known = known_features(config)
         self.runs = range(1, config["tuning"]["runs"] + 1)
         self.trainings = range(1, config["networks"]["seeds"] + 1)
-        self.scorers = [name for name, feature in self.known.items() if feature.is_scorer]
-        self.scores_filtered = config["rnn"]["scored_pairs"] == "filtered"
-        parts = config["rnn"]["leave_out"]
-        self.left_out = [f".without-{k}-of-{parts}" for k in range(1, parts + 1)] or [""]
         systems = config["systems"]
         self.phrase_based = [name for name, system in systems.items() if "features" in system]
         self.rescored = [name for name, system in systems.items() if "rescores" in system]
@@ -88,7 +77,7 @@ class Systems:
         self.tuned_on_lists = [name for name in self.rescored if systems[name].get("weight") == "tuned"]
         self.compared = [name for name in config["compare"] if name in self.phrase_based]
         used = {name for system in config["compare"] for name in self.features(system)}
-        trained = [feature for name, feature in self.known.items() if name in used and feature.package]
+        trained = [feature for name, feature in BY_NAME.items() if name in used and feature.network]
         networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
         on_lists = [CSLM.network] if any(map(self.has_cslm_on_lists, config["compare"])) else []
         self.networks = list(dict.fromkeys([*networks, *on_lists]))
@@ -98,34 +87,20 @@ class Systems:
     def features(self, system: str) -> list[str]:
         """Return the features of a system, or of the one that it rescores, in the order that names directories."""
         added = features_of(self.config, system)
-        return [name for name in self.known if name in added]
+        return [name for name in BY_NAME if name in added]
 
     def columns(self, features: Collection[str]) -> list[str]:
         """Return those features that are columns of the phrase table."""
-        return [name for name in features if self.known[name].is_column]
+        return [name for name in features if BY_NAME[name].is_column]
 
     def score_pattern(self, column: str, network: int | str) -> str:
         """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""
-        return self.known[column].scores.format(network=network, scatteritem="{scatteritem}")
-
-    def filtered_score_pattern(self, column: str, network: int | str, part: str) -> str:
-        """Return the file of the scores of a column of a filtered table: those of its lines, or of all lines."""
-        if self._has_filtered_scores(column):
-            return FILTERED_SCORES.format(name=column, network=network, part=part)
-        return self.score_pattern(column, network)
+        return BY_NAME[column].scores.format(network=network, scatteritem="{scatteritem}")
 
     def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
         """Return the models of the networks that the search queries for these features."""
-        used = (self.known[name] for name in features)
+        used = (BY_NAME[name] for name in features)
         return [network_file(feature.network, network) for feature in used if feature.in_search]
-
-    def is_per_text(self, features: Iterable[str]) -> bool:
-        """Return whether the tables of these features exist only filtered for a text."""
-        return any(self.known[name].per_text or self._has_filtered_scores(name) for name in features)
-
-    def _has_filtered_scores(self, feature: str) -> bool:
-        """Return whether the network of a feature scores only the phrase pairs that the sets can use."""
-        return self.scores_filtered and self.known[feature].is_scorer
 
     # Training runs of the networks.
 
@@ -142,12 +117,11 @@ class Systems:
         return [self.network_of(run) if has_network(self.features(system)) else 1 for run in self.runs]
 
     def of_every_training(self, pattern: str, names: Iterable[str] | None = None) -> list[str]:
-        """Return a pattern with {name}, {n} and {left_out} for every network of a run, or for those in ``names``."""
+        """Return a pattern with {name} and {n} for every network of a run, or for those in ``names``."""
         return [
-            pattern.format(name=name, n=n, left_out=left_out)
+            pattern.format(name=name, n=n)
             for name in (self.networks if names is None else names)
             for n in self.trainings
-            for left_out in (self.left_out if name in self.scorers else [""])
         ]
 
     def _of_every_network(self, system: str, path: Callable[[int], str]) -> list[str]:
@@ -163,10 +137,8 @@ class Systems:
         return f"augmented/{'_'.join(columns)}/network{network if has_network(columns) else 1}" if columns else "model"
 
     def tables(self, features: Collection[str], network: int | str) -> tuple[str, str]:
-        """Return phrase table and reordering table of an ini, below results: those of all sets, if ``per_text``."""
+        """Return phrase table and reordering table of an ini, below results."""
         directory = self.table_directory(features, network)
-        if self.is_per_text(features):
-            return f"{directory}/filtered/all/{PHRASE_TABLE}", f"{directory}/filtered/all/{REORDERING_TABLE}"
         return f"{directory}/{PHRASE_TABLE}", f"model/{REORDERING_TABLE}"
 
     def filtered_tables(self, system: str, set_name: str) -> list[str]:
@@ -204,20 +176,20 @@ class Systems:
         options = [f"--phrase-table {table} --reordering-table {reordering}"]
         options.append(f"--num-features {PHRASE_SCORES + len(columns)}")
         if columns:
-            options.append(f"--further-weights {' '.join(str(self.known[name].weight) for name in columns)}")
+            options.append(f"--further-weights {' '.join(str(BY_NAME[name].weight) for name in columns)}")
         for name in features:
-            feature = self.known[name]
+            feature = BY_NAME[name]
             if feature.in_search:
                 (model,) = self.search_models([name], network)
                 path = f"../{model.removeprefix('results/')}"
                 options.append(f"--{name} {path}")
-                settings = self.config[feature.package]
+                settings = self.config[feature.network]
                 options += [f"--{name}-{setting} {settings[setting]}" for setting in feature.ini_settings]
         return " ".join(options)
 
     def rnn_models(self, system: str) -> list[str]:
-        """Return the RNN Encoder-Decoder of every run of a system that has it, if it is a single network."""
-        if RNN.name not in self.features(system) or self.left_out != [""]:
+        """Return the RNN Encoder-Decoder of every run of a system that has it."""
+        if RNN.name not in self.features(system):
             return []
         return self._of_every_network(system, lambda n: network_file(RNN.network, n))
 
@@ -234,7 +206,7 @@ class Systems:
 
     def search_options(self, system: str) -> str:
         """Return the limits of the search, with that of the networks if it queries any."""
-        has_networks = any(self.known[name].in_search for name in self.features(system))
+        has_networks = any(BY_NAME[name].in_search for name in self.features(system))
         names = [*LIMITS, NETWORK_LIMIT] if has_networks else LIMITS
         return settings_options({name: self.config["search"][name] for name in names})
 
@@ -264,10 +236,6 @@ class Systems:
         ]
 
     # LSTMs.
-
-    def scorer_settings(self, scorer: str) -> dict[str, Any]:
-        """Return the settings of a scorer that differ from the preset."""
-        return {**self.config["rnn"]["settings"], **self.config["scorers"].get(scorer, {})}
 
     def lstm_settings(self, name: str) -> dict[str, Any]:
         """Return the settings of a network of LSTMs that differ from the preset."""

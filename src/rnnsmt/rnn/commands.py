@@ -57,12 +57,6 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-length", type=positive, default=50, help="maximum phrase length in words; longer phrases are an error"
     )
-    parser.add_argument(
-        "--origins",
-        metavar="FILE",
-        help="output of `phrases score --output-origins`: the folds of the sentences that each phrase pair was "
-        "extracted from (default: no phrase pairs are held out by sentence)",
-    )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
@@ -73,16 +67,11 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     vocabulary of a side consists of the most frequent words of that side of the corpus; all other words are mapped to
     UNK.
 
-    --origins adds, for every pair, the cross-validation folds of the sentences that it was extracted from, and its
-    extraction count. The pairs that were extracted only from sentences of the first of 100 folds are then held out:
-    `rnn train` does not train on them and evaluates the network on them. `rnn train --weighting counts` and `rnn train
-    --leave-out` require --origins.
-
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt rnn prepare --phrase-table results/model/phrase-table.gz --origins results/phrases/origins.npy \
-            --vocab-size 1500 --source results/corpus/joined/train.en.gz \
-            --target results/corpus/joined/train.fr.gz --output-dir try/pairs
+        rnnsmt rnn prepare --phrase-table results/model/phrase-table.gz --vocab-size 1500 \
+            --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
+            --output-dir try/pairs
     """
     from rnnsmt.rnn.pairs import prepare_pairs
 
@@ -93,24 +82,16 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         args.output_dir,
         size=args.vocab_size,
         max_length=args.max_length,
-        origins=args.origins,
     )
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
     add_settings(parser, PRESETS, "small")
-    parser.add_argument(
-        "--leave-out",
-        type=k_of_n,
-        metavar="K/N",
-        help="cross-validation: exclude phrase pairs extracted only from sentences in the K-th of N parts, so that "
-        "`rnn score` scores them with a network that was not trained on them; requires `rnn prepare --origins`",
-    )
     add_training(parser)
 
 
-def train(args: argparse.Namespace) -> dict[str, object] | None:
+def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train the RNN Encoder-Decoder (Cho et al. 2014) on phrase pairs.
 
     Input is the directory written by `rnn prepare`; outputs are the network and its learning curve (JSON).
@@ -126,33 +107,20 @@ def train(args: argparse.Namespace) -> dict[str, object] | None:
         from rnnsmt.rnn.pairs import Pairs
         from rnnsmt.rnn.training import RnnTrainer
 
-        return RnnTrainer(Pairs.open(args.pairs), settings, args.seed, setup, args.threads, args.leave_out)
+        return RnnTrainer(Pairs.open(args.pairs), settings, args.seed, setup, args.threads)
 
     return run_training(args, settings, make_trainer)
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
-    parser.add_argument(
-        "--model",
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="model file written by `rnn train`; several files form an ensemble",
-    )
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (.npy)")
     parser.add_argument("--shard", type=k_of_n, default="1/1", metavar="K/N", help="score only shard K of N")
     parser.add_argument(
-        "--kept-lines",
+        "--lines",
         metavar="FILE",
         help="score only these lines of the phrase table: output of `phrases filter --output-lines`",
-    )
-    parser.add_argument(
-        "--known",
-        nargs="+",
-        metavar="FILE",
-        help="scores to reuse: another output of `phrases filter --output-lines`, followed by the scores of its lines "
-        "(all shards in order)",
     )
     add_device(parser)
 
@@ -160,19 +128,15 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 def score(args: argparse.Namespace) -> dict[str, object]:
     """Compute log p(target | source) of all phrase pairs with the network.
 
-    The score is a natural logarithm; it includes EOS and is not normalised by length. If the network was trained with
-    --direction inverse, the score is log p(source | target); with --direction target, it is log p(target). The output
-    is a float32 array (.npy) with one score per line of the phrase table, in the order of the table.
+    The score is a natural logarithm; it includes EOS and is not normalised by length. The output is a float32 array
+    (.npy) with one score per line of the phrase table, in the order of the table.
 
     --shard K/N scores the K-th of N consecutive shards of nearly equal size, for parallel jobs. Scores do not depend on
     the sharding: each differs by less than 1e-4 from the score of the pair computed alone. Matrix products are computed
     in full float32 precision.
 
-    The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
-    were not trained on (`rnn train --leave-out`) is scored by these networks only.
-
-    With --kept-lines, the output has one score for each line that was kept, and the shards are shards of these lines.
-    Use the same option with `phrases augment`.
+    With --lines, the output has one score for each of these lines, and the shards are shards of these lines. `phrases
+    augment` adds them to the filtered table, without --kept-lines.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -183,50 +147,22 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     import numpy as np
 
     from rnnsmt.base.arrays import growing_array
-    from rnnsmt.base.progress import say
     from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.rnn.model import check_lengths, load_model_of
+    from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.phrase_scores import KeptLines, batches_at_once, mean_of_networks, score_batches
+    from rnnsmt.rnn.phrase_scores import lines_of, score_batches
 
-    if args.known and not args.kept_lines:
-        raise InputError("--known: requires --kept-lines")
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, 1)
+    if args.lines is not None:
+        pairs = pairs.at(lines_of(args.lines, pairs))
+    model = load_model_of(pairs, args.model, setup)
     bounds = bounds_of_shard(args.shard, len(pairs))
-    kept = KeptLines(args.kept_lines, args.known, args.shard, pairs) if args.kept_lines else None
-    networks = [load_model_of(pairs, path, setup) for path in args.model]
-    if len({data.direction for _, data, _ in networks}) > 1:
-        raise InputError("--model: the networks were trained with different --direction; use networks of one direction")
-    for model, _, _ in networks:
-        check_lengths(model.sizes, pairs)
-    if kept:
-        # all networks have the same direction, so they read the same pairs
-        pairs, bounds = networks[0][1].at(kept.unknown), (0, len(kept.unknown))
-        networks = [(model, pairs, left_out) for model, _, left_out in networks]
-    threads = batches_at_once(setup.device, args.threads, len(networks))
-    batches = [score_batches(model, data, *bounds, setup.device, threads) for model, data, _ in networks]
-    left_out = [leave_out for _, _, leave_out in networks]
-    parts = {tuple(leave_out) for leave_out in left_out if leave_out}
-    if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
-        say(
-            "warning: the networks given with --model do not cover all parts of --leave-out; phrase pairs of the "
-            "missing parts are scored by networks that were trained on them"
-        )
-    total, unseen, computed = 0.0, 0, 0
+    total = 0.0
     with growing_array(args.output, np.float32) as out:
-        for every in zip(*batches, strict=True):
-            scores, number = mean_of_networks(pairs, bounds[0] + computed, np.stack(every), left_out)
-            if kept:
-                kept.fill(computed, scores)
-            else:
-                out.append(scores)
-            computed += len(scores)
-            total, unseen = total + float(scores.sum(dtype=np.float64)), unseen + number
-        if kept:
-            out.append(kept.scores)
-    stats: dict[str, object] = {"pairs": computed, "mean score": total / max(computed, 1)}
-    stats |= {"reused scores": out.length - computed} if args.known else {}
-    return stats | ({"pairs scored only by networks not trained on them": unseen} if any(left_out) else {})
+        for scores in score_batches(model, pairs, *bounds, setup.device, args.threads):
+            out.append(scores)
+            total += float(scores.sum(dtype=np.float64))
+    return {"pairs": out.length, "mean score": total / max(out.length, 1)}
 
 
 def shortlist_options(parser: argparse.ArgumentParser) -> None:
@@ -276,33 +212,26 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
     return {"pairs": out.length, **outside}
 
 
-def _add_network(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` and ``--pairs``, the arguments of ``load_model_of``."""
-    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
-    parser.add_argument(
-        "--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`, for its vocabularies"
-    )
-
-
 def _network_and_vocabularies(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, Sequence[Vocabulary]]":
-    """Load the network of the arguments of ``_add_network`` and its source and target vocabulary.
+    """Load the network of the arguments of ``add_phrase_options`` and its source and target vocabulary.
 
     Raises:
-        InputError: see ``load_model_of``, or the network ignores source phrases.
+        InputError: see ``load_model_of``.
     """
     from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.rnn.model import check_reads_source, load_model_of
+    from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
-    model, pairs, _ = load_model_of(pairs, args.model, setup)
-    check_reads_source(args.model, pairs)
-    return model, pairs.vocabularies
+    return load_model_of(pairs, args.model, setup), pairs.vocabularies
 
 
 def add_phrase_options(parser: argparse.ArgumentParser) -> None:
     """Add the options shared by ``rnn sample`` and ``rnn translate``: network, vocabularies, input and output."""
-    _add_network(parser)
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
+    parser.add_argument(
+        "--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`, for its vocabularies"
+    )
     parser.add_argument("--input", required=True, metavar="FILE", help="source phrases, tokenised, one per line")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: target phrases")
     parser.add_argument(
@@ -337,9 +266,8 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.generation import read_phrases, sample_targets
 
     model, (source, target) = _network_and_vocabularies(args)
-    sources = read_phrases(args.input, source, model.sizes.longest)
-    max_length = min(args.max_length, model.sizes.longest)
-    samples = sample_targets(model, sources, args.draws, args.seed, max_length)
+    sources = read_phrases(args.input, source)
+    samples = sample_targets(model, sources, args.draws, args.seed, args.max_length)
     lines = [
         f"{number} ||| {target.text(sampled.words)} ||| {sampled.score:.6f} ||| {sampled.times}"
         for number, targets in enumerate(samples)
@@ -351,7 +279,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
         "phrases": len(sources),
         "draws": len(sources) * args.draws,
         "distinct samples": sum(map(len, samples)),
-        f"samples discarded, longer than {max_length} words": len(sources) * args.draws - drawn,
+        f"samples discarded, longer than {args.max_length} words": len(sources) * args.draws - drawn,
     }
 
 
@@ -388,8 +316,8 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.generation import beam_search, read_phrases
 
     model, (source, target) = _network_and_vocabularies(args)
-    sources = read_phrases(args.input, source, model.sizes.longest)
-    translations = beam_search(model, sources, args.beam, min(args.max_length, model.sizes.longest), nbest)
+    sources = read_phrases(args.input, source)
+    translations = beam_search(model, sources, args.beam, args.max_length, nbest)
     if args.nbest is None:
         write_lines(args.output, [target.text(targets[0].words) for targets in translations])
     else:
@@ -404,96 +332,4 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     return {
         "phrases": len(sources),
         "mean log p": sum(targets[0].score for targets in translations) / len(translations),
-    }
-
-
-def propose_options(parser: argparse.ArgumentParser) -> None:
-    _add_network(parser)
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to translate")
-    parser.add_argument(
-        "--phrase-table", required=True, metavar="FILE", help="phrase table, unfiltered or filtered for the input"
-    )
-    parser.add_argument(
-        "--lex-e2f", required=True, metavar="FILE", help="lexical table lex.e2f: p(source word | target word)"
-    )
-    parser.add_argument(
-        "--lex-f2e", required=True, metavar="FILE", help="lexical table lex.f2e: p(target word | source word)"
-    )
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="output file: phrase table with the generated phrase pairs",
-    )
-    parser.add_argument(
-        "--source-length", type=positive, default=3, metavar="N", help="maximum length of a source phrase in words"
-    )
-    parser.add_argument(
-        "--max-length", type=positive, default=7, metavar="N", help="maximum length of a target phrase in words"
-    )
-    parser.add_argument(
-        "--extractions",
-        type=int,
-        default=0,
-        metavar="N",
-        help="also generate targets for source phrases that were extracted at most N times",
-    )
-    parser.add_argument(
-        "--targets",
-        type=int,
-        default=0,
-        metavar="N",
-        help="also generate targets for source phrases with at most N targets in the phrase table",
-    )
-    parser.add_argument(
-        "--beam", type=positive, default=10, metavar="N", help="beam size: number of partial hypotheses per phrase"
-    )
-    parser.add_argument(
-        "--nbest",
-        type=positive,
-        default=5,
-        metavar="N",
-        help="maximum number of generated targets per source phrase, at most the beam size",
-    )
-    add_device(parser)
-
-
-def propose(args: argparse.Namespace) -> dict[str, object]:
-    r"""Generate targets for source phrases that are missing from the phrase table (section 5 of the paper).
-
-    Targets are generated for the phrases of the input that are missing from the table, or rare in it (--extractions,
-    --targets), if all their words are in the source vocabulary of the network. For each of these phrases, beam search
-    finds the targets with the highest p(target | source). Pairs that are already in the table, and targets that contain
-    UNK, are discarded.
-
-    The output is a phrase table, sorted as in Moses, with five scores: the four Moses scores and the network score.
-    p(f|e) and lex(f|e) are both the lexical weight of the source phrase given the target phrase, for the best word
-    alignment; lex(e|f) is the lexical weight in the other direction; p(e|f) and the fifth score are both the network
-    probability. `phrases fill-up` adds these phrase pairs to a phrase table with the same five scores. A network
-    trained with --direction inverse generates targets for the opposite translation direction.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt rnn propose --model try/rnn.pt --pairs try/pairs \
-            --input results/corpus/joined/truecased/dev.en.gz \
-            --phrase-table results/model/filtered/dev/phrase-table.gz --lex-e2f results/model/lex.e2f \
-            --lex-f2e results/model/lex.f2e --output try/proposals.gz
-    """
-    if args.nbest > args.beam:
-        raise InputError(f"--nbest {args.nbest}: must be an integer from 1 to the beam size, {args.beam}")
-    need_torch()
-
-    from rnnsmt.phrases.table import format_phrase_line
-    from rnnsmt.rnn.generation import propose_targets, score_proposals, unfamiliar_phrases
-
-    model, vocabularies = _network_and_vocabularies(args)
-    source_length, max_length = (min(n, model.sizes.longest) for n in (args.source_length, args.max_length))
-    phrases = unfamiliar_phrases(args.input, args.phrase_table, source_length, args.extractions, args.targets)
-    proposals = propose_targets(model, vocabularies, phrases, args.beam, max_length, args.nbest)
-    score_proposals(proposals, args.lex_e2f, args.lex_f2e)
-    write_lines(args.output, map(format_phrase_line, proposals))
-    return {
-        "unseen or rare phrases": len(phrases),
-        "phrases with generated pairs": len({entry.source for entry in proposals}),
-        "generated phrase pairs": len(proposals),
     }

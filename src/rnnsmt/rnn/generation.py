@@ -1,16 +1,7 @@
-"""Generation of target phrases by ancestral sampling and beam search, and of phrase pairs for the phrase table.
+"""Generation of target phrases by ancestral sampling and beam search.
 
 Id 0 ("no word") is never generated; UNK is treated as a word. Targets that have not ended after ``max_length`` words
-are discarded; ``max_length`` is at most ``RnnSizes.longest``.
-
-Targets are generated for source phrases that are missing or rare in the phrase table. The paper leaves this to future
-work (section 5). A generated pair has no counts and no alignment. Its five scores are the four Moses scores and the
-network score:
-
-    p(f|e)  lex(f|e), which is also used to smooth phrase probabilities (Foster, Kuhn and Johnson 2006)
-    lex     the lexical weight of the best alignment, in both directions
-    p(e|f)  the probability by the network
-    RNN     the same
+are discarded.
 """
 
 from collections.abc import Sequence
@@ -23,30 +14,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsmt.base.io import InputError, read_lines
-from rnnsmt.base.progress import Meter
-from rnnsmt.networks.data import UNK, Vocabulary, split
-from rnnsmt.phrases.filtering import input_phrases
-from rnnsmt.phrases.lexical_table import best_lexical_weight, read_word_probabilities
-from rnnsmt.phrases.table import PhraseEntry, line_order, read_phrase_table
+from rnnsmt.networks.data import Vocabulary, split
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 
 ROWS = 1024
 """Approximate number of rows of the softmax that are computed at a time."""
 
 
-def read_phrases(path: str | Path, vocabulary: Vocabulary, longest: int) -> list[NDArray[np.int32]]:
-    """Read source phrases, one per line, as ids with EOS. longest: maximum number of words of a phrase.
+def read_phrases(path: str | Path, vocabulary: Vocabulary) -> list[NDArray[np.int32]]:
+    """Read source phrases, one per line, as ids with EOS.
 
     Raises:
-        InputError: the file is missing or has no lines, a line is empty, or a phrase is too long.
+        InputError: the file is missing or has no lines, or a line is empty.
     """
     phrases = []
     for number, line in enumerate(read_lines(path), 1):
         words = split(line)
         if not words:
             raise InputError(f"{path}, line {number}: is empty; each line must be a source phrase")
-        if len(words) > longest:
-            raise InputError(f"{path}, line {number}: has {len(words)} words; the network accepts at most {longest}")
         phrases.append(vocabulary.ids(words, eos=True))
     if not phrases:
         raise InputError(f"{path}: contains no lines; each line must be a source phrase")
@@ -115,7 +100,7 @@ def _draw(
         alive &= word != eos
         if k + 1 == uniform.shape[1] or not alive.any():
             break
-        states, previous = model.decoder.step(states, word, context.terms, k + 1), word
+        states, previous = model.decoder.step(states, word, context.terms), word
     total[alive] = -torch.inf
     return words.cpu().numpy(), total.cpu().numpy()
 
@@ -182,7 +167,7 @@ def _search(
         searched, total, words, places = searched[left], total[left], words[left], places[left]
         rows = context.rows(searched.repeat_interleave(total.shape[1]))
         previous = word[left].flatten()
-        states = model.decoder.step(states[places.flatten()], previous, rows.terms, k + 1)
+        states = model.decoder.step(states[places.flatten()], previous, rows.terms)
     return targets
 
 
@@ -214,100 +199,3 @@ def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> 
 def _log_softmax(model: RNNEncoderDecoder, states: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
     """Compute log p of every next word, float64 [R, V]."""
     return torch.log_softmax(model.logits(states, previous, readout).double(), 1)
-
-
-BLOCK = 1024
-"""Number of source phrases that are searched between two updates of the progress meter."""
-
-
-def unfamiliar_phrases(
-    texts: Sequence[str], table: str, max_length: int, extractions: int = 0, targets: int = 0
-) -> dict[str, set[str]]:
-    """Find the phrases of the texts that are missing or rare in the table, and their targets in the table.
-
-    A phrase is rare if it was extracted at most ``extractions`` times or has at most ``targets`` targets; with 0 and 0
-    only missing phrases are found.
-
-    Raises:
-        InputError: the texts have no words; the table is missing or malformed, or has no counts where they are needed.
-    """
-    phrases = {phrase.decode() for phrase in input_phrases(texts, max_length)}
-    if not phrases:
-        raise InputError(f"{texts[0]}: the input contains no words")
-    known: dict[str, set[str]] = {}
-    frequent: set[str] = set()
-    for entry in read_phrase_table(table):
-        if entry.source not in phrases:
-            continue
-        known.setdefault(entry.source, set()).add(entry.target)
-        if extractions and len(entry.counts) < 2:
-            raise InputError(f"{table}: the entry of '{entry.source}' has no counts; omit --extractions")
-        if not extractions or entry.counts[1] > extractions:
-            frequent.add(entry.source)
-    familiar = {source for source in frequent if len(known[source]) > targets}
-    return {phrase: known.get(phrase, set()) for phrase in sorted(phrases - familiar)}
-
-
-def propose_targets(
-    model: RNNEncoderDecoder,
-    vocabularies: Sequence[Vocabulary],
-    phrases: dict[str, set[str]],
-    beam: int,
-    max_length: int,
-    nbest: int,
-) -> list[PhraseEntry]:
-    """Generate the ``nbest`` most probable new targets of each source phrase, in the order of a phrase table.
-
-    Source phrases with a word outside the vocabulary are skipped, and targets with UNK or without words are discarded.
-
-    Args:
-        model: the network.
-        vocabularies: of the source and of the target.
-        phrases: the source phrases, with their known targets, which are not generated again.
-        beam: number of open prefixes.
-        max_length: maximum number of words of a target.
-        nbest: maximum number of targets of a source phrase.
-
-    Returns:
-        Entries with one score, p(target | source).
-    """
-    source, target = vocabularies
-    ids = {phrase: source.ids(phrase.split(" "), eos=True) for phrase in phrases}
-    # sorted by length, because the searches of phrases of equal length end at about the same step
-    known = sorted((phrase for phrase in ids if UNK not in ids[phrase]), key=lambda phrase: len(ids[phrase]))
-    meter = Meter("proposing", len(known), "phrases")
-    proposals: list[PhraseEntry] = []
-    for begin in range(0, len(known), BLOCK):
-        block = known[begin : begin + BLOCK]
-        searched = beam_search(model, [ids[phrase] for phrase in block], beam, max_length, beam)
-        for phrase, ranked in zip(block, searched, strict=True):
-            texts = (
-                (target.text(hypothesis.words), hypothesis.score)
-                for hypothesis in ranked
-                if hypothesis.words and UNK not in hypothesis.words
-            )
-            new = [
-                PhraseEntry(phrase, text, [float(np.exp(score))])
-                for text, score in texts
-                if text not in phrases[phrase]
-            ]
-            proposals += new[:nbest]
-        meter.add(len(block))
-    return sorted(proposals, key=line_order)
-
-
-def score_proposals(proposals: list[PhraseEntry], lex_e2f: str, lex_f2e: str) -> None:
-    """Replace p(target | source), the only score of every generated pair, by five scores.
-
-    Raises:
-        InputError: see ``read_word_probabilities``.
-    """
-    phrases = [(entry.source.encode().split(b" "), entry.target.encode().split(b" ")) for entry in proposals]
-    sources, targets = ({word for pair in phrases for word in pair[side]} for side in (0, 1))
-    e2f, f2e = (
-        read_word_probabilities(lex_e2f, sources, targets),
-        read_word_probabilities(lex_f2e, targets, sources),
-    )
-    for entry, (source, target) in zip(proposals, phrases, strict=True):
-        inverse, (p,) = best_lexical_weight(source, target, e2f), entry.scores
-        entry.scores = [inverse, inverse, p, best_lexical_weight(target, source, f2e), p]

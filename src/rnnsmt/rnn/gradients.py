@@ -8,12 +8,11 @@ All pairs of a batch have equal numbers of source words and of target words, so 
 ``model`` with the steps first: source [N, B], target [T, B], both with EOS. 3H: reset gate, update gate and candidate
 side by side. A variable ``d_x`` is the gradient of the loss with respect to x.
 
-``_encode`` and ``_decode`` have an implementation for each encoder and decoder. Each returns its results and a function
-for the backward pass.
+``_encode`` and ``_decode`` return their results and a function for the backward pass.
 """
 
 from collections.abc import Callable
-from functools import partial, singledispatch
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -21,20 +20,7 @@ from torch import Tensor
 
 from rnnsmt.networks.gradients import Dropout, Products, Randomness, put_gradient, put_gradients
 from rnnsmt.networks.softmax import ClassSample, ClassSampler, softmax_gradient
-from rnnsmt.rnn.model import (
-    BagOfWords,
-    Decoder,
-    Encoder,
-    FeedForwardDecoder,
-    FeedForwardEncoder,
-    GatedUnit,
-    Output,
-    RNNEncoderDecoder,
-    TanhDecoder,
-    TanhEncoder,
-    TanhUnit,
-    WordReader,
-)
+from rnnsmt.rnn.model import Decoder, Encoder, GatedUnit, Output, RNNEncoderDecoder
 
 
 class Trace(NamedTuple):
@@ -107,14 +93,8 @@ EncoderGradient = Callable[[Tensor], Tensor]
 """Backward pass of an encoder: d_c -> d_x; fills the gradients of its parameters except the embedding."""
 
 
-@singledispatch
-def _encode(encoder: WordReader, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
+def _encode(encoder: Encoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
     """Compute c [B, H] from embedded words x [N, B, E]; return it and the backward pass."""
-    raise TypeError(type(encoder))
-
-
-@_encode.register
-def _(encoder: Encoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
     trace = _forward(mm, encoder, x, x.new_zeros(x.shape[1], len(encoder.b)), None)
 
     def gradient(d_c: Tensor) -> Tensor:
@@ -124,81 +104,31 @@ def _(encoder: Encoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradien
     return trace.states[-1], gradient
 
 
-@_encode.register
-def _(encoder: TanhEncoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
-    states = _forward_tanh(mm, encoder, x, x.new_zeros(x.shape[1], len(encoder.b)), None)
-
-    def gradient(d_c: Tensor) -> Tensor:
-        return _backward_tanh(mm, encoder, states, x, d_c, None)[2]
-
-    return states[-1], gradient
-
-
-@_encode.register
-def _(encoder: BagOfWords, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
-    # sum of W e(x_k) = W (sum of e(x_k)): one product
-    total = x.sum(0)
-    c = torch.tanh(mm(total, encoder.W.t()) + encoder.b)
-
-    def gradient(d_c: Tensor) -> Tensor:
-        d_sum = torch.ops.aten.tanh_backward(d_c, c)
-        put_gradient(encoder.b, d_sum.sum(0))
-        put_gradient(encoder.W, mm(d_sum.t(), total))
-        return mm(d_sum, encoder.W).expand_as(x)
-
-    return c, gradient
-
-
-@_encode.register
-def _(encoder: FeedForwardEncoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
-    N, B, E = x.shape
-    side_by_side, W = x.transpose(0, 1).reshape(B, N * E), encoder.W[:, : N * E]
-    c = torch.tanh(mm(side_by_side, W.t()) + encoder.b)
-
-    def gradient(d_c: Tensor) -> Tensor:
-        d_sum = torch.ops.aten.tanh_backward(d_c, c)
-        put_gradient(encoder.b, d_sum.sum(0))
-        assert encoder.W.grad is not None
-        # the matrices of positions after EOS have a gradient of 0
-        encoder.W.grad.zero_()[:, : N * E] = mm(d_sum.t(), side_by_side)
-        return mm(d_sum, W).view(B, N, E).transpose(0, 1)
-
-    return c, gradient
-
-
 class Decoding(NamedTuple):
     """The inputs of the readout, and the backward pass of the decoder.
 
     Attributes:
         states: [T, B, H], s_{k-1} for k = 1 .. T.
-        y: [T - 1, B, E], e_{k-1} for k > 1; None if the decoder reads no words.
+        y: [T - 1, B, E], e_{k-1} for k > 1.
         context: [B, 2M], O_c c.
         gradient: (d_states, d_y, d_context) -> d_c; fills the gradients of the decoder's parameters and of O_c.
     """
 
     states: Tensor
-    y: Tensor | None
+    y: Tensor
     context: Tensor
-    gradient: Callable[[Tensor, Tensor | None, Tensor], Tensor]
+    gradient: Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-Embed = Callable[[WordReader, Tensor], tuple[Tensor, Tensor | None]]
+Embed = Callable[[GatedUnit, Tensor], tuple[Tensor, Tensor | None]]
 """``_embed`` with dropout and generators bound."""
 
 
-@singledispatch
-def _decode(
-    decoder: torch.nn.Module, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed
-) -> Decoding:
+def _decode(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
     """Compute the states and the context from c [B, H] and target words [T, B].
 
     All matrices that multiply c are stacked, so forward and backward pass take one product each.
     """
-    raise TypeError(type(decoder))
-
-
-@_decode.register
-def _(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
     H = c.shape[1]
     users = (decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c)
     matrices = mm.round(torch.cat(users))
@@ -207,8 +137,7 @@ def _(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor,
     y, factors = embed(decoder, target[:-1])
     trace = _forward(mm, decoder, y, s_0, terms)
 
-    def gradient(d_states: Tensor, d_y: Tensor | None, d_context: Tensor) -> Tensor:
-        assert d_y is not None
+    def gradient(d_states: Tensor, d_y: Tensor, d_context: Tensor) -> Tensor:
         # d_states[0] is added to d_s0 below; without steps (T = 1) it is d_states[-1] and is included already
         d_s0, d_inputs = _backward(mm, decoder, trace, d_states[-1], d_states[1:-1])
         _embedding_gradient(decoder, target[:-1], _input_gradient(mm, decoder, trace, y, d_inputs) + d_y, factors)
@@ -222,52 +151,8 @@ def _(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor,
     return Decoding(trace.states, y, context, gradient)
 
 
-@_decode.register
-def _(decoder: TanhDecoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
-    H = c.shape[1]
-    users = (decoder.V, decoder.C, output.O_c)
-    matrices = mm.round(torch.cat(users))
-    first, terms, context = mm(c, matrices.t()).split([H, H, len(output.O_c)], 1)
-    s_0 = torch.tanh(first + decoder.b_V)
-    y, factors = embed(decoder, target[:-1])
-    states = _forward_tanh(mm, decoder, y, s_0, terms)
-
-    def gradient(d_states: Tensor, d_y: Tensor | None, d_context: Tensor) -> Tensor:
-        assert d_y is not None
-        d_s0, d_inputs, d_read = _backward_tanh(mm, decoder, states, y, d_states[-1], d_states[1:-1])
-        _embedding_gradient(decoder, target[:-1], d_read + d_y, factors)
-        d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0] if len(y) else d_s0, s_0)
-        d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
-        put_gradients(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]))
-        put_gradient(decoder.b_V, d_first.sum(0))
-        return mm(d_uses, matrices)
-
-    return Decoding(states, y, context, gradient)
-
-
-@_decode.register
-def _(decoder: FeedForwardDecoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
-    T, (B, H) = len(target), c.shape
-    # only the first T positions are used; the gradient of the others is 0
-    matrices = mm.round(torch.cat([decoder.V[: T * H], output.O_c]))
-    first, context = mm(c, matrices.t()).split([T * H, len(output.O_c)], 1)
-    states = torch.tanh(first + decoder.b_V[: T * H])
-
-    def gradient(d_states: Tensor, d_y: Tensor | None, d_context: Tensor) -> Tensor:
-        d_first = torch.ops.aten.tanh_backward(d_states.transpose(0, 1).reshape(B, T * H), states)
-        d_uses = torch.cat([d_first, d_context], 1)
-        d_V, d_O_c = mm(d_uses.t(), c).split([T * H, len(output.O_c)])
-        put_gradient(output.O_c, d_O_c)
-        assert decoder.V.grad is not None and decoder.b_V.grad is not None
-        decoder.V.grad.zero_()[: T * H] = d_V
-        decoder.b_V.grad.zero_()[: T * H] = d_first.sum(0)
-        return mm(d_uses, matrices)
-
-    return Decoding(states.view(B, T, H).transpose(0, 1), None, context, gradient)
-
-
 def _embed(
-    unit: WordReader, words: Tensor, dropout: Dropout, generators: list[torch.Generator]
+    unit: GatedUnit, words: Tensor, dropout: Dropout, generators: list[torch.Generator]
 ) -> tuple[Tensor, Tensor | None]:
     """Embed words [K, B]; return the embeddings [K, B, E] and their dropout factors, of the same shape, or None."""
     e = (unit.embedding.index_select(0, words.flatten()) + unit.b_embedding).unflatten(0, words.shape)
@@ -376,50 +261,7 @@ def _input_gradient(mm: Products, unit: GatedUnit, trace: Trace, x: Tensor, d_in
     return mm(flat, trace.of_inputs).view_as(x)
 
 
-def _forward_tanh(mm: Products, unit: TanhUnit, x: Tensor, h: Tensor, terms: Tensor | None) -> Tensor:
-    """Run tanh units over K steps; arguments as of ``_forward``, terms [B, H]. Return the states [K + 1, B, H]."""
-    K, B, H = *x.shape[:2], h.shape[1]
-    inputs = mm(x.flatten(0, 1), unit.W.t()).view(K, B, H) + unit.b
-    if terms is not None:
-        inputs += terms
-    matrix = mm.round(unit.U).t()
-    states = h.new_empty(K + 1, B, H)
-    states[0] = h
-    for k in range(K):
-        torch.add(mm(states[k], matrix), inputs[k], out=states[k + 1]).tanh_()
-    return states
-
-
-def _backward_tanh(
-    mm: Products, unit: TanhUnit, states: Tensor, x: Tensor, d_last: Tensor, d_between: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the backward pass of ``_forward_tanh`` and fill the gradients of U, W and b.
-
-    Args:
-        mm, unit, x: as of ``_forward_tanh``.
-        states: its result.
-        d_last, d_between: as of ``_backward``.
-
-    Returns:
-        The gradients of the first state [B, H], of the inputs of tanh [K, B, H], and of x [K, B, E].
-    """
-    K = len(x)
-    d, d_inputs = d_last, torch.empty_like(states[1:])
-    matrix = mm.round(unit.U)
-    for k in reversed(range(K)):
-        if d_between is not None and k < K - 1:
-            d = d + d_between[k]
-        torch.ops.aten.tanh_backward.grad_input(d, states[k + 1], grad_input=d_inputs[k])
-        d = mm(d_inputs[k], matrix)
-    flat = d_inputs.flatten(0, 1)
-    put_gradient(unit.b, flat.sum(0))
-    flat = mm.round(flat)
-    put_gradient(unit.U, mm(flat.t(), states[:-1].flatten(0, 1)))
-    put_gradient(unit.W, mm(flat.t(), x.flatten(0, 1)))
-    return d, d_inputs, mm(flat, unit.W).view_as(x)
-
-
-def _embedding_gradient(unit: WordReader, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:
+def _embedding_gradient(unit: GatedUnit, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:
     """Fill the gradients of the embedding and its bias. d_x: [K, B, E]; factors: dropout factors of x, or None."""
     total = (d_x if factors is None else d_x * factors).flatten(0, 1)
     assert unit.embedding.grad is not None
@@ -431,12 +273,12 @@ def _readout(
     mm: Products,
     output: Output,
     states: Tensor,
-    y: Tensor | None,
+    y: Tensor,
     context: Tensor,
     target: Tensor,
     factors: Tensor | None,
     sample: ClassSample | None,
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Compute readout, maxout, softmax and loss, with their gradients; fill those of the parameters except O_c.
 
     Args:
@@ -451,12 +293,11 @@ def _readout(
         The loss; the gradients of states, y and context.
     """
     T, B = target.shape
-    s, e = mm.round(states.flatten(0, 1)), None if y is None else mm.round(y.flatten(0, 1))
+    s, e = mm.round(states.flatten(0, 1)), mm.round(y.flatten(0, 1))
     a = mm(s, output.O_h.t())
     a.view(T, B, -1).add_(context + output.b_o)
-    if e is not None:
-        # the first B rows predict the first words, which have no previous word
-        a[B:] += mm(e, output.O_y.t())
+    # the first B rows predict the first words, which have no previous word
+    a[B:] += mm(e, output.O_y.t())
     left, right = a.view(T * B, -1, 2).unbind(2)
     m = torch.maximum(left, right)
     if factors is not None:
@@ -476,10 +317,8 @@ def _readout(
     put_gradient(output.b_o, d_context.sum(0))
     d_a = mm.round(d_a)
     put_gradient(output.O_h, mm(d_a.t(), s))
-    d_y = None
-    if y is not None and e is not None:
-        put_gradient(output.O_y, mm(d_a[B:].t(), e))
-        d_y = mm(d_a[B:], output.O_y).view_as(y)
+    put_gradient(output.O_y, mm(d_a[B:].t(), e))
+    d_y = mm(d_a[B:], output.O_y).view_as(y)
     return loss, mm(d_a, output.O_h).view_as(states), d_y, d_context
 
 

@@ -8,14 +8,11 @@ The gated unit applies the reset gate BEFORE the recurrent matrix (``torch.nn.GR
     r  = sigmoid(W_r x + U_r h)             z  = sigmoid(W_z x + U_z h)
     h~ = tanh(W x + b + U (r * h))          h' = z * h + (1 - z) * h~
 
-In the variant ``tanh`` there are no gates: h' = tanh(W x + b + U h).
-
 This module is the reference implementation, in plain operations that autograd differentiates. ``gradients`` computes
 the same loss with a hand-written gradient, which is faster. The end of this module reads and writes model files, which
 contain sizes, parameters and vocabulary hashes.
 """
 
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,8 +33,7 @@ class DecoderContext(NamedTuple):
 
     Attributes:
         state: [B, H], s_0, from which the first word is predicted.
-        terms: [B, 3H], C c, C_r c and C_z c side by side, for the next states; in the variant ``tanh`` [B, H], C c; in
-            the feed-forward variant [B, H], c.
+        terms: [B, 3H], C c, C_r c and C_z c side by side, for the next states.
         readout: [B, 2M], O_c c + b_o, for the words.
     """
 
@@ -50,30 +46,23 @@ class DecoderContext(NamedTuple):
         return DecoderContext(*(tensor.index_select(0, index) for tensor in self))
 
 
-class WordReader(nn.Module):
-    """A word embedding with a bias."""
-
-    def __init__(self, vocabulary: int, E: int) -> None:
-        super().__init__()
-        self.embedding = nn.Parameter(torch.empty(vocabulary, E))
-        self.b_embedding = nn.Parameter(torch.empty(E))
-
-    def embed(self, words: Tensor) -> Tensor:
-        """Return the embeddings e [..., E] of words [...], with the bias."""
-        return embedding(words, self.embedding) + self.b_embedding
-
-
-class GatedUnit(WordReader):
-    """The parameters of a layer of gated hidden units, with its embedding and input projections.
+class GatedUnit(nn.Module):
+    """The parameters of a layer of gated hidden units, with its word embedding, which has a bias, and projections.
 
     All three projections share one embedding, so the input matrices have rank E.
     """
 
     def __init__(self, vocabulary: int, E: int, H: int) -> None:
-        super().__init__(vocabulary, E)
+        super().__init__()
+        self.embedding = nn.Parameter(torch.empty(vocabulary, E))
+        self.b_embedding = nn.Parameter(torch.empty(E))
         self.W, self.W_r, self.W_z = (nn.Parameter(torch.empty(H, E)) for _ in range(3))
         self.b = nn.Parameter(torch.empty(H))
         self.U, self.U_r, self.U_z = (nn.Parameter(torch.empty(H, H)) for _ in range(3))
+
+    def embed(self, words: Tensor) -> Tensor:
+        """Return the embeddings e [..., E] of words [...], with the bias."""
+        return embedding(words, self.embedding) + self.b_embedding
 
 
 class Encoder(GatedUnit):
@@ -89,77 +78,12 @@ class Encoder(GatedUnit):
         """Return c [B, H], given the state after EOS [B, H]."""
         return h if self.V is None else torch.tanh(linear(h, self.V))
 
-    def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
-        """Return the next state [B, H], given the state h [B, H] after k words and the next embedding e [B, E]."""
+    def step(self, h: Tensor, e: Tensor) -> Tensor:
+        """Return the next state [B, H], given the state h [B, H] and the next embedding e [B, E]."""
         r = torch.sigmoid(linear(e, self.W_r) + linear(h, self.U_r))
         z = torch.sigmoid(linear(e, self.W_z) + linear(h, self.U_z))
         candidate = torch.tanh(linear(e, self.W, self.b) + linear(r * h, self.U))
         return z * h + (1 - z) * candidate
-
-
-class TanhUnit(WordReader):
-    """The parameters of a layer of tanh units without gates, with its embedding: h' = tanh(W x + b + U h)."""
-
-    def __init__(self, vocabulary: int, E: int, H: int) -> None:
-        super().__init__(vocabulary, E)
-        self.W, self.b = nn.Parameter(torch.empty(H, E)), nn.Parameter(torch.empty(H))
-        self.U = nn.Parameter(torch.empty(H, H))
-
-
-class TanhEncoder(TanhUnit):
-    """The recurrent encoder without gates: c is the state h after x_1 .. x_N and EOS."""
-
-    def __init__(self, sizes: RnnSizes) -> None:
-        super().__init__(sizes.source_vocabulary, sizes.embedding, sizes.hidden)
-
-    def finish(self, h: Tensor) -> Tensor:
-        """Return c [B, H], given the state after EOS [B, H]."""
-        return h
-
-    def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
-        """Return the next state [B, H], given the state h [B, H] after k words and the next embedding e [B, E]."""
-        return torch.tanh(linear(e, self.W, self.b) + linear(h, self.U))
-
-
-class SummingEncoder(WordReader):
-    """An encoder whose c is tanh of a sum over the words, including EOS; ``step`` adds the term of a word."""
-
-    b: nn.Parameter
-
-    def finish(self, h: Tensor) -> Tensor:
-        """Return c [B, H], given the sum over all words [B, H]."""
-        return torch.tanh(h + self.b)
-
-
-class BagOfWords(SummingEncoder):
-    """An encoder without word order: c = tanh(sum over k of W e(x_k) + b), including EOS."""
-
-    def __init__(self, sizes: RnnSizes) -> None:
-        E, H = sizes.embedding, sizes.hidden
-        super().__init__(sizes.source_vocabulary, E)
-        self.W, self.b = nn.Parameter(torch.empty(H, E)), nn.Parameter(torch.empty(H))
-
-    def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
-        """Add the next word's embedding e [B, E] to the sum h [B, H] over k words; return the new sum."""
-        return h + linear(e, self.W)
-
-
-class FeedForwardEncoder(SummingEncoder):
-    """A hidden layer over the concatenated embeddings of all words, including EOS: c = tanh(sum of W_k e(x_k) + b).
-
-    A phrase has up to ``max_length`` words; the input after the EOS of a shorter one is 0 (Schwenk 2012).
-    """
-
-    def __init__(self, sizes: RnnSizes) -> None:
-        """Create the parameters; ``W`` contains W_1, W_2, ... side by side."""
-        E, H = sizes.embedding, sizes.hidden
-        super().__init__(sizes.source_vocabulary, E)
-        self.W, self.b = nn.Parameter(torch.empty(H, (sizes.max_length + 1) * E)), nn.Parameter(torch.empty(H))
-
-    def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
-        """Add the next word's embedding e [B, E] to the sum h [B, H] over k words; return the new sum."""
-        E = e.shape[-1]
-        return h + linear(e, self.W[:, k * E : (k + 1) * E])
 
 
 class Decoder(GatedUnit):
@@ -183,7 +107,7 @@ class Decoder(GatedUnit):
             s = self.advance(s, c.new_zeros(len(c), self.W.shape[1]), terms)
         return s, terms
 
-    def step(self, s: Tensor, words: Tensor, terms: Tensor, k: int) -> Tensor:
+    def step(self, s: Tensor, words: Tensor, terms: Tensor) -> Tensor:
         """Return s_k [B, H], given s_{k-1} [B, H] and words y_k [B]. terms: the terms of c from ``begin``."""
         return self.advance(s, self.embed(words), terms)
 
@@ -201,86 +125,22 @@ class Decoder(GatedUnit):
         return z * s + (1 - z) * candidate
 
 
-class TanhDecoder(TanhUnit):
-    """The recurrent decoder without gates, with its context matrices C and V'."""
-
-    def __init__(self, sizes: RnnSizes) -> None:
-        super().__init__(sizes.target_vocabulary, sizes.embedding, sizes.hidden)
-        H = sizes.hidden
-        self.C, self.V = (nn.Parameter(torch.empty(H, H)) for _ in range(2))
-        self.b_V = nn.Parameter(torch.empty(H))
-
-    def begin(self, c: Tensor) -> tuple[Tensor, Tensor]:
-        """Return s_0 = tanh(V' c + b) [B, H] and the term of c in every later step [B, H], given c [B, H]."""
-        return torch.tanh(linear(c, self.V, self.b_V)), linear(c, self.C)
-
-    def step(self, s: Tensor, words: Tensor, terms: Tensor, k: int) -> Tensor:
-        """Return s_k [B, H], given s_{k-1} [B, H] and words y_k [B]. terms: the term of c from ``begin``."""
-        return torch.tanh(linear(self.embed(words), self.W, self.b) + linear(s, self.U) + terms)
-
-
-class FeedForwardDecoder(nn.Module):
-    """A hidden layer for every target position, s_{k-1} = tanh(V'_k c + b_k) for the k-th; no words are read.
-
-    The words of a target are conditionally independent given the source phrase, as in the simplest network of Schwenk
-    (2012). In contrast to that network, all positions share one readout and softmax.
-    """
-
-    def __init__(self, sizes: RnnSizes) -> None:
-        """Create the parameters; ``V`` and ``b_V`` contain V'_1, V'_2, ... and b_1, b_2, ... concatenated by rows."""
-        super().__init__()
-        places, H = sizes.max_length + 1, sizes.hidden
-        self.V, self.b_V = nn.Parameter(torch.empty(places * H, H)), nn.Parameter(torch.empty(places * H))
-
-    def begin(self, c: Tensor) -> tuple[Tensor, Tensor]:
-        """Return s_0 [B, H], given c [B, H], and the terms of c in every later step: c itself."""
-        return self.state(c, 0), c
-
-    def step(self, s: Tensor, words: Tensor, terms: Tensor, k: int) -> Tensor:
-        """Return s_k [B, H], given c as ``terms`` [B, H]; ``s`` and ``words`` are ignored."""
-        return self.state(terms, k)
-
-    def state(self, c: Tensor, k: int) -> Tensor:
-        """Return s_k [B, H], given c [B, H]."""
-        H = c.shape[1]
-        index = slice(k * H, (k + 1) * H)
-        return torch.tanh(linear(c, self.V[index], self.b_V[index]))
-
-
 class Output(nn.Module):
     """The parameters of the readout with maxout and of the low-rank softmax G_l G_r (``softmax_input``, ``logits``)."""
-
-    O_y: nn.Parameter
-    """[2M, E]; absent if the decoder reads no words."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
         V, E, H, M = sizes.target_vocabulary, sizes.embedding, sizes.hidden, sizes.maxout
         self.O_h, self.O_c = (nn.Parameter(torch.empty(2 * M, H)) for _ in range(2))
-        if sizes.variant != "feed-forward":
-            self.O_y = nn.Parameter(torch.empty(2 * M, E))
+        self.O_y = nn.Parameter(torch.empty(2 * M, E))
         self.b_o = nn.Parameter(torch.empty(2 * M))
         self.G_r = nn.Parameter(torch.empty(E, M))
         self.G_l = nn.Parameter(torch.empty(V, E))
         self.b_G = nn.Parameter(torch.empty(V))
 
 
-ENCODERS: dict[str, type[Encoder | TanhEncoder | BagOfWords | FeedForwardEncoder]] = {
-    "tanh": TanhEncoder,
-    "bag-of-words": BagOfWords,
-    "feed-forward": FeedForwardEncoder,
-}
-"""Encoder classes by variant; ``Encoder`` for all other variants."""
-
-DECODERS: dict[str, type[Decoder | TanhDecoder | FeedForwardDecoder]] = {
-    "tanh": TanhDecoder,
-    "feed-forward": FeedForwardDecoder,
-}
-"""Decoder classes by variant; ``Decoder`` for all other variants."""
-
-
 class RNNEncoderDecoder(nn.Module):
-    """The model of p(target | source) of a phrase pair, in any of the variants."""
+    """The model of p(target | source) of a phrase pair, in either variant."""
 
     def __init__(self, sizes: RnnSizes, seed: int | None = 0, deviation: float = 0.01) -> None:
         """Build a network and initialise it as in the paper, independently of torch's global random state.
@@ -295,8 +155,7 @@ class RNNEncoderDecoder(nn.Module):
         """
         super().__init__()
         self.sizes = sizes
-        self.encoder = ENCODERS.get(sizes.variant, Encoder)(sizes)
-        self.decoder, self.output = DECODERS.get(sizes.variant, Decoder)(sizes), Output(sizes)
+        self.encoder, self.decoder, self.output = Encoder(sizes), Decoder(sizes), Output(sizes)
         if seed is not None:
             self.initialise(seed, deviation)
 
@@ -325,7 +184,7 @@ class RNNEncoderDecoder(nn.Module):
         e = self.encoder.embed(words)
         h = e.new_zeros(words.shape[0], self.sizes.hidden)
         for k in range(words.shape[1]):
-            h = torch.where((k < lengths)[:, None], self.encoder.step(h, e[:, k], k), h)
+            h = torch.where((k < lengths)[:, None], self.encoder.step(h, e[:, k]), h)
         return self.encoder.finish(h)
 
     def decoder_context(self, c: Tensor) -> DecoderContext:
@@ -336,7 +195,6 @@ class RNNEncoderDecoder(nn.Module):
         """Compute the input of the softmax layer, G_r m_k [B, E].
 
         a_k = O_h s_{k-1} + b_o + O_c c + [k > 1] O_y e_{k-1}; m_k = maxout(a_k) over the adjacent pairs (2i, 2i + 1).
-        The feed-forward variant has no term of e_{k-1}.
 
         Args:
             s: [B, H], the states s_{k-1}.
@@ -344,7 +202,7 @@ class RNNEncoderDecoder(nn.Module):
             readout: [B, 2M], of the ``DecoderContext``.
         """
         a = linear(s, self.output.O_h) + readout
-        if previous is not None and isinstance(self.decoder, WordReader):
+        if previous is not None:
             e = self.decoder.embed(previous) * (previous != 0)[:, None]
             a = a + linear(e, self.output.O_y)
         m = a.unflatten(-1, (-1, 2)).amax(-1)
@@ -370,7 +228,7 @@ class RNNEncoderDecoder(nn.Module):
             chosen = scores.gather(1, word[:, None])[:, 0]
             total = total + torch.where(k < target_lengths, chosen, torch.zeros_like(chosen))
             if k + 1 < target.shape[1]:
-                s, previous = self.decoder.step(s, word, context.terms, k + 1), word
+                s, previous = self.decoder.step(s, word, context.terms), word
         return total
 
 
@@ -386,9 +244,16 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
     """Read a network onto ``device``; return it and the ``meta`` of ``save_model``.
 
     Raises:
-        InputError: the file is missing, damaged, or not an RNN Encoder-Decoder.
+        InputError: the file is missing, damaged, or not an RNN Encoder-Decoder of p(target | source).
     """
-    model, content = read_model(path, FORMAT, lambda sizes: RNNEncoderDecoder(RnnSizes(**sizes), seed=None), device)
+
+    def build(sizes: dict[str, Any]) -> RNNEncoderDecoder:
+        # in files of version 1.0.0, also the maximum phrase length of a variant that no longer exists
+        return RNNEncoderDecoder(RnnSizes(**{name: sizes[name] for name in sizes if name != "max_length"}), seed=None)
+
+    model, content = read_model(path, FORMAT, build, device)
+    if (direction := content["meta"].get("direction", "direct")) != "direct":
+        raise InputError(f"{path}: was trained by version 1.0.0 with --direction {direction}; {FORMAT.remedy}")
     return model, content["meta"]
 
 
@@ -412,42 +277,13 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
             )
 
 
-def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
-    """Check that no phrase is longer than the network permits.
-
-    Raises:
-        InputError: a phrase is longer; the message names the pairs and both lengths.
-    """
-    if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
-        raise InputError(
-            f"{pairs.directory}: has a phrase of {longest} words, but this {sizes.variant} network accepts at most "
-            f"{sizes.longest}; train it with --max-length {longest}, or extract shorter phrases"
-        )
-
-
-def check_reads_source(path: str | Path, pairs: Pairs) -> None:
-    """Reject a network of direction ``target``, which ignores source phrases.
-
-    Raises:
-        InputError: the network has this direction; the message names its file.
-    """
-    if pairs.direction == "target":
-        raise InputError(f"{path}: was trained with --direction target and ignores source phrases; use another network")
-
-
-def load_model_of(
-    pairs: Pairs, path: str | Path, setup: DeviceSetup
-) -> tuple[RNNEncoderDecoder, Pairs, tuple[int, int] | None]:
+def load_model_of(pairs: Pairs, path: str | Path, setup: DeviceSetup) -> RNNEncoderDecoder:
     """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log.
-
-    Returns:
-        The network; the pairs in its direction; the part excluded from its training (``Pairs.left_out``), or None.
 
     Raises:
         InputError: see ``load_model`` and ``check_vocabularies``.
     """
     model, meta = load_model(path, setup.device)
-    pairs = pairs.in_direction(meta.get("direction", "direct"))
     check_vocabularies(path, meta, pairs)
     say(f"{Path(path).name}: computed on {setup}")
-    return model, pairs, meta.get("leave out")
+    return model

@@ -1,18 +1,12 @@
 """Phrase pairs as ids on disk, a directory of ``rnnsmt.networks.data``; pair i is line i (0-based) of the table.
 
-The JSON file is ``pairs.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``. If the folds of the
-pairs are known, there are also:
-
-* ``held_out.npy``: int64, ascending, the indices of the pairs that only occur in sentences of the first fold.
-* ``first_fold.npy``, ``last_fold.npy``: uint8 [pairs], first and last fold of the sentences that contain a pair.
-* ``counts.npy``: int32 [pairs], the number of times that a pair was extracted.
+The JSON file is ``pairs.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``.
 
 The second half of the module converts a phrase table into this directory with compiled kernels, in one pass over the
 corpus and one over the table, without loading either into memory.
 """
 
 import copy
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import growing_array, read_array
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
-from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import (
     UNK,
@@ -41,16 +33,11 @@ from rnnsmt.networks.data import (
     write_about,
     write_id_directory,
 )
-from rnnsmt.phrases.aligned_text import FOLDS
 from rnnsmt.phrases.table import read_phrase_lines
 
 SIDES = ("source", "target")
 
 FORMAT = IdFormat("pairs.json", "rnnsmt-pairs-1", "pairs", SIDES, "run `rnn prepare` again")
-
-HELD_OUT = "held_out.npy"
-
-FIRST_FOLD, LAST_FOLD, COUNTS = "first_fold.npy", "last_fold.npy", "counts.npy"
 
 BLOCK = 1 << 20
 """Number of pairs that are read at a time."""
@@ -65,11 +52,6 @@ class Pairs:
         self.fingerprint = directory.fingerprint
         """SHA-256 of the vocabularies and all pairs."""
         self.vocabularies = tuple(Vocabulary.read(self.directory / f"vocab.{side}.txt") for side in SIDES)
-        self.held_out: Index = np.zeros(0, np.int64)
-        """Indices of the pairs that occur only in held-out sentences; empty if the folds are not known."""
-        self.direction = "direct"
-        """Direction, one of ``rnnsmt.rnn.settings.DIRECTIONS``: which side is read and which is predicted."""
-        self._origins: dict[str, NDArray[Any]] = {}
         self.lines: Index | None = None
         """Line numbers of these pairs in the table, 0-based, ascending; None: all lines."""
 
@@ -84,10 +66,6 @@ class Pairs:
         pairs = cls(directory)
         for side, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
             check_vocabulary(directory, FORMAT, side, vocabulary.hash())
-        if "held-out pairs" in pairs.stats:
-            pairs.held_out = read_array(pairs.directory / HELD_OUT, np.int64, 1, FORMAT.remedy)
-            if len(pairs.held_out) != pairs.stats["held-out pairs"]:
-                raise InputError(f"{pairs.directory}: {HELD_OUT} is inconsistent with pairs.json; {FORMAT.remedy}")
         return pairs
 
     def __len__(self) -> int:
@@ -101,80 +79,12 @@ class Pairs:
         """Return the target phrase of pair i as ids, with EOS."""
         return self.sides[1].phrase(i)
 
-    def longest(self) -> int:
-        """Return the number of words of the longest phrase of either side."""
-        longest = 0
-        for side in self.sides:
-            for begin in range(0, len(self), BLOCK):
-                longest = max(longest, int(np.diff(side.offsets[begin : begin + BLOCK + 1]).max()))
-                side.release()
-        return longest - 1
-
     def at(self, lines: Index) -> "Pairs":
         """Return the pairs of some lines of the table, in memory. lines: [K], 0-based, ascending."""
         pairs = copy.copy(self)
         pairs.lines = lines
         pairs.sides = tuple(_copy_lines(side, lines) for side in self.sides)
         return pairs
-
-    def in_direction(self, direction: str) -> "Pairs":
-        """Return the pairs as a network of this direction reads and predicts them.
-
-        ``inverse``: source and target are exchanged. ``target``: every source phrase is empty, EOS alone.
-        """
-        pairs = copy.copy(self)
-        pairs.direction = direction
-        if direction == "inverse":
-            pairs.sides, pairs.vocabularies = self.sides[::-1], self.vocabularies[::-1]
-        elif direction == "target":
-            # a view of a single element, regardless of the number of pairs
-            eos = np.broadcast_to(np.int32(self.vocabularies[0].eos), len(self))
-            pairs.sides = Sequences(eos, np.arange(len(self) + 1)), self.sides[1]
-        return pairs
-
-    def counts(self) -> NDArray[np.int32]:
-        """Return the number of times that each pair was extracted, int32 [pairs].
-
-        Raises:
-            InputError: the folds of the pairs are not known.
-        """
-        counts = self._of_origins(COUNTS, np.int32)
-        return counts if self.lines is None else counts[self.lines]
-
-    def left_out(self, part_number: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
-        """Return which of the pairs ``begin`` to ``end - 1`` only occur in sentences of part ``part_number`` (1-based).
-
-        The folds of the sentences (``rnnsmt.phrases.aligned_text``) are divided into ``parts`` nearly equal parts.
-
-        Raises:
-            InputError: the folds of the pairs are not known, or ``parts`` is below 2 or above the number of folds.
-        """
-        if not 2 <= parts <= FOLDS:
-            raise InputError(
-                f"--leave-out {part_number}/{parts}: the number of parts must be from 2 to {FOLDS}, the number of folds"
-            )
-        where = slice(begin, end) if self.lines is None else self.lines[begin:end]
-        first, last = (self._of_origins(name, np.uint8)[where] for name in (FIRST_FOLD, LAST_FOLD))
-        least, above = bounds_of_shard((part_number, parts), FOLDS)
-        return np.asarray((first >= least) & (last < above))
-
-    def _of_origins(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
-        """Memory-map one of the arrays, one element for each line of the table, that ``prepare_pairs`` writes.
-
-        Raises:
-            InputError: the folds of the pairs are not known, or the array has another length.
-        """
-        if "held-out pairs" not in self.stats:
-            raise InputError(
-                f"{self.directory}: the folds of the phrase pairs are missing; run `rnn prepare` with --origins"
-            )
-        if name in self._origins:  # opening computes a checksum of the file
-            return self._origins[name]
-        array = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
-        if len(array) != self.stats["pairs"]:
-            raise InputError(f"{self.directory}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")
-        self._origins[name] = array
-        return array
 
 
 def _copy_lines(side: Sequences, lines: Index) -> Sequences:
@@ -211,9 +121,6 @@ def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.in
         side.release()
 
 
-TABLE_AGAIN = "create the phrase table and --output-origins again"
-
-
 def prepare_pairs(
     table: str,
     source: list[str],
@@ -222,7 +129,6 @@ def prepare_pairs(
     *,
     size: int,
     max_length: int,
-    origins: str | None = None,
 ) -> dict[str, object]:
     """Write the directory of a phrase table; return the statistics of the stage.
 
@@ -232,11 +138,10 @@ def prepare_pairs(
         output_dir: the directory.
         size: size of a vocabulary, EOS not counted.
         max_length: maximum number of words of a phrase.
-        origins: the file of ``phrases score --output-origins`` with the folds of the pairs; None: not known.
 
     Raises:
         InputError: the table is empty or malformed, has a phrase of more than ``max_length`` words or a duplicate pair;
-            the corpus has no words, or its sides have different numbers of lines; the folds are those of another table.
+            the corpus has no words, or its sides have different numbers of lines.
     """
     check_size(size)
     directory = Path(output_dir)
@@ -256,36 +161,12 @@ def prepare_pairs(
             "must have the same number of lines"
         )
     stats |= _write_ids(table, directory, vocabularies, max_length)
-    for name in (HELD_OUT, FIRST_FOLD, LAST_FOLD, COUNTS):
-        (directory / name).unlink(missing_ok=True)
-    if origins is not None:
-        stats |= _write_origins(origins, directory, stats)
     for name, vocabulary in zip(SIDES, vocabularies, strict=True):
         vocabulary.write(directory / f"vocab.{name}.txt")
         stats[f"{name} vocabulary"] = vocabulary.hash()
     hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
     write_about(directory, FORMAT, stats)
     return {name: value for name, value in stats.items() if name not in hidden}
-
-
-def _write_origins(origins: str, directory: Path, stats: dict[str, object]) -> dict[str, object]:
-    """Write held-out pairs, folds and counts; return the number of held-out pairs and the new fingerprint.
-
-    Raises:
-        InputError: the folds are those of another table.
-    """
-    rows = read_array(origins, np.int32, 2, TABLE_AGAIN)
-    if rows.shape != (stats["pairs"], 3):
-        raise InputError(f"{origins}: has {len(rows)} pairs, but the table has {stats['pairs']}; {TABLE_AGAIN}")
-    # columns: first fold, last fold, count; the last fold is 0 if all sentences are of the first fold
-    held_out = np.flatnonzero(rows[:, 1] == 0)
-    digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
-    columns = zip((FIRST_FOLD, LAST_FOLD, COUNTS), rows.T, (np.uint8, np.uint8, np.int32), strict=True)
-    for name, array, dtype in ((HELD_OUT, held_out, np.int64), *columns):
-        with growing_array(directory / name, dtype) as out:
-            out.append(array)
-        digest.update(out.digest.digest())
-    return {"held-out pairs": len(held_out), "fingerprint": digest.hexdigest()}
 
 
 def _write_ids(table: str, directory: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:

@@ -4,11 +4,11 @@ A batch consists of several thousand consecutive lines of the table. Its source 
 is processed level by level, so each distinct prefix is encoded once: the state of a recurrent network after a prefix
 depends only on the words of this prefix (in the decoder also on the source phrase). The targets of each source phrase
 form another trie. The softmax over the whole target vocabulary takes nearly all the time: it is computed once per
-distinct (source, target prefix), or, if the decoder reads no words, per (source, target position).
+distinct (source, target prefix).
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -19,14 +19,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.base.arrays import read_array
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import bounds_of_shard
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import Index
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.phrases.filtering import read_kept_lines
-from rnnsmt.rnn.model import RNNEncoderDecoder, WordReader
+from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 
 
@@ -88,78 +86,8 @@ CUDA_BATCHES = 2
 """Number of concurrent batches on a GPU, each 2.5 GB at the paper's sizes: one is computed while the next is read."""
 
 
-def mean_of_networks(
-    pairs: Pairs, begin: int, scores: NDArray[np.float32], left_out: Sequence[tuple[int, int] | None]
-) -> tuple[NDArray[np.float32], int]:
-    """Compute the logarithm of the mean probability that several networks assign to each pair.
-
-    A pair that was excluded from the training of some networks is scored by these networks only, since the others were
-    trained on it.
-
-    Args:
-        pairs: all pairs.
-        begin: the first pair of ``scores``.
-        scores: [networks, n], log p.
-        left_out: the part excluded from the training of each network (``Pairs.left_out``), or None.
-
-    Returns:
-        float32 [n], and the number of pairs that were not scored by all networks.
-    """
-    end = begin + scores.shape[1]
-    unseen = np.stack(
-        [pairs.left_out(*leave_out, begin, end) if leave_out else np.zeros(end - begin, bool) for leave_out in left_out]
-    )
-    used = unseen | ~unseen.any(0)
-    total = np.logaddexp.reduce(np.where(used, scores, -np.inf))
-    return (total - np.log(used.sum(0))).astype(np.float32), int(unseen.any(0).sum())
-
-
-class KeptLines:
-    """The lines of a filtered table in one shard, of which some may have scores already.
-
-    Attributes:
-        unknown: [U], line numbers in the unfiltered table of the lines without scores, ascending.
-        scores: float32 [K], the scores of all lines of the shard; 0 until ``fill``.
-    """
-
-    def __init__(self, kept_lines: str, known: Sequence[str] | None, shard: tuple[int, int], pairs: Pairs) -> None:
-        """Read the line numbers and the known scores.
-
-        Args:
-            kept_lines: file of line numbers that ``filter_tables`` writes.
-            known: another such file, and the scores of its lines in consecutive shards.
-            shard: K and N of the shard.
-            pairs: all pairs of the unfiltered table.
-
-        Raises:
-            InputError: a file is missing, damaged or from another table, or the number of known lines differs from the
-                number of their scores.
-        """
-        lines = _lines_of(kept_lines, pairs)
-        lines = lines[slice(*bounds_of_shard(shard, len(lines)))]
-        self.scores = np.zeros(len(lines), np.float32)
-        is_known = np.zeros(len(lines), bool)
-        if known:
-            others = _lines_of(known[0], pairs)
-            parts = [read_array(path, np.float32, 1, "score again") for path in known[1:]]
-            scores = np.concatenate([np.zeros(0, np.float32), *parts])
-            if len(scores) != len(others):
-                raise InputError(
-                    f"--known: {len(scores)} scores, but {known[0]} has {len(others)} lines; "
-                    "specify all shards in order"
-                )
-            is_known = np.isin(lines, others, assume_unique=True)
-            self.scores[is_known] = scores[np.searchsorted(others, lines[is_known])]
-        self._places = np.flatnonzero(~is_known)
-        self.unknown = lines[self._places]
-
-    def fill(self, begin: int, scores: NDArray[np.float32]) -> None:
-        """Set the scores of consecutive lines of ``unknown``, from index ``begin`` on."""
-        self.scores[self._places[begin : begin + len(scores)]] = scores
-
-
-def _lines_of(path: str, pairs: Pairs) -> Index:
-    """Read line numbers of the table of ``pairs``.
+def lines_of(path: str, pairs: Pairs) -> Index:
+    """Read line numbers of the table of ``pairs``, which ``filter_tables`` writes; 0-based, ascending.
 
     Raises:
         InputError: the file is missing or damaged, or the table has another number of lines.
@@ -180,26 +108,21 @@ def score_range(
     return np.concatenate([np.zeros(0, np.float32), *score_batches(model, pairs, begin, end, device)])
 
 
-def batches_at_once(device: torch.device, threads: int, networks: int = 1) -> int:
-    """Return the number of batches that each network computes concurrently, at least one.
-
-    All networks together compute up to ``CUDA_BATCHES`` on a GPU, and as many as there are threads on a CPU.
-    """
-    return max(1, (min(threads, CUDA_BATCHES) if device.type == "cuda" else threads) // networks)
-
-
 def score_batches(
     model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device, threads: int = 1
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the natural-log scores of the pairs ``begin`` to ``end - 1``, in batches; each target includes its EOS.
 
-    threads: number of batches that are computed concurrently (``batches_at_once``); does not change any score.
+    threads: number of batches that are computed concurrently (on a GPU at most ``CUDA_BATCHES``); does not change any
+        score.
 
     Raises:
         InputError: a score is not finite, so the network is damaged.
     """
     meter = Meter("scoring", end - begin, "pairs")
-    sizing, threads = CUDA if device.type == "cuda" else CPU, batches_at_once(device, threads)
+    sizing = CPU
+    if device.type == "cuda":
+        sizing, threads = CUDA, min(threads, CUDA_BATCHES)
     bounds = _batches(pairs, begin, end, sizing.lines)
     softmax = ExactSoftmax(model.output.G_l, model.output.b_G)
     waiting: deque[Future[NDArray[np.float32]]] = deque()
@@ -254,14 +177,12 @@ def _score_batch(
     begins = np.cumsum(lengths) - lengths
     inside = np.ones(len(words), bool)
     inside[begins + lengths - 1] = False  # EOS is predicted but never read
-    # if the decoder reads no words, all targets of a source share one path with one node for each position
-    read = words if isinstance(model.decoder, WordReader) else np.zeros_like(words)
     scores = np.zeros(end - begin)
     context = model.decoder_context(c)
     nodes = _Nodes(context.state, torch.arange(len(c), device=device), None)
-    for k, level in enumerate(prefix_levels(read[inside], lengths - 1, sources)):
+    for k, level in enumerate(prefix_levels(words[inside], lengths - 1, sources)):
         if k:
-            nodes = _step(model, nodes, context.terms, level, k, sizing.rows)
+            nodes = _step(model, nodes, context.terms, level, sizing.rows)
         # word k + 1 of the phrases that reach this level, or their EOS
         following = words[begins[level.phrases] + k]
         scores[level.phrases] += _log_p(model, softmax, nodes, context.readout, level.nodes, following, sizing.softmax)
@@ -298,7 +219,7 @@ def encode_distinct(
     for k, level in enumerate(levels[1:]):
         parents, read = (torch.from_numpy(array).to(device) for array in (level.parents, level.words))
         pieces = [
-            model.encoder.step(h[parents[i : i + rows]], model.encoder.embed(read[i : i + rows]), k)
+            model.encoder.step(h[parents[i : i + rows]], model.encoder.embed(read[i : i + rows]))
             for i in range(0, len(parents), rows)
         ]
         h = torch.cat(pieces)
@@ -318,15 +239,15 @@ class _Nodes(NamedTuple):
     words: Tensor | None
 
 
-def _step(model: RNNEncoderDecoder, nodes: _Nodes, terms: Tensor, level: Level, k: int, rows: int) -> _Nodes:
-    """Compute the nodes of level k from those of the previous level. terms: [sources, ...], of ``DecoderContext``."""
+def _step(model: RNNEncoderDecoder, nodes: _Nodes, terms: Tensor, level: Level, rows: int) -> _Nodes:
+    """Compute the nodes of a level from those of the previous level. terms: [sources, ...], of ``DecoderContext``."""
     parents, words = (torch.from_numpy(array).to(terms.device) for array in (level.parents, level.words))
     states = torch.empty(len(parents), model.sizes.hidden, device=parents.device)
     sources = nodes.sources[parents]
     for i in range(0, len(parents), rows):
         block = slice(i, i + rows)
         of_source = terms.index_select(0, sources[block])
-        states[block] = model.decoder.step(nodes.states[parents[block]], words[block], of_source, k)
+        states[block] = model.decoder.step(nodes.states[parents[block]], words[block], of_source)
     return _Nodes(states, sources, words)
 
 

@@ -1,7 +1,7 @@
 """Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, trainer.
 
 The loop is in ``rnnsmt.networks.training``. Minibatches contain pairs in random order, without padding. Each pair
-occurs once per epoch, or as often as it was extracted. The pairs of a minibatch have equal source lengths and equal
+occurs once per epoch. The pairs of a minibatch have equal source lengths and equal
 target lengths, unless batching is random.
 
 The likelihood of held-out pairs is computed with the network and with a unigram model.
@@ -22,7 +22,7 @@ from rnnsmt.networks.gradients import DROPOUT_ROWS
 from rnnsmt.networks.softmax import ClassSampler
 from rnnsmt.networks.training import ThreadParts, Trainer
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
-from rnnsmt.rnn.model import RNNEncoderDecoder, check_lengths, save_model, vocabularies_of
+from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs, word_frequencies
 from rnnsmt.rnn.settings import RnnSettings
 
@@ -55,8 +55,8 @@ class PairBatches(WindowBatches):
     The pairs of incomplete minibatches are carried over to the next window, except at the end of an epoch.
 
     Attributes:
-        size: number of occurrences of pairs in an epoch, including excluded pairs.
-        trained: number of occurrences without excluded pairs.
+        size: number of pairs, including held-out pairs.
+        trained: number of pairs without held-out pairs.
         waiting: pairs carried over from the previous window.
     """
 
@@ -65,8 +65,7 @@ class PairBatches(WindowBatches):
         pairs: Pairs,
         batch: int,
         seed: int,
-        untrained: Index,
-        counts: NDArray[np.int32] | None = None,
+        held_out: Index,
         same_lengths: bool = True,
     ) -> None:
         """Begin with the first epoch.
@@ -75,21 +74,17 @@ class PairBatches(WindowBatches):
             pairs: all pairs.
             batch: number of pairs of a minibatch; at the end of an epoch there may be fewer.
             seed: seed of the order.
-            untrained: indices of excluded pairs, ascending.
-            counts: [pairs], occurrences of each pair per epoch; None: once.
+            held_out: indices of the held-out pairs, ascending.
             same_lengths: the pairs of a minibatch have equal lengths.
 
         Raises:
             InputError: no pairs remain for training.
         """
-        self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
-        super().__init__(len(pairs) if self._ends is None else int(self._ends[-1]), seed)
-        self.pairs, self.batch, self.untrained, self.same_lengths = pairs, batch, untrained, same_lengths
-        self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
+        super().__init__(len(pairs), seed)
+        self.pairs, self.batch, self.held_out, self.same_lengths = pairs, batch, held_out, same_lengths
+        self.trained = self.size - len(held_out)
         if self.trained <= 0:
-            raise InputError(
-                f"{pairs.directory}: no pairs remain for training; use more text, or omit --held-out and --leave-out"
-            )
+            raise InputError(f"{pairs.directory}: no pairs remain for training; use more text, or omit --held-out")
         self.waiting: Index = np.zeros(0, np.int64)
         self._left = self.waiting
 
@@ -101,12 +96,9 @@ class PairBatches(WindowBatches):
     def form(self, order: Index) -> list[Index]:
         """Form the minibatches of the current window, and keep the pairs of incomplete ones for the next window."""
         index = order
-        if self._ends is not None:
-            # convert indices of occurrences to indices of pairs
-            index = np.searchsorted(self._ends, index, "right")
-        if len(self.untrained):
-            position = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
-            index = index[self.untrained[position] != index]
+        if len(self.held_out):
+            position = np.minimum(np.searchsorted(self.held_out, index), len(self.held_out) - 1)
+            index = index[self.held_out[position] != index]
         last = self.window + 1 == self.windows
         ready, left = [], [np.zeros(0, np.int64)]
         index = np.concatenate([self.waiting, index])
@@ -135,41 +127,6 @@ ROWS = 256
 """Number of pairs that are evaluated at a time."""
 
 
-class PairSplit(NamedTuple):
-    """Ascending indices of the pairs that are held out, evaluated, and excluded from training.
-
-    Attributes:
-        held_out: all held-out pairs: drawn from the table, and of held-out sentences.
-        of_sentences: the pairs that only occur in held-out sentences; empty if there are none or too many.
-        evaluated: the pairs on which networks are compared: a sample of ``of_sentences``, or the drawn pairs if
-            ``of_sentences`` is empty.
-        overlapping: the drawn pairs, which overlap with training pairs and are evaluated separately; None if they are
-            ``evaluated``.
-        untrained: the pairs that are excluded from training.
-    """
-
-    held_out: Index
-    of_sentences: Index
-    evaluated: Index
-    overlapping: Index | None
-    untrained: Index
-
-
-def split_pairs(pairs: Pairs, settings: RnnSettings, seed: int, left_out: Index) -> PairSplit:
-    """Choose the held-out pairs. left_out: further pairs to exclude from training and from ``overlapping``."""
-    drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
-    of_sentences = pairs.held_out if settings.held_out else pairs.held_out[:0]
-    if 2 * len(np.union1d(drawn, of_sentences)) > len(pairs):
-        # in a tiny corpus, most pairs would be held out
-        of_sentences = pairs.held_out[:0]
-    held_out = np.union1d(drawn, of_sentences)
-    untrained = np.union1d(held_out, left_out)
-    if not len(of_sentences):
-        return PairSplit(held_out, of_sentences, drawn, None, untrained)
-    measured = draw_held_out(len(of_sentences), settings.measured(len(of_sentences)), seed)
-    return PairSplit(held_out, of_sentences, of_sentences[measured], np.setdiff1d(drawn, left_out), untrained)
-
-
 class Likelihood(NamedTuple):
     """Mean log p(y | x), natural logarithm, per pair and per target word, with EOS counted as a word."""
 
@@ -178,13 +135,13 @@ class Likelihood(NamedTuple):
 
 
 class HeldOutPairs:
-    """Held-out pairs, in groups of equal lengths; every process has a part of them."""
+    """Held-out pairs, in groups of equal lengths."""
 
     def __init__(self, pairs: Pairs, index: Index, setup: DeviceSetup) -> None:
         self.setup = setup
         groups = group_by_length(pairs, index)
         pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
-        self.pieces = [pair_tensors(pairs, piece, setup.device) for piece in pieces[setup.rank :: setup.processes]]
+        self.pieces = [pair_tensors(pairs, piece, setup.device) for piece in pieces]
         self.pairs = len(index)
         self.words = int(pairs.sides[1].lengths(index).sum())
 
@@ -196,7 +153,7 @@ class HeldOutPairs:
             for source, target in self.pieces:
                 lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
                 total += model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).double().sum()
-        value = float(self.setup.sum(total))
+        value = float(total)
         return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
 
 
@@ -226,39 +183,28 @@ class RnnTrainer(Trainer):
         seed: int,
         setup: DeviceSetup,
         threads: int = 1,
-        leave_out: tuple[int, int] | None = None,
     ) -> None:
-        """Split the pairs into training and held-out pairs, and create the network.
-
-        leave_out: (part, parts): the pairs that only occur in this part are excluded, see ``Pairs.left_out``.
-        """
-        counts = pairs.counts() if settings.weighting == "counts" else None
-        left_out = np.flatnonzero(pairs.left_out(*leave_out)) if leave_out else np.zeros(0, np.int64)
-        pairs = pairs.in_direction(settings.direction)
-        self.pairs, self.leave_out = pairs, leave_out
-        self.split = split_pairs(pairs, settings, seed, left_out)
-        self.validation = HeldOutPairs(pairs, self.split.evaluated, setup)
-        overlapping = self.split.overlapping
-        self.overlapping = None if overlapping is None else HeldOutPairs(pairs, overlapping, setup)
+        """Draw the held-out pairs, which are not trained on, and create the network."""
+        self.pairs = pairs
+        self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
+        self.validation = HeldOutPairs(pairs, self.held_out, setup)
         once = np.ones(len(pairs), np.int32)
-        once[self.split.untrained] = 0
+        once[self.held_out] = 0
         frequencies = word_frequencies(pairs, once)
-        self.unigram = unigram_likelihood(pairs, self.split.evaluated, frequencies).per_word
+        self.unigram = unigram_likelihood(pairs, self.held_out, frequencies).per_word
         same_lengths = settings.batching == "lengths"
-        batches = PairBatches(pairs, settings.batch, seed, self.split.untrained, counts, same_lengths)
+        batches = PairBatches(pairs, settings.batch, seed, self.held_out, same_lengths)
         self.trained = batches.trained
         self.sum_of_losses = settings.loss == "sum"
         sampler = None
         if settings.sampled_classes:
-            drawn = frequencies if counts is None else word_frequencies(pairs, once * counts)
-            sampler = ClassSampler(drawn + 1, settings.sampled_classes, seed)
+            sampler = ClassSampler(frequencies + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
-        check_lengths(sizes, pairs)
         super().__init__(
             RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device),
             settings,
             seed,
-            {"pairs": pairs.fingerprint, "seed": seed, "leave_out": leave_out},
+            {"pairs": pairs.fingerprint, "seed": seed},
             setup,
             batches,
             threads,
@@ -287,7 +233,7 @@ class RnnTrainer(Trainer):
     def minibatch(self, index: Index, begin: int = 0) -> tuple[Tensor, ...]:
         """Return the tensors of pairs of equal lengths.
 
-        begin: the position of the first pair in this process's part of the minibatch.
+        begin: the position of the first pair in the minibatch.
 
         Returns:
             Source words [N, B]; target words [T, B]; the example numbers [1, B] of the pairs, in CPU memory.
@@ -316,50 +262,41 @@ class RnnTrainer(Trainer):
         loss = self.sums.measured[0].item()
         row["train log p per pair"] = -loss / self.sums.examples
         row["train log p per word"] = -loss / self.sums.words
-        if not len(self.split.held_out):
+        if not len(self.held_out):
             return False
         likelihood = self.validation.measure(self.model)
         row |= {"held-out log p per pair": likelihood.per_pair, "held-out log p per word": likelihood.per_word}
-        if self.overlapping is not None:
-            row["overlapping log p per word"] = self.overlapping.measure(self.model).per_word
         best = self.history[self.best[0]]["held-out log p per pair"] if self.best else float("-inf")
         return self.settings.keep == "best" and likelihood.per_pair > best
 
     def start_message(self) -> str:
-        split = self.split
-        text = f"{len(self.pairs):,} pairs: {self.trained:,} for training, {len(split.held_out):,} held out"
-        if self.settings.keep == "best" and not len(split.held_out):
+        text = f"{len(self.pairs):,} pairs: {self.trained:,} for training, {len(self.held_out):,} held out"
+        if self.settings.keep == "best" and not len(self.held_out):
             text += " (so the last parameters are kept, not the best ones)"
-        return f"{text}, {len(split.of_sentences):,} of them from held-out sentences" if self.overlapping else text
+        return text
 
     def format_metrics(self, row: dict[str, Any]) -> str:
         text = f"log p per word: training {row['train log p per word']:.4f}"
         if "held-out log p per word" in row:
             text += f", held-out {row['held-out log p per word']:.4f} (unigram model {self.unigram:.4f})"
-        if "overlapping log p per word" in row:
-            text += f", drawn from the table {row['overlapping log p per word']:.4f}"
         return text
 
     # the output files
 
-    def describe(self, kept_row: dict[str, Any]) -> dict[str, object]:
-        return super().describe(kept_row) | ({"leave out": self.leave_out} if self.leave_out else {})
-
     def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
         stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
-        if len(self.split.held_out):
+        if len(self.held_out):
             stats |= {name: kept_row[name] for name in ("held-out log p per pair", "held-out log p per word")}
             stats |= {"unigram log p per word": self.unigram}
         return stats | {"clip rate": self.history[-1]["clip rate"]}
 
     def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
         data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
-        save_model(path, self.model, description | {"direction": self.settings.direction} | data)
+        save_model(path, self.model, description | data)
 
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:
         return {
-            "held-out pairs": len(self.split.held_out),
-            "of held-out sentences": len(self.split.of_sentences),
+            "held-out pairs": len(self.held_out),
             "computed on": self.setup.describe(),
             "unigram log p per word": self.unigram,
         }

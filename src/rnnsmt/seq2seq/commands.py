@@ -105,7 +105,7 @@ def train_options(parser: argparse.ArgumentParser) -> None:
     add_training(parser)
 
 
-def train(args: argparse.Namespace) -> dict[str, object] | None:
+def train(args: argparse.Namespace) -> dict[str, object]:
     r"""Train an LSTM encoder-decoder (Sutskever, Vinyals and Le 2014) on sentence pairs.
 
     Input is the directory written by `seq2seq prepare`; outputs are the network and its learning curve (JSON).

@@ -213,7 +213,7 @@ def loss_and_gradient(
 
 
 class HeldOutSentences:
-    """Held-out sentence pairs; every process has a part of them.
+    """Held-out sentence pairs.
 
     Attributes:
         pairs: number of pairs.
@@ -222,8 +222,7 @@ class HeldOutSentences:
 
     def __init__(self, pairs: SentencePairs, index: Index, order: str, setup: DeviceSetup) -> None:
         self.setup, self.pairs = setup, len(index)
-        pieces = by_length(pairs, index, ROWS)[setup.rank :: setup.processes]
-        self.pieces = [pair_tensors(pairs, piece, order, setup.device) for piece in pieces]
+        self.pieces = [pair_tensors(pairs, piece, order, setup.device) for piece in by_length(pairs, index, ROWS)]
         self.words = len(pairs.sides[1].joined(index))
 
     @torch.no_grad()
@@ -233,4 +232,4 @@ class HeldOutSentences:
         with full_precision():
             for source, target in self.pieces:
                 total += model.log_probability(source, target).double().sum()
-        return float(self.setup.sum(total)) / max(self.words, 1)
+        return float(total) / max(self.words, 1)

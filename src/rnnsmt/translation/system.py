@@ -7,7 +7,6 @@ the limits of the search, and the paths of the other files, relative to the dire
 import hashlib
 import math
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from html import unescape
@@ -69,7 +68,7 @@ class Description:
         rnn: the network that scored the phrase table, and the vocabularies of its source side and target side; or
             empty.
         columns: names of the phrase scores after the fourth.
-        filtered: whether its tables are for the dev and test sets only (``proposals``, ``scored_pairs: filtered``).
+        filtered: whether its tables are for the dev and test sets only.
         pop_limit, stack, cslm_cells: as in ``SearchOptions``.
         examples: raw segments of the source language that the page of the server offers.
     """
@@ -147,8 +146,7 @@ class Description:
             return []
         return [
             f"{self.name} contains phrase pairs for its dev and test sets only, and many words of other text remain "
-            "untranslated; for other text, use a system without the feature proposals from a run with "
-            "rnn: {scored_pairs: all}, or the baseline"
+            "untranslated; for other text, use a system whose tables are not filtered"
         ]
 
     def print_warnings(self) -> None:
@@ -459,7 +457,7 @@ class System:
         """Return log p(target | source) (natural logarithm) of a tokenised phrase pair under the RNN Encoder-Decoder.
 
         Raises:
-            InputError: the system has no RNN; a phrase has no words or is too long.
+            InputError: the system has no RNN; a phrase has no words.
         """
         model, _ = self._rnn()
 
@@ -593,8 +591,6 @@ class System:
                 )
             path, *files = map(self._file, self.description.rnn)
             model, meta = load_network(path)
-            if (direction := meta.get("direction", "direct")) != "direct":
-                raise InputError(f"{path}: was trained with --direction {direction}; train it with --direction direct")
             vocabularies = [Vocabulary.read(file) for file in files]
             if [vocabulary.hash() for vocabulary in vocabularies] != [
                 meta.get(f"{side} vocabulary") for side in ("source", "target")
@@ -607,13 +603,11 @@ class System:
         """Return the ids of a source (side 0) or target (side 1) phrase, with EOS.
 
         Raises:
-            InputError: the phrase is not a string, has no words, or is too long.
+            InputError: the phrase is not a string or has no words.
         """
         if not isinstance(phrase, str):
             raise InputError(f"phrase: must be a string, not {type(phrase).__name__}")
-        model, vocabularies = self._rnn()
-        words, longest = words_of(phrase), model.sizes.longest
-        if not 0 < len(words) <= longest:
-            accepted = "at least one word" if longest == sys.maxsize else f"1 to {longest} words"
-            raise InputError(f"'{phrase[:40]}': {len(words)} words; the network accepts phrases of {accepted}")
+        _, vocabularies = self._rnn()
+        if not (words := words_of(phrase)):
+            raise InputError(f"'{phrase[:40]}': 0 words; the network accepts phrases of at least one word")
         return vocabularies[side].ids(words, eos=True).astype(np.int64)

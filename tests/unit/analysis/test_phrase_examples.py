@@ -12,8 +12,6 @@ from rnnsmt.analysis.phrase_pairs import LongPhrase, choose, long_phrases
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 
-from ..rnn.test_proposals import directory  # noqa: F401
-
 TABLE = """a b c ||| x ||| 1 1 .5 1 ||| ||| 1 9 1 |||
 a b c d ||| x y ||| 1 1 .2 1 ||| ||| 1 7 1 |||
 a b c d ||| y ||| 1 1 .5 1 ||| ||| 1 7 1 |||

@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rnnsmt.base.arrays import write_array
-from rnnsmt.base.io import write_lines
-from rnnsmt.cli import main
 from rnnsmt.evaluation.scores import Score, write_score
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -139,37 +136,6 @@ def test_archive_gives_the_same_figures_without_texts(held_out, tmp_path):
     assert all((before.statistics[name] == after.statistics[name]).all() for name in before.statistics)
     assert held_out.read_split(tmp_path / "work/random1", "none", ["baseline", "rnn"], [1, 2]) is not None
     assert held_out.read_split(tmp_path / "work/random1", "none", ["baseline", "rnn"], [2]) is None
-
-
-def test_columns_of_scores(held_out, tmp_path):
-    """Columns are differences, scores per token, and p(UNK) divided among the words outside the shortlist."""
-    results = tmp_path / "results"
-    (results / "model").mkdir(parents=True)
-    write_lines(results / "model/phrase-table.gz", ["a ||| x y ||| 1", "b ||| x ||| 1", "b ||| z w ||| 1"])
-    write_lines(tmp_path / "source", ["a b b"])
-    write_lines(tmp_path / "target", ["x x y y z w"])
-    command = ["rnn", "prepare", "--phrase-table", str(results / "model/phrase-table.gz"), "--vocab-size", "4"]
-    command += ["--source", str(tmp_path / "source"), "--target", str(tmp_path / "target")]
-    assert main([*command, "--output-dir", str(results / "rnn/pairs")]) == 0
-    counts = results / "rnn/shortlist.npy"
-    assert main(["rnn", "shortlist", "--pairs", str(results / "rnn/pairs"), "--output", str(counts)]) == 0
-    for name, scores in {"rnn": [-3.0, -2.0, -6.0], "blind": [-4.0, -1.0, -5.0]}.items():
-        made = results / name / "network1"
-        (made / "scores").mkdir(parents=True)
-        for shard, part in (("1-of-2", scores[:2]), ("2-of-2", scores[2:])):
-            write_array(made / f"scores/{shard}.npy", np.array(part, np.float32))
-        (made / "model.pt").write_text("")
-        (made / "history.json").write_text("")
-    found = {}
-    for name in held_out.COLUMNS:
-        held_out.make_column(name, results, 1)
-        shards = [results / name / f"network1/scores/{shard}.npy" for shard in ("1-of-2", "2-of-2")]
-        found[name] = np.concatenate([np.load(path) for path in shards])
-    assert found["pointwise"].tolist() == [0, -2, -2]  # 1, -1 and -1, shifted so that all are log probabilities
-    assert found["normalised"].tolist() == [-1, -1, -2]
-    assert np.load(counts).tolist() == [0, 0, 2]
-    assert held_out.types_outside(results, held_out.Pairs.open(results / "rnn/pairs")) == 2
-    assert found["shared"] == pytest.approx([-3, -2, -6 - 2 * np.log(2)])
 
 
 def test_names_with_a_plus_in_contrasts(held_out):

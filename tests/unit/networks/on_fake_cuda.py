@@ -6,6 +6,7 @@ Values are computed on the CPU; the limits of launches, copies and waits are tho
 import numpy as np
 import pytest
 import torch
+from rnnsmt.seq2seq.units import Words
 
 from rnnsmt.cslm import ngram_scorer
 from rnnsmt.cslm.settings import CslmSizes
@@ -17,10 +18,10 @@ from rnnsmt.networks.model_file import load_file, save_file
 from rnnsmt.networks.softmax import NEVER, ClassSample, ClassSampler, softmax_gradient
 from rnnsmt.rnn import phrase_scores
 from rnnsmt.rnn.generation import beam_search, sample_targets
+from rnnsmt.rnn.settings import VARIANTS
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
 from rnnsmt.seq2seq.translation_scores import Scorer
-from rnnsmt.seq2seq.units import Words
 
 from ..fake_cuda import CudaTensor, Device, MixedDevicesError
 from ..launches import WORDS, counts_of_update, cslm_trainer, make_pairs, make_text, pairs_of, rnn_trainer
@@ -58,9 +59,8 @@ def take_steps(make, setup, number=4):
 # an update
 
 
-@pytest.mark.parametrize("variant", ["paper", "tanh", "bag-of-words", "feed-forward"])
-def test_rnn_training_has_the_values_of_the_processor(pairs, setup, variant):
-    here, there = (take_steps(lambda at: rnn_trainer(pairs, at, variant=variant), at) for at in (CPU, setup))
+def test_rnn_training_has_the_values_of_the_processor(pairs, setup):
+    here, there = (take_steps(lambda at: rnn_trainer(pairs, at), at) for at in (CPU, setup))
     assert isinstance(there.flat, CudaTensor)
     assert close(here.flat, there.flat)
     rows = here.evaluate(), there.evaluate()
@@ -287,7 +287,7 @@ def test_dropout_of_a_minibatch_is_drawn_at_once():
 # scores
 
 
-@pytest.mark.parametrize("variant", ["paper", "supplementary", "tanh", "bag-of-words", "feed-forward"])
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_scores_of_pairs(pairs, setup, variant):
     found = []
     for at in (CPU, setup):

@@ -5,10 +5,22 @@ from itertools import product
 
 import numpy as np
 
+from rnnsmt.phrases.table import PhraseEntry
+
 Pair = tuple[str, str, str]
 """Source sentence, target sentence, links."""
 
 Links = frozenset[tuple[int, int]]
+
+
+def phrase_line(entry: PhraseEntry) -> str:
+    """Return the line of an entry in Moses' format, without newline: six significant digits, single spaces."""
+    fields = [entry.source, entry.target, " ".join(f"{score:.6g}" for score in entry.scores)]
+    if entry.alignment or entry.counts or entry.further:
+        fields.append(" ".join(f"{i}-{j}" for i, j in entry.alignment))
+        fields.append(" ".join(f"{count:.15g}" for count in entry.counts))
+        fields += entry.further
+    return " ||| ".join(fields).replace("|||  |||", "||| |||").replace("|||  |||", "||| |||").rstrip(" ")
 
 
 def links_of(text: str) -> set[tuple[int, int]]:

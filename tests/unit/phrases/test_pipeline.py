@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from rnnsmt.base.io import read_lines
 from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.cli import main
-from rnnsmt.phrases.aligned_text import AlignedBlock, sentence_folds, word_hashes
 from rnnsmt.phrases.extraction import connect, extract_phrases
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
@@ -51,52 +50,6 @@ def build(
     score_phrases(names["x.parquet"], names["e2f"], names["f2e"], names["pt"], smoothing=smoothing, **limits)
     write_reordering_table(names["x.parquet"], names["rt"], **limits)
     return list(read_lines(names["pt"])), list(read_lines(names["rt"]))
-
-
-def test_folds_say_which_sentences_contain_a_pair(tmp_path):
-    """Folds of a pair equal those of sentence-by-sentence extraction; two alignments of a sentence count once."""
-    words = [("a b", "A B"), ("a c", "A C"), ("b", "B"), ("c a", "C A"), ("a b", "A B"), *_numbered(60)]
-    pairs = [(f, e, " ".join(f"{i}-{i}" for i in range(len(f.split())))) for f, e in words]
-    one = write_corpus(tmp_path, pairs)
-    other = write_corpus(tmp_path, [(f, e, "0-0") for f, e, _ in pairs], "d")
-    corpora = [one, [*one[:2], other[2]]]
-    table = list(build(tmp_path, corpora)[0])
-    output = str(tmp_path / "origins.npy")
-    files = [str(tmp_path / name) for name in ("x.parquet", "e2f", "f2e", "again")]
-    score_phrases(*files, output_origins=output)
-    found = np.load(output)
-    assert (found.dtype, found.shape) == (np.int32, (len(table), 3))
-
-    block = AlignedBlock(*_flat(words))
-    hashes = [word_hashes(sorted({w.encode() for pair in words for w in pair[side].split()})) for side in (0, 1)]
-    folds = sentence_folds(block, *hashes)
-    assert folds[0] == folds[4]
-    assert len(set(folds.tolist())) > 30
-    expected: dict[tuple[str, str], set[int]] = {}
-    for (f, e), fold in zip(words, folds.tolist(), strict=True):
-        for links in ("0-0", " ".join(f"{i}-{i}" for i in range(len(f.split())))):
-            for source, target, *_ in twin.extract((f, e, links), 7):
-                expected.setdefault((source, target), set()).add(fold)
-    for line, (first, last, joint) in zip(table, found.tolist(), strict=True):
-        fields = line.split(" ||| ")
-        own = expected[fields[0], fields[1]]
-        assert (first, last) == (min(own), max(own))
-        assert joint == int(fields[4].split()[2])
-
-
-def _numbered(number: int) -> list[tuple[str, str]]:
-    return [(f"a w{k} b", f"A v{k} B") for k in range(number)]
-
-
-def _flat(words: list[tuple[str, str]]) -> list[np.ndarray]:
-    """Return ids of words in byte order, and offsets, as in an ``AlignedBlock`` without links."""
-    sides, offsets = [], []
-    for side in (0, 1):
-        texts = [pair[side].split() for pair in words]
-        known = {word: k for k, word in enumerate(sorted({word for text in texts for word in text}))}
-        sides.append(np.array([known[word] for text in texts for word in text], np.int32))
-        offsets.append(np.cumsum([0, *map(len, texts)]))
-    return [*sides, np.zeros((0, 2), np.int32), *offsets, np.zeros(len(words) + 1, np.int64)]
 
 
 def test_koehns_example(tmp_path):

@@ -58,13 +58,13 @@ def test_selection_by_words(config, words):
     assert line.startswith("selection.bitext: {'words': -1} is not allowed; must be auto or a number")
 
 
-def test_a_scorer_has_the_settings_of_rnn(config):
-    """Settings of a scorer given as text are converted to numbers; an unknown setting is reported."""
-    config["scorers"]["mine"] = {"hidden": "64", "dropout": "0.5"}
+def test_an_lstm_has_the_settings_of_seq2seq(config):
+    """Settings of a network given as text are converted to numbers; an unknown setting is reported."""
+    config["seq2seq"]["networks"]["lstm_x"] = {"hidden": "64", "dropout": "0.5"}
     assert check(config, SCHEMA) == []
-    assert config["scorers"]["mine"] == {"hidden": 64, "dropout": 0.5}
-    config["scorers"]["mine"] = {"hiden": 64}
-    assert check(config, SCHEMA) == ["scorers.mine: unknown key hiden; did you mean hidden?"]
+    assert config["seq2seq"]["networks"]["lstm_x"] == {"hidden": 64, "dropout": 0.5}
+    config["seq2seq"]["networks"]["lstm_x"] = {"hiden": 64}
+    assert check(config, SCHEMA) == ["seq2seq.networks.lstm_x: unknown key hiden; did you mean hidden?"]
 
 
 def test_every_key_is_described_and_in_the_reference(config):
@@ -133,10 +133,10 @@ MISTAKES = {
     ),
     "a list of nothing that fits": (lambda c: c.update(rnn=[1]), ["rnn: [1] is not a map (key: value); write rnn: {"]),
     "a name that ends in a newline": (
-        lambda c: (c["corpora"][0].update(name="harbour\n"), c["scorers"].update({"mine\n": {}})),
+        lambda c: (c["corpora"][0].update(name="harbour\n"), c["systems"].update({"mine\n": {"features": []}})),
         [
             "corpora[0].name: 'harbour\\n' contains the control character '\\n'; remove it",
-            "scorers: 'mine\\n' contains the control character '\\n'; remove it",
+            "systems: 'mine\\n' contains the control character '\\n'; remove it",
         ],
     ),
     "half a surrogate pair": (
@@ -167,10 +167,6 @@ MISTAKES = {
     "long names": (
         lambda c: (c["corpora"][0].update(name="a" * 240), c["systems"].update({"b" * 240: {"features": []}})),
         [f"corpora[0].name: '{'a' * 199}... is too long; use at most 60", f"systems: '{'b' * 199}... is too long"],
-    ),
-    "scorers called as directories": (
-        lambda c: c["scorers"].update(corpus={}, systems={}),
-        ["scorers.corpus: this name is reserved", "scorers.systems: this name is reserved"],
     ),
     "a word for a number": (
         lambda c: c["tuning"].update(runs="three"),
@@ -297,45 +293,13 @@ MISTAKES = {
             "systems.baseline+cslm: the search of baseline already uses cslm; rescore another system",
         ],
     ),
-    "a name with a scorer that the system does not have": (
-        lambda c: c["systems"].update(
-            inverse={"features": ["rnn"]},
-            rnn_inverse={"features": ["rnn", "bag"]},
-            bag={"features": ["rnn", "bag"]},
-            rnn_inverse_only={"features": ["rnn"]},
-        ),
-        [
-            "systems.inverse: has the features rnn, which contradict its name; choose another name",
-            "systems.rnn_inverse: has the features rnn and bag, which contradict its name; choose another name",
-        ],
-    ),
     "an unknown feature": (
-        lambda c: c["systems"].update(mine={"features": ["rnn", "invers"]}),
-        ["systems.mine: no feature invers; did you mean inverse?"],
-    ),
-    "proposals without the network": (
-        lambda c: c["systems"].update(mine={"features": ["proposals"]}),
-        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these"],
-    ),
-    "proposals with a network that needs links": (
-        lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "nnjm"]}),
-        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these features"],
+        lambda c: c["systems"].update(mine={"features": ["rnn", "csl"]}),
+        ["systems.mine: no feature csl; did you mean cslm?"],
     ),
     "a name that lacks the joint model": (
         lambda c: c["systems"].update(cslm_nnjm={"features": ["cslm"]}),
         ["systems.cslm_nnjm: has the features cslm, which contradict its name"],
-    ),
-    "proposals with another column": (
-        lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
-        ["systems.mine: the feature proposals (generated phrase pairs) cannot be combined with these features"],
-    ),
-    "more proposals than the beam is wide": (
-        lambda c: c["proposals"].update(nbest=11),
-        ["proposals.nbest: 11 is too large; the maximum is 10"],
-    ),
-    "a scorer with the name of something else": (
-        lambda c: c["scorers"].update(cslm={}),
-        ["scorers.cslm: this name is reserved"],
     ),
     "trainings that cannot take turns": (
         lambda c: (c["networks"].update(seeds=2), c["tuning"].update(runs=3)),

@@ -1,6 +1,7 @@
 """The registry of features: consistency, and further features added by an entry."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from rnnsmt.plan.features import (
     SystemFeature,
     features_of,
     has_network,
-    known_features,
     label,
     named_features,
     networks_of,
@@ -34,12 +34,11 @@ def test_the_registry():
     assert all(re.fullmatch("[a-z]+", name) for name in names), "they are joined by _ in directories"
     assert list(BY_NAME) == names
     for feature in REGISTRY:
-        assert feature.is_column == bool(feature.scores or feature.per_text), "a column has files"
-        assert not feature.package or (feature.network and feature.title), "a package trains a network"
-        assert feature.is_scorer == (feature.package == "rnn")
+        assert feature.is_column == bool(feature.scores), "a column has files"
+        assert bool(feature.network) == bool(feature.title), "figures name networks"
         if feature.scores:
             assert ("{network}" in feature.scores) == bool(feature.network)
-        assert bool(feature.weight) == bool(feature.network and not feature.per_text), "counts start at 0"
+        assert bool(feature.weight) == bool(feature.network), "counts start at 0"
     assert FEATURES == ("rnn", "cslm", "wp"), "the paper's order"
 
 
@@ -51,18 +50,6 @@ def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.pt"}})
     assert ini.weights[f"{kind}0"] == [feature.weight]
     assert feature.ini_settings == tuple(NEURAL_MODELS[kind].choices)
-
-
-def test_scorers_are_columns_like_that_of_the_rnn(resolved):
-    known = known_features(resolved)
-    further = ["inverse", "bag", "feedforward", "counted"]
-    names = [feature.name for feature in REGISTRY]
-    after = names.index("rnn") + 1
-    assert list(known) == [*names[:after], *further, *names[after:]]
-    bag = known["bag"]
-    assert (bag.label, bag.title, bag.weight, bag.network) == ("bag", "Scorer bag", 0.2, "bag")
-    assert bag.scores.format(network=2, scatteritem="1-of-2") == "results/bag/network2/scores/1-of-2.npy"
-    assert bag.is_scorer and bag.is_column and not bag.paper_place
 
 
 def test_features_of_systems(resolved):
@@ -97,28 +84,32 @@ def test_the_joint_model(resolved):
 
 
 def test_networks():
-    """A feature that is not in the registry, such as a scorer, has a network."""
-    assert networks_of(["rnn", "proposals", "wp", "cslm", "nnjm", "bag"]) == {"rnn", "cslm", "nnjm", "bag"}
+    """A feature that is not in the registry, such as an LSTM on n-best lists, has a network."""
+    assert networks_of(["rnn", "wp", "cslm", "nnjm", "lstm"]) == {"rnn", "cslm", "nnjm", "lstm"}
     assert not has_network([]) and not has_network(["wp"])
-    assert has_network(["rnn", "wp"]) and has_network(["bag"]) and has_network(None)
+    assert has_network(["rnn", "wp"]) and has_network(["lstm"]) and has_network(None)
     assert share_networks(["rnn", "wp"], ["cslm", "rnn"])
     assert not share_networks(["rnn", "wp"], ["cslm", "wp"]) and not share_networks(["rnn"], None)
 
 
 @pytest.fixture
-def two_more(monkeypatch) -> None:
+def two_more(monkeypatch) -> Iterator[None]:
     """Add two features to the registry: a column without a network, and a third network in the search."""
     topic = SystemFeature(
-        "topic", "Topic", 0.25, network="topic", package="topic", title="Topic model", in_search=True,
+        "topic", "Topic", 0.25, network="topic", title="Topic model", in_search=True,
         ini_settings=("unknown",),
     )  # fmt: skip
     surplus = SystemFeature("surplus", "Surplus", 0.1, scores="results/phrases/surplus.npy")
     registry = (REGISTRY[0], topic, *REGISTRY[1:], surplus)
     assert len({feature.name for feature in registry}) == len(registry), "features of the test only"
-    monkeypatch.setattr(features, "REGISTRY", registry)
     for feature in (topic, surplus):
-        monkeypatch.setitem(BY_NAME, feature.name, feature)
         monkeypatch.setitem(features._LABELS, feature.name, feature.label)
+    before = dict(BY_NAME)
+    BY_NAME.clear()
+    BY_NAME.update({feature.name: feature for feature in registry})
+    yield
+    BY_NAME.clear()
+    BY_NAME.update(before)
 
 
 def test_a_further_feature_needs_one_line(resolved, two_more):

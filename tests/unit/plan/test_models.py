@@ -30,20 +30,20 @@ def test_kinds_of_systems(resolved):
 
 
 def test_features_are_in_the_order_of_directories(resolved):
-    resolved["systems"]["mine"] = {"features": ["wp", "bag", "rnn", "cslm"]}
+    resolved["systems"]["mine"] = {"features": ["wp", "rnn", "cslm"]}
     systems = Systems(resolved)
-    assert systems.features("mine") == ["cslm", "rnn", "bag", "wp"]
-    assert systems.columns(systems.features("mine")) == ["rnn", "bag", "wp"]
-    assert systems.untuned_inis("mine") == ["results/augmented/cslm_rnn_bag_wp/network1/moses.ini"]
+    assert systems.features("mine") == ["cslm", "rnn", "wp"]
+    assert systems.columns(systems.features("mine")) == ["rnn", "wp"]
+    assert systems.untuned_inis("mine") == ["results/augmented/cslm_rnn_wp/network1/moses.ini"]
     assert systems.untuned_inis("baseline") == ["results/model/moses.ini"]
-    assert systems.table_directory(systems.features("mine"), 3) == "augmented/rnn_bag_wp/network3"
+    assert systems.table_directory(systems.features("mine"), 3) == "augmented/rnn_wp/network3"
     assert systems.table_directory(["cslm", "wp"], 3) == "augmented/wp/network1", "all trainings have one"
     assert systems.table_directory(["cslm"], 3) == "model"
 
 
 def test_scores_of_columns(resolved):
     systems = Systems(resolved)
-    assert systems.score_pattern("inverse", 2) == "results/inverse/network2/scores/{scatteritem}.npy"
+    assert systems.score_pattern("rnn", 2) == "results/rnn/network2/scores/{scatteritem}.npy"
     assert systems.score_pattern("wp", 2) == "results/rnn/shortlist.npy"
     assert column_options([2, 1], ["a", "b c", "d"]) == "--column a 'b c' --column d"
 
@@ -75,17 +75,11 @@ def test_filtered_tables(trained_twice):
 
 
 def test_files_of_every_training(trained_twice):
-    """With leave_out, a scorer has several networks for each training run; CSLM and NNJM have one."""
     trained_twice["compare"] = ["cslm_rnn_nnjm"]
-    pattern = "{name}{n}{left_out}"
+    pattern = "{name}{n}"
     in_search = ["cslm1", "cslm2", "nnjm1", "nnjm2"]
     assert Systems(trained_twice).of_every_training(pattern) == ["rnn1", "rnn2", *in_search]
-    assert Systems(trained_twice).of_every_training(pattern, ["bag"]) == ["bag1", "bag2"]
-    trained_twice["rnn"]["leave_out"] = 2
-    systems = Systems(trained_twice)
-    left_out = [".without-1-of-2", ".without-2-of-2"]
-    assert systems.of_every_training(pattern) == [*(f"rnn{n}{k}" for n in (1, 2) for k in left_out), *in_search]
-    assert systems.rnn_models("rnn") == [], "translation needs one network that scores all pairs"
+    assert Systems(trained_twice).of_every_training(pattern, ["rnn"]) == ["rnn1", "rnn2"]
 
 
 def test_options_of_an_ini(resolved):
@@ -97,11 +91,6 @@ def test_options_of_an_ini(resolved):
     assert systems.ini_options(["cslm"], 1).startswith(
         f"--phrase-table phrase-table.gz --reordering-table {REORDERING} --num-features 4 --cslm "
     )
-    directory = "../augmented/rnn_proposals/network1/filtered/all"
-    assert systems.ini_options(["rnn", "proposals"], 1) == (
-        f"--phrase-table {directory}/phrase-table.gz --reordering-table {directory}/{REORDERING} --num-features 6 "
-        "--further-weights 0.2 0"
-    ), "the tables of all sets: proposals are made for given texts"
 
 
 def test_options_of_the_search(resolved):
@@ -132,13 +121,9 @@ def test_smaller_systems(resolved):
     assert systems.smaller("cslm_rnn_wp") == ["rnn", "cslm_wp"]
 
 
-def test_settings_go_over_those_of_all_scorers(resolved):
-    resolved["rnn"]["settings"] = {"hidden": 7, "direction": "direct"}
-    systems = Systems(resolved)
-    assert systems.scorer_settings("rnn") == {"hidden": 7, "direction": "direct"}
-    assert systems.scorer_settings("inverse") == {"hidden": 7, "direction": "inverse"}
+def test_settings_of_a_network_go_over_those_of_all_lstms(resolved):
     resolved["seq2seq"]["settings"] = {"epochs": 3}
-    assert systems.lstm_settings("lstm_forward") == {"epochs": 3, "source_order": "forward"}
+    assert Systems(resolved).lstm_settings("lstm_forward") == {"epochs": 3, "source_order": "forward"}
 
 
 def test_ensembles_of_lstms(trained_twice):

@@ -26,22 +26,8 @@ def test_the_reference_is_right(config):
 def test_all_mistakes_are_named(config):
     config["seq2seq"]["networks"]["lstm_x"] = {"keep": "best", "held_out": 0}
     config["nnjm"]["settings"] = {"weight_decay": 0.1, "optimiser": "sgd"}
-    config["scorers"]["mine"] = {"variant": "supplementary", "dropout": 0.2}
-    lstm, joint, scorer = setting_mistakes(Systems(config))
+    config["rnn"]["settings"] = {"variant": "supplementary", "dropout": 0.2}
+    lstm, joint, rnn = setting_mistakes(Systems(config))
     assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: requires held-out pairs")
     assert joint.startswith("nnjm.settings: --weight-decay 0.1: ")
-    assert scorer.startswith("mine: --dropout 0.2: cannot be combined with --variant supplementary")
-
-
-def test_phrases_that_a_network_does_not_take(config):
-    """A maximum phrase length above that of a network is an error if a system has the network."""
-    config["phrases"]["max_length"] = 8
-    config["systems"]["ff"] = {"features": ["feedforward"]}
-    assert list(setting_mistakes(Systems(config))) == []
-    config["compare"] = ["baseline", "ff"]
-    (line,) = setting_mistakes(Systems(config))
-    assert (
-        line == "feedforward: accepts phrases of at most 7 words, but phrases.max_length is 8; set its max_length to 8"
-    )
-    config["scorers"]["feedforward"]["max_length"] = 8
-    assert list(setting_mistakes(Systems(config))) == []
+    assert rnn.startswith("rnn: --dropout 0.2: cannot be combined with --variant supplementary")

@@ -17,14 +17,14 @@ from rnnsmt.rnn.model import (  # noqa: E402
     vocabularies_of,
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.settings import RnnSizes  # noqa: E402
+from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
 
 EOS, LONGEST = 4, 4
 SOURCES = [np.array(phrase, np.int32) for phrase in ([2, 5], [3, 2, 4, 5], [5], [2, 5])]
 
 
-def network(scale=1.0, source=6, target=EOS + 1, variant="paper", max_length=LONGEST):
-    model = RNNEncoderDecoder(RnnSizes(source, target, 4, 6, 3, variant, max_length), 1)
+def network(scale=1.0, source=6, target=EOS + 1, variant="paper"):
+    model = RNNEncoderDecoder(RnnSizes(source, target, 4, 6, 3, variant), 1)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -33,7 +33,7 @@ def network(scale=1.0, source=6, target=EOS + 1, variant="paper", max_length=LON
     return model
 
 
-@pytest.fixture(scope="module", params=["paper", "supplementary", "tanh", "feed-forward"])
+@pytest.fixture(scope="module", params=VARIANTS)
 def model(request):
     return network(0.5, variant=request.param)
 
@@ -104,7 +104,7 @@ def test_draws_depend_on_seed_and_place_only(model):
 def test_a_no_break_space_is_part_of_a_word(tmp_path):
     (tmp_path / "in.txt").write_text("10\u00a0000  a\n", encoding="utf-8")
     vocabulary = Vocabulary(["a", "10\u00a0000"])
-    assert read_phrases(tmp_path / "in.txt", vocabulary, 2)[0].tolist() == [3, 2, 4]
+    assert read_phrases(tmp_path / "in.txt", vocabulary)[0].tolist() == [3, 2, 4]
 
 
 # stages
@@ -151,21 +151,6 @@ def test_translate_stage(directory):
     rows = [line.split(" ||| ") for line in (directory / "out.txt").read_text().splitlines()]
     assert [rows[4 * i][1] for i in range(3)] == one
     assert [row[0] for row in rows] == [str(i) for i in range(3) for _ in range(4)]
-
-
-@pytest.mark.parametrize("stage", ["sample", "translate"])
-def test_the_longest_phrase_of_a_feed_forward_network(directory, capsys, stage):
-    """A feed-forward network neither accepts sources nor generates targets above its maximum length."""
-    short = network(0.3, source=7, target=7, variant="feed-forward", max_length=2)
-    save_model(directory / "short.pt", short, vocabularies_of(Pairs.open(directory / "pairs")))
-    several = ["--nbest", "4"] if stage == "translate" else []
-    assert run(directory, stage, "--max-length", "30", *several, model="short.pt") == 0
-    targets = [line.split(" ||| ")[1] for line in (directory / "out.txt").read_text().splitlines()]
-    assert 0 < max(len(target.split()) for target in targets) <= 2
-    assert "longer than 30 words" not in capsys.readouterr().err
-    (directory / "long.in").write_text("a b\na b c\n")
-    assert run(directory, stage, model="short.pt", source="long.in", output="bad.txt") == 2
-    assert "line 2: has 3 words; the network accepts at most 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

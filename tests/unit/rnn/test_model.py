@@ -20,10 +20,7 @@ from .twin import Twin  # noqa: E402
 torch.set_num_threads(1)
 SMALL = RnnSizes(9, 8, 4, 6, 3)
 SUPPLEMENTARY = RnnSizes(9, 8, 4, 6, 3, "supplementary")
-BAG_OF_WORDS = RnnSizes(9, 8, 4, 6, 3, "bag-of-words")
-FEED_FORWARD = RnnSizes(9, 8, 4, 6, 3, "feed-forward", 5)
-TANH = RnnSizes(9, 8, 4, 6, 3, "tanh")
-EVERY = [SMALL, SUPPLEMENTARY, TANH, BAG_OF_WORDS, FEED_FORWARD]
+EVERY = [SMALL, SUPPLEMENTARY]
 
 
 def network(sizes=SMALL, seed=3, scale=0.7):
@@ -62,23 +59,6 @@ def test_the_paper_s_network_has_17_269_501_parameters():
     assert sum(parameter.numel() for parameter in model.parameters()) == 17_269_501
 
 
-def test_the_feed_forward_network_of_the_paper_s_sizes():
-    """The feed-forward variant's parameters are counted by hand: 8 positions a side, no target embeddings."""
-    encoder = 15_001 * 100 + 100 + 8 * 100 * 1000 + 1000
-    decoder = 8 * 1000 * 1000 + 8 * 1000
-    readout = 2 * 1000 * 1000 + 1000
-    softmax = 500 * 100 + 15_001 * 100 + 15_001
-    sizes = RnnSizes(variant="feed-forward")
-    assert sizes.count() == encoder + decoder + readout + softmax == 13_875_301
-
-
-def test_the_network_without_gates_has_a_third_of_the_recurrent_parameters():
-    """The parameters of the variant without gates are counted by hand: one W, U and C on each side instead of three."""
-    encoder = 15_001 * 100 + 100 + 100 * 1000 + 1000 + 1000 * 1000
-    decoder = encoder + 2 * 1000 * 1000 + 1000
-    assert RnnSizes(variant="tanh").count() == encoder + decoder + 2_101_000 + 1_565_101
-
-
 @pytest.mark.parametrize("sizes", [*EVERY, RnnSizes(3, 3, 1, 1, 1)])
 def test_counted_and_built_parameters_agree(sizes):
     assert sum(parameter.numel() for parameter in RNNEncoderDecoder(sizes).parameters()) == sizes.count()
@@ -90,8 +70,6 @@ def test_describe(capsys):
     assert "17,269,501" in shown.out
     assert "U', U'_r, U'_z" in shown.out
     assert main(["rnn", "describe", "--preset", "small", "--variant", "supplementary", "--hidden", "100"]) == 0
-    assert main(["rnn", "describe", "--variant", "feed-forward", "--max-length", "9"]) == 0
-    assert "V'_1 .. V'_10" in capsys.readouterr().out
     assert main(["rnn", "describe", "--target-vocabulary", "2"]) == 2
     assert "target_vocabulary is 2" in capsys.readouterr().err
     assert main(["rnn", "describe", "--hidden", "0"]) == 2
@@ -116,7 +94,7 @@ def test_initialisation():
 
 
 def test_impossible_sizes():
-    for wrong in ({"hidden": 0}, {"maxout": -1}, {"max_length": 0}, {"source_vocabulary": 2}, {"variant": "mine"}):
+    for wrong in ({"hidden": 0}, {"maxout": -1}, {"source_vocabulary": 2}, {"variant": "mine"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             RnnSizes(**wrong)
 
@@ -147,7 +125,7 @@ def test_step_by_step_is_the_whole(sizes):
     contexts = model.decoder_context(model.encode(torch.tensor([[3, 8], source]), torch.tensor([2, 2])))
     context = contexts.rows(torch.tensor([1]))
     s, previous, total = context.state, None, 0.0
-    for k, word in enumerate(target, 1):
+    for word in target:
         logits = model.logits(s, previous, context.readout)
         assert torch.equal(
             logits,
@@ -155,11 +133,11 @@ def test_step_by_step_is_the_whole(sizes):
         )
         total += torch.log_softmax(logits, 1)[0, word].item()
         previous = torch.tensor([word])
-        s = model.decoder.step(s, previous, context.terms, k)
+        s = model.decoder.step(s, previous, context.terms)
     assert total == pytest.approx(model.log_probability(*batch([PAIRS[2]])).item(), abs=1e-12)
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, FEED_FORWARD])
+@pytest.mark.parametrize("sizes", EVERY)
 def test_probabilities_of_all_targets_sum_to_one(sizes):
     """The probabilities of all targets of up to L words and EOS increase to 1."""
     model = network(RnnSizes(5, 5, 3, 4, 2, sizes.variant))
@@ -189,31 +167,7 @@ def test_padding_changes_nothing(sizes):
 def test_word_order_matters(sizes):
     model = network(sizes)
     first, last = model.log_probability(*batch([([2, 3, 4, 8], [2, 7]), ([4, 3, 2, 8], [2, 7])])).tolist()
-    if sizes == BAG_OF_WORDS:
-        assert first == pytest.approx(last, abs=1e-12)
-    else:
-        assert abs(first - last) > 1e-4
-
-
-@pytest.mark.parametrize("sizes", EVERY)
-def test_target_words_of_the_feed_forward_network_are_independent(sizes):
-    """p(a b) p(c d) = p(a d) p(c b) holds for the feed-forward variant only."""
-    targets = [[2, 3, 7], [4, 5, 7], [2, 5, 7], [4, 3, 7]]
-    ab, cd, ad, cb = network(sizes).log_probability(*batch([([2, 3, 8], target) for target in targets])).tolist()
-    assert (abs(ab + cd - ad - cb) < 1e-12) == (sizes == FEED_FORWARD)
-
-
-def test_the_unit_without_gates_is_that_of_torch():
-    model = network(TANH)
-    unit = model.encoder
-    rnn = torch.nn.RNN(TANH.embedding, TANH.hidden, batch_first=True).double()
-    with torch.no_grad():
-        rnn.weight_ih_l0.copy_(unit.W)
-        rnn.weight_hh_l0.copy_(unit.U)
-        rnn.bias_ih_l0.copy_(unit.b)
-        rnn.bias_hh_l0.zero_()
-    words = torch.tensor([[2, 3, 4, 8]])
-    assert torch.allclose(model.encode(words, torch.tensor([4])), rnn(unit.embed(words))[1][0], atol=1e-12)
+    assert abs(first - last) > 1e-4
 
 
 def test_the_reset_gate_is_before_the_matrix():
@@ -275,9 +229,8 @@ def by_autograd(model, source, target):
 
 
 @pytest.mark.parametrize(("source", "target"), list(rectangles()))
-@pytest.mark.parametrize("sizes", [SMALL, TANH, BAG_OF_WORDS, FEED_FORWARD])
-def test_gradient_by_hand_is_autograd_s(sizes, source, target):
-    model = network(sizes)
+def test_gradient_by_hand_is_autograd_s(source, target):
+    model = network()
     loss, found = gradients_of(model, source, target)
     expected_loss, expected = by_autograd(model, source, target)
     assert float(loss) == pytest.approx(expected_loss, abs=1e-10)
@@ -315,10 +268,9 @@ def test_gradient_against_finite_differences(sizes):
     assert_slopes(model, loss, found, seed=1)
 
 
-@pytest.mark.parametrize("sizes", [SMALL, TANH, BAG_OF_WORDS, FEED_FORWARD])
-def test_gradient_with_dropout(sizes):
+def test_gradient_with_dropout():
     """The gradient with a fixed dropout mask equals finite differences."""
-    model = network(sizes)
+    model = network()
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     source, target = next(rectangles())

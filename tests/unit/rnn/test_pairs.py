@@ -151,7 +151,6 @@ def test_passes_over_the_pairs_leave_no_pages_mapped(tmp_path):
     pairs = Pairs.open(tmp_path / "pairs")
     lines = np.arange(0, 300_000, 7)
     passes = {
-        "longest": pairs.longest,
         "word_frequencies": lambda: word_frequencies(pairs, np.ones(300_000, np.int32)),
         "words_outside": lambda: list(words_outside(pairs.sides[1])),
         "at": lambda: pairs.at(lines),

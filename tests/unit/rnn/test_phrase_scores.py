@@ -87,32 +87,18 @@ def test_equal_to_single_pairs(directory, monkeypatch, variant, sizing):
     assert found.dtype == np.float32
 
 
-@pytest.mark.parametrize("variant", ["paper", "feed-forward"])
-def test_rows_of_the_softmax(directory, monkeypatch, variant):
-    """The softmax has one row for each source and preceding target words (or their number, if feed-forward)."""
+def test_rows_of_the_softmax(directory, monkeypatch):
+    """The softmax has one row for each source and preceding target words."""
     pairs, rows = Pairs.open(directory / "pairs"), []
     log_p = ExactSoftmax.log_p
     monkeypatch.setattr(ExactSoftmax, "log_p", lambda self, g, *asked: rows.append(len(g)) or log_p(self, g, *asked))
-    phrase_scores.score_range(network(pairs, variant), pairs, 0, len(pairs), torch.device("cpu"))
-    known = tuple if variant == "paper" else len
+    phrase_scores.score_range(network(pairs), pairs, 0, len(pairs), torch.device("cpu"))
     places = {
-        (tuple(pairs.source(i)), known(pairs.target(i)[:k]))
+        (tuple(pairs.source(i)), tuple(pairs.target(i)[:k]))
         for i in range(len(pairs))
         for k in range(len(pairs.target(i)))
     }
     assert sum(rows) == len(places)
-
-
-def test_longer_phrases_than_the_network_takes(directory, tmp_path, capsys):
-    pairs = Pairs.open(directory / "pairs")
-    sizes = RnnSizes(*map(len, pairs.vocabularies), 5, 7, 4, "feed-forward", 3)
-    save_model(tmp_path / "model.pt", RNNEncoderDecoder(sizes, 1), vocabularies_of(pairs))
-    command = ["rnn", "score", "--pairs", str(directory / "pairs"), "--model", str(tmp_path / "model.pt")]
-    assert main([*command, "--output", str(tmp_path / "scores.npy")]) == 2
-    assert (
-        "has a phrase of 4 words, but this feed-forward network accepts at most 3; train it" in capsys.readouterr().err
-    )
-    assert not (tmp_path / "scores.npy").exists()
 
 
 def test_batches_end_where_a_source_ends(directory):
@@ -168,72 +154,45 @@ def test_more_shards_than_pairs(directory, tmp_path):
     assert main([*command, "--column", str(tmp_path / "0.npy"), str(rest)]) == 0
 
 
-def kept_lines(path: Path, lines: list[int], total: int) -> str:
+def write_lines(path: Path, lines: list[int], total: int) -> str:
     """Write a file in the format of ``phrases filter --output-lines``; return the path."""
     np.save(path, np.array([*lines, total], np.int64))
     return str(path)
 
 
-def test_only_the_lines_of_a_filtered_table(directory, tmp_path, capsys):
-    """With --kept-lines only these lines are scored, and scores of --known are copied."""
+def test_only_some_lines_of_a_table(directory, tmp_path):
+    """With --lines only these lines are scored, in their order, for any number of shards."""
     total = len(Pairs.open(directory / "pairs"))
     assert score(directory, tmp_path / "whole.npy") == 0
     whole = np.load(tmp_path / "whole.npy")
-    few, many = [3, 4, 50, total - 1], sorted({*range(0, total, 3), 4, 50, total - 1} - {3})
-    some, more = kept_lines(tmp_path / "some.npy", few, total), kept_lines(tmp_path / "more.npy", many, total)
-    assert score(directory, tmp_path / "few.npy", "--kept-lines", some) == 0
-    assert np.load(tmp_path / "few.npy") == pytest.approx(whole[few], abs=1e-5)
-    known = [tmp_path / "known1.npy", tmp_path / "known2.npy"]
-    for path, values in zip(known, ([-1.0, -2.0], [-3.0, -4.0]), strict=True):
-        np.save(path, np.array(values, np.float32))
+    lines = sorted({*range(0, total, 3), 4, 50, total - 1})
+    some = write_lines(tmp_path / "some.npy", lines, total)
+    assert score(directory, tmp_path / "few.npy", "--lines", some) == 0
+    assert np.load(tmp_path / "few.npy") == pytest.approx(whole[lines], abs=1.3e-5)
     parts = []
     for k in range(1, 4):
-        part = tmp_path / f"{k}.npy"
-        options = ["--kept-lines", more, "--known", some, *map(str, known), "--shard", f"{k}/3"]
-        assert score(directory, part, *options) == 0
-        parts.append(np.load(part))
-    assert "reused scores" in capsys.readouterr().err
-    expected = whole.copy()
-    expected[few] = [-1, -2, -3, -4]
-    assert np.concatenate(parts) == pytest.approx(expected[many], abs=1e-5)
-    nothing = kept_lines(tmp_path / "nothing.npy", [], total)
-    assert score(directory, tmp_path / "none.npy", "--kept-lines", nothing) == 0
+        assert score(directory, tmp_path / f"{k}.npy", "--lines", some, "--shard", f"{k}/3") == 0
+        parts.append(np.load(tmp_path / f"{k}.npy"))
+    assert np.concatenate(parts) == pytest.approx(whole[lines], abs=1.3e-5)
+    nothing = write_lines(tmp_path / "nothing.npy", [], total)
+    assert score(directory, tmp_path / "none.npy", "--lines", nothing) == 0
     assert len(np.load(tmp_path / "none.npy")) == 0
 
 
-@pytest.mark.parametrize("left_out", [(1, 2), (2, 2)])
-def test_left_out_pairs_of_a_filtered_table(tmp_path, left_out):
-    """Left-out flags, counts and phrases of selected lines equal those of the whole table."""
-    make_table(tmp_path / "table.txt", 3, 40)
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("a b c d e f g h a b c d\n")
-    rng = np.random.default_rng(1)
-    folds = np.sort(rng.integers(0, 100, (40, 2)), axis=1)
-    np.save(tmp_path / "origins.npy", np.column_stack([folds, np.ones(40)]).astype(np.int32))
-    options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
-    files = ["--phrase-table", str(tmp_path / "table.txt"), "--origins", str(tmp_path / "origins.npy")]
-    assert main(["rnn", "prepare", *files, *options, "--output-dir", str(tmp_path / "pairs")]) == 0
-    pairs, lines = Pairs.open(tmp_path / "pairs"), np.array([0, 7, 8, 21, 39])
-    assert pairs.at(lines).left_out(*left_out).tolist() == pairs.left_out(*left_out)[lines].tolist()
-    assert pairs.at(lines).counts().tolist() == [1] * 5
-    for direction in ("direct", "inverse", "target"):
-        other = pairs.in_direction(direction)
-        for number, line in enumerate(lines):
-            assert other.at(lines).source(number).tolist() == other.source(line).tolist()
-            assert other.at(lines).target(number).tolist() == other.target(line).tolist()
+def test_pairs_of_a_filtered_table(directory):
+    """Phrases of selected lines equal those of the whole table."""
+    pairs, lines = Pairs.open(directory / "pairs"), np.array([0, 7, 8, 21, 39])
+    for number, line in enumerate(lines):
+        assert pairs.at(lines).source(number).tolist() == pairs.source(line).tolist()
+        assert pairs.at(lines).target(number).tolist() == pairs.target(line).tolist()
 
 
 def test_refuses_lines_of_another_table(directory, tmp_path, capsys):
     total, output = len(Pairs.open(directory / "pairs")), tmp_path / "x.npy"
-    lines = kept_lines(tmp_path / "lines.npy", [1, 2, 3], total)
-    longer = kept_lines(tmp_path / "longer.npy", [1, 2, 3], total + 1)
-    np.save(tmp_path / "scores.npy", np.zeros(2, np.float32))
-    scores = str(tmp_path / "scores.npy")
-    refused(score(directory, output, "--kept-lines", longer), capsys, output, f"table of {total + 1} lines, but")
-    refused(score(directory, output, "--kept-lines", lines, "--known", longer), capsys, output, "longer.npy")
-    few = score(directory, output, "--kept-lines", lines, "--known", lines, scores)
-    refused(few, capsys, output, "2 scores, but", "has 3 lines; specify all shards")
-    refused(score(directory, output, "--known", lines, scores), capsys, output, "--known: requires --kept-lines")
+    longer = write_lines(tmp_path / "longer.npy", [1, 2, 3], total + 1)
+    refused(score(directory, output, "--lines", longer), capsys, output, f"table of {total + 1} lines, but")
+    turned = write_lines(tmp_path / "turned.npy", [3, 2], total)
+    refused(score(directory, output, "--lines", turned), capsys, output, "line numbers are not increasing")
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("cpu", 3, 8), ("cuda", 1, 2)])
@@ -256,13 +215,6 @@ def test_batches_at_the_same_time(directory, monkeypatch, kind, least, most):
     batches = list(phrase_scores.score_batches(network(pairs), pairs, 0, len(pairs), device, 8))
     assert len(batches) > 8
     assert least <= max(found) <= most
-
-
-def test_several_networks_share_the_memory_of_a_gpu():
-    for kind, threads, networks, expected in (
-        ("cpu", 8, 1, 8), ("cpu", 8, 3, 2), ("cpu", 2, 4, 1), ("cuda", 32, 1, 2), ("cuda", 32, 4, 1), ("cuda", 1, 1, 1),
-    ):  # fmt: skip
-        assert phrase_scores.batches_at_once(torch.device(kind), threads, networks) == expected
 
 
 @NEEDS_GPU

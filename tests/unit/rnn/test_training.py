@@ -23,9 +23,15 @@ from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.gradients import flatten  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import learning_rate, make_optimiser  # noqa: E402
-from rnnsmt.rnn.model import check_vocabularies, load_model, vocabularies_of  # noqa: E402
+from rnnsmt.rnn.model import (  # noqa: E402
+    FORMAT,
+    RNNEncoderDecoder,
+    check_vocabularies,
+    load_model,
+    vocabularies_of,
+)
 from rnnsmt.rnn.pairs import Pairs, word_frequencies  # noqa: E402
-from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings  # noqa: E402
+from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings, RnnSizes  # noqa: E402
 from rnnsmt.rnn.training import PairBatches, RnnTrainer, pair_tensors, unigram_likelihood  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
@@ -106,27 +112,6 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     assert score("a b", "A B") > score("b a", "A B") + 0.3
 
 
-def test_a_feed_forward_network_is_trained_and_scores_its_table(directory, pairs, tmp_path):
-    options = ["--variant", "feed-forward", "--max-length", "4", "--updates", "400"]
-    assert main(command_line(directory, tmp_path, *options)) == 0
-    history = json.loads((tmp_path / "h.json").read_text())
-    assert history["curve"][-1]["held-out log p per word"] > 0.5 * history["unigram log p per word"]
-    scores = tmp_path / "scores.npy"
-    command = ["rnn", "score", "--pairs", directory / "pairs", "--model", tmp_path / "m.pt", "--output", scores]
-    assert main([str(part) for part in command]) == 0
-    model = load_model(tmp_path / "m.pt")[0]
-    assert (model.sizes.variant, model.sizes.max_length) == ("feed-forward", 4)
-    expected = [log_p(model, pairs, i).item() for i in range(len(pairs))]
-    assert np.load(scores) == pytest.approx(expected, abs=1e-4)
-
-
-def test_longer_phrases_than_the_network_takes(pairs):
-    with pytest.raises(
-        InputError, match="has a phrase of 4 words, but this feed-forward network accepts at most 3; train it with"
-    ):
-        RnnTrainer(pairs, replace(TINY, variant="feed-forward", max_length=3), 1, CPU)
-
-
 def test_loss_sum_clips_nearly_always(pairs):
     rates = {}
     for loss in ("mean", "sum"):
@@ -184,122 +169,44 @@ def test_parameters_are_views_of_one_tensor():
     assert all(bool((parameter.grad == 3).all()) for parameter in model.parameters())
 
 
-@pytest.fixture
-def with_origins(directory, tmp_path):
-    """Create the same pairs, 40 of them only in held-out sentences, and 30 in held-out and other sentences."""
-    numbers = np.random.default_rng(2).permutation(len(Pairs.open(directory / "pairs")))
-    origins = np.full((len(numbers), 3), 5, np.int32)
-    origins[numbers[:40], :2] = 0
-    origins[numbers[40:70], 0] = 0
-    origins[:, 2] = 1 + np.arange(len(numbers)) % 3
-    np.save(tmp_path / "origins.npy", origins)
-    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
-    assert main([*command, "--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]) == 0
-    return Pairs.open(tmp_path / "p"), np.sort(numbers[:40])
-
-
-def test_pairs_of_held_out_sentences_are_not_trained_on(pairs, with_origins):
-    held, numbers = with_origins
-    assert held.held_out.tolist() == numbers.tolist()
-    assert held.fingerprint != pairs.fingerprint
-    trainer = RnnTrainer(held, replace(TINY, held_out=10), 1, CPU)
-    assert set(numbers) < set(trainer.split.held_out)
-    assert (trainer.validation.pairs, trainer.overlapping.pairs) == (10, 7)
+def test_held_out_pairs_are_drawn_from_the_table(pairs):
+    """One pair in a hundred is drawn by the seed, is not trained on and is evaluated."""
+    trainer = RnnTrainer(pairs, replace(TINY, held_out=10), 1, CPU)
+    assert len(trainer.held_out) == trainer.validation.pairs == min(10, len(pairs) // 100)
+    assert trainer.held_out.tolist() == sorted(set(trainer.held_out.tolist()))
     seen = set()
     while trainer.batches.epoch == 0:
         seen.update(next(trainer.batches).tolist())
-    assert seen == set(range(len(held))) - set(trainer.split.held_out.tolist())
-    everything = RnnTrainer(held, replace(TINY, held_out=1000), 1, CPU).validation
-    alone = RnnTrainer(pairs, TINY, 1, CPU)
-    total = sum(log_p(alone.model, held, i).item() for i in numbers)
-    assert everything.measure(alone.model).per_pair == pytest.approx(total / 40, abs=1e-4)
+    assert seen == set(range(len(pairs))) - set(trainer.held_out.tolist())
+    assert RnnTrainer(pairs, replace(TINY, held_out=10), 2, CPU).held_out.tolist() != trainer.held_out.tolist()
 
 
-def test_pairs_as_often_as_they_were_extracted(with_origins):
-    held, numbers = with_origins
-    trainer = RnnTrainer(held, replace(TINY, held_out=1, weighting="counts"), 1, CPU)
-    seen = np.zeros(len(held), int)
-    while trainer.batches.epoch == 0:
-        batch = next(trainer.batches)
-        if trainer.batches.epoch == 0:
-            np.add.at(seen, batch, 1)
-    expected = 1 + np.arange(len(held)) % 3
-    expected[trainer.split.held_out] = 0
-    assert set(numbers) < set(trainer.split.held_out)
-    assert seen.tolist() == expected.tolist()
-    assert trainer.trained == expected.sum()
-
-
-def test_something_is_left_to_train_on(with_origins):
-    """If the held-out sentences contain most pairs, held-out pairs are drawn from the table instead."""
-    held, _ = with_origins
-    held.held_out = np.arange(len(held))
-    trainer = RnnTrainer(held, TINY, 1, CPU)
-    assert len(trainer.split.held_out) == len(held) // 100
-    assert trainer.overlapping is None
+def test_something_is_left_to_train_on(pairs):
     with pytest.raises(InputError, match="no pairs remain for training"):
-        PairBatches(held, 4, 1, np.arange(len(held)))
-    without = RnnTrainer(held, replace(TINY, held_out=0, keep="best"), 1, CPU)
-    assert not len(without.split.held_out)
+        PairBatches(pairs, 4, 1, np.arange(len(pairs)))
+    without = RnnTrainer(pairs, replace(TINY, held_out=0, keep="best"), 1, CPU)
+    assert not len(without.held_out)
     assert "0 held out (so the last parameters are kept" in without.start_message()
 
 
-def test_words_are_as_frequent_as_their_pairs(with_origins):
-    held, _ = with_origins
-    expected = np.zeros(len(held.vocabularies[1]), int)
-    for i, times in enumerate(held.counts()):
-        np.add.at(expected, held.target(i), times)
-    assert word_frequencies(held, held.counts(), block=50).tolist() == expected.tolist()
-    assert word_frequencies(held, np.ones(len(held), np.int32)).sum() == len(held.sides[1].words)
+def test_words_are_as_frequent_as_their_pairs(pairs):
+    expected = np.zeros(len(pairs.vocabularies[1]), int)
+    counts = np.arange(len(pairs), dtype=np.int32) % 2
+    for i, times in enumerate(counts):
+        np.add.at(expected, pairs.target(i), times)
+    assert word_frequencies(pairs, counts, block=50).tolist() == expected.tolist()
+    assert word_frequencies(pairs, np.ones(len(pairs), np.int32)).sum() == len(pairs.sides[1].words)
 
 
-def test_counts_must_be_known(pairs):
-    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run `rnn prepare` with --origins"):
-        RnnTrainer(pairs, replace(TINY, weighting="counts"), 1, CPU)
-
-
-def test_inverse_direction(with_origins, tmp_path):
-    """Direction inverse exchanges the sides; the score of an ensemble is the mean probability."""
-    held, _ = with_origins
-    files = []
-    for seed in (1, 2):
-        trainer = RnnTrainer(held, replace(TINY, direction="inverse"), seed, CPU)
-        trainer.fit(tmp_path / f"state{seed}", 1e9, Stop(None))
-        files.append(tmp_path / f"m{seed}.pt")
-        trainer.save(files[-1], tmp_path / "h.json")
-    scores = []
-    for models in (files[:1], files[1:], files):
-        out = tmp_path / "scores.npy"
-        options = ["--pairs", held.directory, "--model", *models, "--output", out]
-        assert main([str(part) for part in ["rnn", "score", *options]]) == 0
-        scores.append(np.load(out))
-    expected = [log_p(load_model(files[0])[0], held.in_direction("inverse"), i).item() for i in range(20)]
-    assert scores[0][:20] == pytest.approx(expected, abs=1e-4)
-    assert np.exp(scores[2]) == pytest.approx((np.exp(scores[0]) + np.exp(scores[1])) / 2, rel=1e-4)
-
-
-def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
-    """With direction target, all source phrases are empty, and scores follow the equations."""
-    held, _ = with_origins
-    trainer = RnnTrainer(held, replace(TINY, direction="target"), 1, CPU)
+def test_scores_follow_the_equations(pairs, tmp_path):
+    trainer = RnnTrainer(pairs, TINY, 1, CPU)
     trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
     model, out = tmp_path / "m.pt", tmp_path / "scores.npy"
     trainer.save(model, tmp_path / "h.json")
-    assert main([str(p) for p in ["rnn", "score", "--pairs", held.directory, "--model", model, "--output", out]]) == 0
-    scores = np.load(out)
-    empty = held.in_direction("target")
-    network = load_model(model)[0]
-    assert [list(empty.source(i)) for i in (0, len(held) - 1)] == [[held.vocabularies[0].eos]] * 2
-    assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
-    (tmp_path / "phrases").write_text("a b\n")
-    for stage in ("sample", "translate"):
-        options = ["--pairs", held.directory, "--model", model, "--input", tmp_path / "phrases", "--output", out]
-        assert main([str(part) for part in ["rnn", stage, *options]]) == 2
-        assert "trained with --direction target and ignores source phrases" in capsys.readouterr().err
-    with torch.no_grad():  # the scores do not depend on other source words
-        network.encoder.embedding[: held.vocabularies[0].eos] = float("nan")
-    assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
+    assert main([str(p) for p in ["rnn", "score", "--pairs", pairs.directory, "--model", model, "--output", out]]) == 0
+    assert np.load(out)[:20] == pytest.approx(
+        [log_p(load_model(model)[0], pairs, i).item() for i in range(20)], abs=1e-4
+    )
 
 
 def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
@@ -348,92 +255,9 @@ def test_random_minibatches_are_all_pairs_once_an_epoch(pairs, tmp_path):
     assert ends[0] == pytest.approx(ends[1], abs=0.5)
 
 
-@pytest.fixture
-def in_halves(directory, tmp_path):
-    """Create the same pairs, 60 of them from sentences of the first half only, and 50 from the second half only."""
-    origins = np.tile(np.array([[20, 80, 2]], np.int32), (len(Pairs.open(directory / "pairs")), 1))
-    origins[:60, :2] = 10, 49
-    origins[60:110, :2] = 50, 99
-    np.save(tmp_path / "origins.npy", origins)
-    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
-    assert main([*command, "--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]) == 0
-    return Pairs.open(tmp_path / "p")
-
-
-def test_pairs_of_sentences_that_are_left_out_are_not_trained_on(in_halves):
-    own = np.zeros(len(in_halves), bool)
-    own[60:110] = True
-    assert in_halves.left_out(2, 2).tolist() == own.tolist()
-    assert in_halves.left_out(2, 2, 58, 63).tolist() == own[58:63].tolist()
-    assert not in_halves.left_out(1, 3).any()
-    trainer = RnnTrainer(in_halves, TINY, 1, CPU, leave_out=(2, 2))
-    seen = set()
-    while trainer.batches.epoch == 0:
-        seen.update(next(trainer.batches).tolist())
-    assert seen == set(np.flatnonzero(~own)) - set(trainer.split.held_out.tolist())
-
-
-def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys):
-    """A pair left out by one network is scored by that network alone, other pairs by the mean probability."""
-    base = ["rnn", "train", "--pairs", in_halves.directory, "--preset", "demo", "--updates", "4", "--hidden", "6"]
-    files = [tmp_path / f"{k}.pt" for k in (1, 2)]
-    for k, file in enumerate(files, 1):
-        outputs = [
-            "--output-model",
-            file,
-            "--output-history",
-            tmp_path / "h",
-            "--checkpoint-dir",
-            tmp_path / f"state{k}",
-        ]
-        assert main([str(part) for part in [*base, "--leave-out", f"{k}/2", *outputs]]) == 0
-    scores = []
-    for models in ([files[0]], [files[1]], files, files[::-1]):
-        command = ["rnn", "score", "--pairs", in_halves.directory, "--model", *models, "--output", tmp_path / "s.npy"]
-        assert main([str(part) for part in command]) == 0
-        scores.append(np.load(tmp_path / "s.npy"))
-    assert "pairs scored only by networks not trained on them 110" in capsys.readouterr().err
-    first, second, both, turned = scores
-    assert np.array_equal(both[:60], first[:60])
-    assert np.array_equal(both[60:110], second[60:110])
-    assert np.exp(both[110:]) == pytest.approx((np.exp(first[110:]) + np.exp(second[110:])) / 2, rel=1e-4)
-    assert np.array_equal(both, turned)
-
-
-def test_leaving_out_needs_origins_and_leaves_something(pairs, in_halves):
-    with pytest.raises(InputError, match="folds of the phrase pairs are missing; run `rnn prepare` with --origins"):
-        RnnTrainer(pairs, TINY, 1, CPU, leave_out=(1, 2))
-    for part in ((1, 1), (1, 101)):
-        with pytest.raises(InputError, match="the number of parts must be from 2 to 100"):
-            RnnTrainer(in_halves, TINY, 1, CPU, leave_out=part)
-
-
-def test_both_kinds_of_held_out_pairs_are_in_the_history(with_origins, tmp_path):
-    held, _ = with_origins
-    trainer = RnnTrainer(held, TINY, 1, CPU)
-    trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
-    trainer.save(tmp_path / "m.pt", tmp_path / "h.json")
-    history = json.loads((tmp_path / "h.json").read_text())
-    assert {"held-out log p per word", "overlapping log p per word"} < set(history["curve"][-1])
-    assert history["of held-out sentences"] == 40
-
-
 def log_p(model, pairs, i):
     source, target = (torch.from_numpy(side.phrase(int(i)).astype(np.int64))[None] for side in pairs.sides)
     return model.log_probability(source, torch.tensor([source.shape[1]]), target, torch.tensor([target.shape[1]]))
-
-
-def test_origins_of_another_table_are_refused(directory, tmp_path, capsys):
-    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
-    command += ["--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]
-    np.save(tmp_path / "origins.npy", np.zeros((3, 3), np.int32))
-    assert main(command) == 2
-    assert "has 3 pairs, but the table has" in capsys.readouterr().err
-    np.save(tmp_path / "origins.npy", np.zeros(3))
-    assert main(command) == 2
-    assert "has float64 in 1 dimension(s)" in capsys.readouterr().err
 
 
 def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
@@ -464,7 +288,7 @@ def test_held_out_likelihood(pairs):
     trainer = RnnTrainer(pairs, replace(TINY, held_out=7), 1, CPU)
     found = trainer.validation.measure(trainer.model)
     total = words = 0
-    for i in trainer.split.held_out:
+    for i in trainer.held_out:
         x, y = (torch.from_numpy(phrase.astype(np.int64))[None] for phrase in (pairs.source(i), pairs.target(i)))
         total += trainer.model.log_probability(x, torch.tensor([x.shape[1]]), y, torch.tensor([y.shape[1]])).item()
         words += y.shape[1]
@@ -507,8 +331,7 @@ def test_reduced_precision_changes_little(pairs):
         TINY,
         replace(TINY, optimiser="adadelta", learning_rate=1.0, keep="last", loss="sum"),
         replace(TINY, variant="supplementary"),
-        replace(TINY, variant="tanh", dropout=0.3, sampled_classes=5),
-        replace(TINY, variant="feed-forward", dropout=0.3, sampled_classes=5),
+        replace(TINY, dropout=0.3, sampled_classes=5),
     ],
 )
 def test_interrupted_training_equals_uninterrupted(pairs, tmp_path, settings):
@@ -733,6 +556,17 @@ def test_bad_model_files(tmp_path):
     torch.save({"some": "thing"}, tmp_path / "m.pt")
     with pytest.raises(InputError, match="is not an RNN Encoder-Decoder, or was written by a different version"):
         load_model(tmp_path / "m.pt")
+    # networks of version 1.0.0: one of p(target | source) is read, others are refused
+    model, content = RNNEncoderDecoder(RnnSizes(9, 8, 4, 6, 3), 1), {"format": FORMAT.version}
+    content |= {"sizes": model.sizes.as_dict() | {"max_length": 7}, "parameters": model.state_dict()}
+    torch.save(content | {"meta": {"direction": "direct"}}, tmp_path / "m.pt")
+    assert load_model(tmp_path / "m.pt")[0].sizes == model.sizes
+    torch.save(content | {"meta": {"direction": "inverse"}}, tmp_path / "m.pt")
+    with pytest.raises(InputError, match=r"trained by version 1\.0\.0 with --direction inverse; train the network"):
+        load_model(tmp_path / "m.pt")
+    torch.save(content | {"meta": {}, "sizes": content["sizes"] | {"variant": "tanh"}}, tmp_path / "m.pt")
+    with pytest.raises(InputError, match="variant is 'tanh', but must be one of paper, supplementary"):
+        load_model(tmp_path / "m.pt")
     with pytest.raises(InputError, match="no such file"):
         load_model(tmp_path / "none.pt")
 
@@ -749,7 +583,7 @@ def test_one_pair_is_enough(tmp_path):
     assert "held-out log p per pair" not in curve[-1]
 
 
-# several threads and processes
+# several threads
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -764,37 +598,3 @@ def test_threads_share_a_minibatch(pairs, variant):
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-4)
     assert torch.equal(found[1][0], found[2][0])
     assert found[1][1] == found[2][1]
-
-
-def test_an_update_adds_up_once_over_the_processes(pairs, monkeypatch):
-    added = []
-    monkeypatch.setattr("torch.distributed.all_reduce", lambda values: added.append(values.numel()))
-    trainer = RnnTrainer(pairs, TINY, 1, DeviceSetup(torch.device("cpu"), rank=1, processes=2))
-    alone = RnnTrainer(pairs, TINY, 1, CPU)
-    trainer.step()
-    assert added == [trainer.flat.numel() + 1], "the gradient and the loss"
-    assert alone.flat.shape == trainer.flat.shape
-
-
-@pytest.mark.slow
-def test_two_processes_train_like_one(directory, tmp_path):
-    options = ["--updates", "40", "--precision", "float32", "--evaluations", "2", "--device", "cpu"]
-    (tmp_path / "one").mkdir()
-    assert main(command_line(directory, tmp_path / "one", *options)) == 0
-    several = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "rnnsmt"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*several, *command_line(directory, tmp_path / "two", *options)],
-        env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("starting: 0 of 40 updates") == 1
-    histories = [json.loads((tmp_path / name / "h.json").read_text())["curve"] for name in ("one", "two")]
-    for one, two in zip(*histories, strict=True):
-        assert one.keys() == two.keys()
-        for name, value in one.items():
-            assert two[name] == pytest.approx(value, rel=1e-4), name
-    one, two = (load_model(tmp_path / name / "m.pt")[0] for name in ("one", "two"))
-    for (name, first), second in zip(one.named_parameters(), two.parameters(), strict=True):
-        assert torch.allclose(first, second, atol=1e-3), name

@@ -17,21 +17,9 @@ class Twin:
 
     def encode(self, source):
         p = {name[8:]: value for name, value in self.p.items() if name.startswith("encoder.")}
-        if self.variant == "bag-of-words":
-            words = sum(p["embedding"][word] + p["b_embedding"] for word in source)
-            return np.tanh(p["W"] @ words + p["b"])
-        if self.variant == "feed-forward":
-            concatenated = np.zeros(p["W"].shape[1])
-            E = len(p["b_embedding"])
-            for i, word in enumerate(source):
-                concatenated[i * E : (i + 1) * E] = p["embedding"][word] + p["b_embedding"]
-            return np.tanh(p["W"] @ concatenated + p["b"])
         h = np.zeros(len(p["U"]))
         for word in source:
             x = p["embedding"][word] + p["b_embedding"]
-            if self.variant == "tanh":
-                h = np.array([np.tanh(W @ x + b + U @ h) for W, b, U in zip(p["W"], p["b"], p["U"], strict=True)])
-                continue
             h_next = np.empty_like(h)
             r = sigmoid(p["W_r"] @ x + p["U_r"] @ h)
             z = sigmoid(p["W_z"] @ x + p["U_z"] @ h)
@@ -44,8 +32,6 @@ class Twin:
 
     def advance(self, s, e, c):
         p = {name[8:]: value for name, value in self.p.items() if name.startswith("decoder.")}
-        if self.variant == "tanh":
-            return np.tanh(p["W"] @ e + p["b"] + p["U"] @ s + p["C"] @ c)
         r = sigmoid(p["W_r"] @ e + p["U_r"] @ s + p["C_r"] @ c)
         z = sigmoid(p["W_z"] @ e + p["U_z"] @ s + p["C_z"] @ c)
         if self.variant == "supplementary":
@@ -68,12 +54,6 @@ class Twin:
     def log_probability(self, source, target):
         """Return log p of the target given the source; both include EOS."""
         c = self.encode(source)
-        if self.variant == "feed-forward":
-            V, b = (
-                self.p[f"decoder.{name}"].reshape(-1, len(c), *shape) for name, shape in (("V", c.shape), ("b_V", ()))
-            )
-            states = [np.tanh(V[i] @ c + b[i]) for i in range(len(target))]
-            return sum(np.log(self.distribution(s, None, c)[word]) for s, word in zip(states, target, strict=True))
         s = np.tanh(self.p["decoder.V"] @ c + self.p["decoder.b_V"])
         if self.variant == "supplementary":
             s = self.advance(s, np.zeros(self.p["decoder.embedding"].shape[1]), c)
