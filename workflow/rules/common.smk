@@ -36,7 +36,6 @@ if __version__ != VERSION:
 
 from rnnsmt.base.io import InputError
 from rnnsmt.corpus.check import first_warnings
-from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, resolve_auto
@@ -156,24 +155,6 @@ def score_files(column, network):
     path = systems.score_pattern(column, network)
     scatter = BY_NAME[column].scatter
     return getattr(gather, scatter)(path) if scatter else [path]
-
-
-def ini_tables(wildcards):
-    """Return the tables of an ini, marked as ancient: a changed table is no reason to write the ini again.
-
-    If a job that this one depends on runs, Snakemake does not compare the params of this one, and ancient files do not cause
-    a rerun. Therefore, the tables are not marked if an existing ini has other tables, language models or settings.
-    """
-    tables = [f"results/{path}" for path in systems.tables(wildcards.features.split("_"), wildcards.network)]
-    ini = f"results/augmented/{wildcards.features}/network{wildcards.network}/moses.ini"
-    unknown = {kind.upper(): config[kind]["unknown"] for kind in ("cslm", "nnjm")}
-    limits = config["search"]["distortion_limit"], config["search"]["table_limit"]
-    try:
-        if Path(ini).is_file() and not MosesIni.read(ini).has_settings(tables, LM, *limits, unknown):
-            return tables
-    except InputError:
-        return tables
-    return [ancient(table) for table in tables]
 
 
 def outputs_on_the_way_to(targets):

@@ -29,11 +29,11 @@ rule augment:
         "--output {output:q} --threads {threads} &> {log:q}"
 
 
+# An ini is made from the configuration alone: it names files, so that changed tables are no reason to write it again.
+LIMITS = f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}"
+
+
 rule moses_ini:
-    input:
-        f"results/model/{PHRASE_TABLE}",
-        f"results/model/{REORDERING_TABLE}",
-        LM,
     output:
         "results/model/moses.ini",
     log:
@@ -45,9 +45,9 @@ rule moses_ini:
         runtime=minutes(10),
     params:
         version=version("moses", "ini"),
-        limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
+        limits=LIMITS,
         order=config["lm"]["order"],
-        directory=subpath(input[1], parent=True),
+        directory=subpath(output[0], parent=True),
     shell:
         f"rnnsmt moses ini --model-dir {{params.directory:q}} --phrase-table {PHRASE_TABLE} "
         f"--reordering-table {REORDERING_TABLE} --lm {paths.LM} --lm-order {{params.order}} {{params.limits}} "
@@ -55,10 +55,6 @@ rule moses_ini:
 
 
 rule augmented_ini:
-    input:
-        ini_tables,
-        lambda w: systems.search_models(w.features.split("_"), w.network),
-        lm=LM,
     output:
         "results/augmented/{features}/network{network}/moses.ini",
     log:
@@ -72,13 +68,20 @@ rule augmented_ini:
         runtime=minutes(10),
     params:
         version=version("moses", "ini"),
-        limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
+        limits=LIMITS,
         order=config["lm"]["order"],
-        directory=subpath(input.lm, parent=True),
         model=lambda w: systems.ini_options(w.features.split("_"), w.network),
     shell:
-        f"rnnsmt moses ini --model-dir {{params.directory:q}} --lm {paths.LM} "
+        f"rnnsmt moses ini --model-dir results/model --lm {paths.LM} "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
+
+
+# The models of all systems before tuning: tables, n-gram language model, networks and ini files. `snakemake models`
+# builds them.
+rule models:
+    input:
+        LM,
+        [path for name in systems.compared for path in systems.model_files(name)],
 
 
 # The tables filtered for the dev text, and for all sets, which load quickly. The dev text has tables of its own, so

@@ -3,7 +3,6 @@
 ALIGNED = paths.alignments(config)
 
 
-ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
 if "training" in MOSES_PARTS:
 
     rule moses_train:
@@ -89,8 +88,7 @@ else:
             e2f="results/model/lex.e2f",
             f2e="results/model/lex.f2e",
         output:
-            f"results/model/{FULL_TABLE}",
-            table=f"results/model/{PHRASE_TABLE}",
+            f"results/model/{PHRASE_TABLE}",
         log:
             "results/logs/phrases/score.log",
         conda:

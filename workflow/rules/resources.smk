@@ -18,11 +18,11 @@ SNAKEMAKE_MB = 300
 # ten years on one machine.
 LONG = 1440 if CLUSTER else 10 * 365 * 1440
 
-# Resources that the jobs of one machine share, unless --resources is given: one job at a time uses the GPU, and in
-# addition up to four searches with a network, which leave it idle most of the time; all jobs together get 85 % of the
-# memory. On a cluster, the profile limits the number of GPUs.
+# Resources that the jobs of one machine share, unless --resources is given: one training or scoring at a time uses the
+# GPU, beside the searches with a network, which leave it idle most of the time; all jobs together get 85 % of the memory.
+# On a cluster, the profile limits the number of GPUs.
 if not CLUSTER:
-    for name, amount in {"gpu": 1, "gpu_share": 4, "mem_mb": int(0.85 * psutil.virtual_memory().total / 1e6)}.items():
+    for name, amount in {"gpu": 1, "mem_mb": int(0.85 * psutil.virtual_memory().total / 1e6)}.items():
         workflow.global_resources.setdefault(name, amount)
 
 # Device of the networks, and the number of GPUs that a job of a network requests. A machine that submits jobs cannot

@@ -52,9 +52,10 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
 
 
 def ini(args: argparse.Namespace) -> dict[str, object]:
-    """Write the moses.ini of a trained model directory with Moses' default weights before tuning.
+    """Write the moses.ini of a model directory with Moses' default weights before tuning.
 
-    Paths in the ini are relative to its directory. Moses itself reads the file if it is started in that directory.
+    The files that it names need not exist yet. Paths in the ini are relative to its directory. Moses itself reads the
+    file if it is started in that directory.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -65,9 +66,6 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     reordering = None if args.reordering_table == "none" else args.reordering_table
     networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
     neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
-    for name in filter(None, (args.phrase_table, args.lm, reordering, args.cslm, args.nnjm)):
-        if not (args.model_dir / name).is_file():
-            raise InputError(f"{args.model_dir / name}: no such file; build the model first")
     if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
         raise InputError(
             "--num-features and --lm-order must be at least 1, --table-limit at least 0, --distortion-limit at least -1"

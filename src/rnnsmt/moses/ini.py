@@ -8,7 +8,7 @@ is therefore started inside the model directory.
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -281,35 +281,6 @@ class MosesIni:
             return features, ini.distortion_limit, ini.table_limit, ini.sections
 
         return model(self) == model(other)
-
-    def has_settings(
-        self,
-        tables: Iterable[str | Path],
-        language_model: str | Path,
-        distortion_limit: int,
-        table_limit: int,
-        unknown: Mapping[str, str],
-    ) -> bool:
-        """Return whether the ini has exactly these tables and limits, this LM, and this treatment of unknown words.
-
-        Args:
-            tables: phrase tables and reordering tables, in any order.
-            language_model: the n-gram model.
-            distortion_limit, table_limit: as in the attributes.
-            unknown: one of ``CSLM_UNKNOWN`` by kind of neural feature, for those that the ini may have.
-        """
-        files = {self.file_of(feature).resolve() for feature in self.features if feature.kind in TABLES}
-        models = [self.file_of(feature).resolve() for feature in self.features if feature.is_lm]
-        return (
-            files == {Path(table).resolve() for table in tables}
-            and models == [Path(language_model).resolve()]
-            and (self.distortion_limit, self.table_limit) == (distortion_limit, table_limit)
-            and all(
-                feature.options["unknown"] == unknown.get(feature.kind)
-                for feature in self.features
-                if "unknown" in feature.options
-            )
-        )
 
     def _resolved(self, feature: Feature) -> Feature:
         """Return a feature with the absolute path of its file."""

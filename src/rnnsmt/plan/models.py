@@ -141,6 +141,12 @@ class Systems:
         directory = self.table_directory(features, network)
         return f"{directory}/{PHRASE_TABLE}", f"model/{REORDERING_TABLE}"
 
+    def model_files(self, system: str) -> list[str]:
+        """Return the tables, networks and ini files of a system before tuning, for every training run."""
+        numbers = dict.fromkeys(self.trainings_of(system))
+        tables = [f"results/{path}" for n in numbers for path in self.tables(self.features(system), n)]
+        return list(dict.fromkeys([*tables, *self.networks_in_search(system), *self.untuned_inis(system)]))
+
     def filtered_tables(self, system: str, set_name: str) -> list[str]:
         """Return both tables for every training run of a system, filtered for the dev set (dev) or all sets (all)."""
         directories = dict.fromkeys(
