@@ -50,7 +50,7 @@ rule nnjm_train:
         TORCH_ENV
     threads: min(HALF, 16)
     resources:
-        mem_mb=by_preset("nnjm", 700, 1500, 8000),
+        mem_mb=by_preset("nnjm", 900, 1700, 8000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,

@@ -54,7 +54,7 @@ rule rnn_train:
         TORCH_ENV
     threads: min(HALF, 16)
     resources:
-        mem_mb=by_preset("rnn", 700, 2800, 8000),
+        mem_mb=by_preset("rnn", 1200, 3000, 8500),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
