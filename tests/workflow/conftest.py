@@ -133,6 +133,7 @@ def finished(tmp_path_factory, small_config) -> Workflow:
             workflow.directory.mkdir(exist_ok=True)
             done = workflow.call("--configfile", str(small_config), "--show-failed-logs", timeout=1500)
             assert done.returncode == 0, done.stdout + done.stderr
+            (shared / "finished.printed").write_text(done.stdout)
             (shared / "finished.whole").write_text(done.stderr)
     return workflow
 

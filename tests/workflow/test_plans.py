@@ -5,8 +5,10 @@ import base64
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -732,6 +734,54 @@ def test_a_change_that_names_the_same_files_and_values(recorded, tmp_path, chang
     jobs = workflow.plan("--configfile", str(path))
     assert jobs.items() >= expected.items()
     assert not [rule for rule in untouched if rule in jobs]
+
+
+INTERRUPTED = [
+    ("symmetrize", "align symmetrize", {"seed": 1}, "results/align/model4/aligned.grow-diag-final-and.gz"),
+    ("language_model", "lm estimate", {"lm": {"order": 3}}, "results/model/lm.arpa.gz"),
+    ("mert", "tuning mert", {"tuning": {"nbest": 30}}, "results/systems/baseline/run1/moses.ini"),
+]
+"""Rules, their commands, changed settings, and an output."""
+
+
+@pytest.mark.parametrize(("rule", "command", "change", "output"), INTERRUPTED)
+@pytest.mark.parametrize(
+    "how", [*(pytest.param(how, marks=pytest.mark.slow) for how in ("failure", "SIGINT")), "SIGKILL"]
+)
+def test_no_stale_results_after_an_interrupted_job(recorded, tmp_path, rule, command, change, output, how):
+    """A job with changed settings is interrupted, so that its output is gone: the next run creates it again.
+
+    The files made from it exist, and were made with the settings of the next run.
+    """
+    directory = tmp_path / "run"
+    subprocess.run(["cp", "-a", f"{recorded[0].directory}/.", str(directory)], check=True)
+    workflow, options = Workflow(directory), ["--configfile", str(directory / "mine.yaml")]
+    assert not workflow.plan(*options)
+    action = "exit 1" if how == "failure" else "touch started; sleep 600"
+    program = tmp_path / "bin/rnnsmt"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\n[ "$1 $2" != "{command}" ] || {{ {action}; }}\n')
+    program.chmod(0o755)
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(json.dumps(change))
+    environment = os.environ | {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+    words = workflow.command(output, "--forcerun", rule, *options, str(changed))
+    with subprocess.Popen(
+        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:  # fmt: skip
+        if how != "failure":
+            until = time.monotonic() + 120
+            while not (directory / "started").exists():
+                assert process.poll() is None and time.monotonic() < until
+                time.sleep(0.1)
+            os.killpg(process.pid, getattr(signal, how))
+        assert process.wait(60)
+    assert not (directory / output).exists()
+    if how == "SIGKILL":
+        assert workflow.call("--unlock", *options).returncode == 0
+    jobs = Workflow(directory).plan(*options)
+    assert jobs[rule] and jobs["table1"] == 1, jobs
 
 
 def test_a_seed_that_is_the_version_of_the_demo_corpus(workflow):
