@@ -85,7 +85,7 @@ def test_a_plan_in_an_empty_directory(installed, plan, tmp_path):
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert re.search(rf"^total +{plan.total()}$", said, re.M)
-    assert str(ROOT) not in said.replace(sys.executable, "")
+    assert str(ROOT) not in said.replace(sys.prefix, "")
     script = "from rnnsmt.project.running import command_line; print(*command_line([]))"
     assert str(installed / "rnnsmt/pipeline/Snakefile") in call(installed, tmp_path / "demo", "-c", script).stdout
     assert sorted(path.name for path in (tmp_path / "demo").iterdir() if path.name[0] != ".") == [
@@ -104,7 +104,7 @@ def test_a_wheel_beside_a_checkout_has_its_version(installed, workflow, tmp_path
     package.write_text(package.read_text().replace(f'"{rnnsmt.__version__}"', '"9.9.9"'))
     done = workflow.call("--dry-run", PYTHONPATH=str(other))
     assert done.returncode != 0
-    assert f"has rnnsmt 9.9.9, but this workflow requires {rnnsmt.__version__}: pip install" in done.stdout
+    assert f"rnnsmt 9.9.9 is installed, but this workflow requires {rnnsmt.__version__}" in done.stdout
 
 
 def test_one_version():
@@ -129,14 +129,12 @@ runpy.run_module("snakemake", run_name="__main__")
 
 
 def test_networks_need_pytorch(workflow):
-    """Missing PyTorch is an error before the first job; plans and jobs without networks do not require it."""
-    baseline = ["--until", "demo", "--config", "demo={scale: 0.02}", "compare=[baseline]"]
-    for options, refused, runs in (([], True, False), (["-n"], False, False), (baseline, False, True)):
-        command = [sys.executable, "-c", NO_TORCH, *workflow.options(*options)]
+    """A run with networks begins with a warning if PyTorch is missing; systems without networks do not require it."""
+    for options, warned in (([], True), (["--config", "compare=[baseline]"], False)):
+        command = [sys.executable, "-c", NO_TORCH, *workflow.options("-n", *options)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (done.returncode != 0) == refused, done.stderr
-        assert ("these networks require PyTorch" in done.stderr + done.stdout) == refused
-        assert (workflow.directory / "results").exists() == runs
+        assert done.returncode == 0, done.stderr
+        assert ("warning: rnn, cslm, nnjm: these networks require PyTorch" in done.stderr + done.stdout) == warned
 
 
 MISSING = """

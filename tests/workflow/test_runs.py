@@ -271,8 +271,6 @@ def test_nothing_to_do_after_a_run(finished, small_config):
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],
         ),
         (
-            {"further_language_model": 1, "mert": 4, "decode": 4},
-            {"prune_table": 1, "rnn_prepare": 1, "rnn_train": 2, "mert": 4},
             "phrases={max_length: 5}",
             {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 4},
             ["align_words", "language_model"],

@@ -38,6 +38,7 @@ rule moses_ini:
         "results/model/moses.ini",
     log:
         "results/logs/moses/ini.log",
+    localrule: True
     conda:
         BASE_ENV
     resources:
@@ -61,6 +62,7 @@ rule augmented_ini:
         "results/logs/augment/ini.{features}.{network}.log",
     wildcard_constraints:
         features=FEATURE_NAMES,
+    localrule: True
     conda:
         BASE_ENV
     resources:
@@ -71,8 +73,9 @@ rule augmented_ini:
         limits=LIMITS,
         order=config["lm"]["order"],
         model=lambda w: systems.ini_options(w.features.split("_"), w.network),
+        directory=lambda w, output: Path(output[0]).parents[3] / "model",
     shell:
-        f"rnnsmt moses ini --model-dir results/model --lm {paths.LM} "
+        f"rnnsmt moses ini --model-dir {{params.directory:q}} --lm {paths.LM} "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 
@@ -82,6 +85,7 @@ rule models:
     input:
         LM,
         [path for name in systems.compared for path in systems.model_files(name)],
+    localrule: True
 
 
 # The tables filtered for the dev text, and for all sets, which load quickly. The dev text has tables of its own, so
