@@ -51,6 +51,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "prepare": Stage(4, "normalise, tokenise and clean a monolingual or parallel corpus"),
         "split": Stage(2, "split one parallel corpus into training, dev and test text"),
         "check": Stage(3, "check the corpora of a configuration before a run"),
+        "overlap": Stage(1, "count the dev and test sentences that also occur in the training text"),
         "join": Stage(1, "concatenate text files"),
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),

@@ -27,6 +27,7 @@ Damage = Callable[[bytes], bytes]
 
 STAGES = {
     "prepare": "corpus prepare --source raw.en --target raw.fr --output-source O1 --output-target O2 --report O3",
+    "overlap": "corpus overlap --training tok.en --set dev=dev.en --output O1",
     "join": "corpus join --input tok.en --output O1",
     "truecase": "corpus truecase --model tc.en --input tok.en --output O1",
     "models": "selection models --in-domain dev.en --pool tok.en --output-dir OD --seed 1 --order 2",
@@ -146,7 +147,7 @@ READERS = [
     *(("extract", "tok.fr"), ("table", "lex.e2f"), ("filter", "dev.en"), ("filter", "pt"), ("filter", "ro")),
     *(("augment", "pt"), ("lm", "tok.fr"), ("perplexity", "lm.arpa"), ("perplexity", "dev.fr"), ("pairs", "pt")),
     *(("pairs", "tok.fr"), ("decode", "pt"), ("decode", "ro"), ("decode", "lm.arpa"), ("decode", "dev.en")),
-    *(("mert", "dev.fr"), ("mert", "lm.arpa"), ("bleu", "dev.fr")),
+    *(("mert", "dev.fr"), ("mert", "lm.arpa"), ("bleu", "dev.fr"), ("overlap", "tok.en"), ("overlap", "dev.en")),
 ]
 """(stage, a text file that it reads)."""
 

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from rnnsmt import __version__
+from rnnsmt.corpus.check import FUNCTION_WORDS
 from rnnsmt.stages import STAGES
 from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow
@@ -717,6 +718,9 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
         ({"corpora": exchanged("test1", "test2")}, {"table1": 1}, ["filter_tables", "decode", "score"]),
         ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn"]},
          {"table1": 1, "mert_curves": 1}, ["mert", "decode"]),
+        ({"corpora": [*CORPORA, CORPORA[-1] | {"name": "new"}]},
+         {"prepare_bitext": 1, "overlap": 1, "table1": 1, "report_page": 1},
+         ["train_truecaser", "align_words", "language_model", "rnn_train", "cslm_train", "mert"]),
     ],
 )  # fmt: skip
 def test_a_change_that_names_the_same_files_and_values(recorded, tmp_path, change, expected, untouched):
@@ -777,6 +781,20 @@ def test_no_stale_results_after_an_interrupted_job(recorded, tmp_path, rule, com
     assert jobs[rule] and jobs["table1"] == 1, jobs
 
 
+def test_checks_of_a_corpus(recorded, tmp_path):
+    """A corpus is checked when it is prepared, unless `check` is false; the key is no reason to prepare it again."""
+    workflow, config = recorded
+    path = tmp_path / "unchecked.yaml"
+    path.write_text(yaml.safe_dump(config | {"corpora": with_settings("train2", check=False)}, sort_keys=False))
+    assert set(workflow.plan("--configfile", str(path))) == {"provenance", "report_page", "all"}
+    said = workflow.call("--dry-run", "-p", "--forceall", "--configfile", str(path)).stdout
+    commands = re.findall(r"rnnsmt corpus prepare .*", said)
+    unchecked = [command for command in commands if "--no-check" in command]
+    assert len(commands) == 12
+    assert sum("--source train2.en" in command for command in unchecked) == 1
+    assert all("--source train2.en" in command or "results/corpus/raw/" in command for command in unchecked)
+
+
 def test_a_seed_that_is_the_version_of_the_demo_corpus(workflow):
     touched(workflow, {"seed": 4, "demo": {"scale": 1}}, "results/demo/dev.en")
     assert workflow.plan("results/demo/dev.en", "--config", "seed=1", "demo={scale: 1}")["demo"] == 1
@@ -809,12 +827,41 @@ def test_an_invalid_corpus_is_reported_and_can_be_corrected(workflow):
     options = ["--configfile", str(config), "--until", "prepare_bitext"]
     done = workflow.call(*options)
     assert done.returncode != 0
-    sentence = "rnnsmt corpus prepare: error: train.en and train.fr: none of 30 lines remains after cleaning"
-    assert sentence in done.stderr.splitlines()[-1]
-    assert done.stderr.count("prepare_bitext corpus=mine failed") == 2, "tried once: where it happens, and at the end"
-    assert ".smk" not in done.stderr
+    sentence = (
+        "rnnsmt corpus prepare: error: train.en and train.fr: none of 30 lines remains after cleaning (empty: 30); "
+        "check the file"
+    )
+    assert sentence in done.stderr.splitlines()
+    assert done.stderr.count("Error in rule prepare_bitext:") == 1, "tried once"
     assert sentence in next(workflow.directory.glob("results/logs/**/*mine*.log")).read_text()
     assert not list(workflow.directory.rglob(".tmp-*"))
     assert not list(workflow.directory.glob("results/corpus/tokenized/mine*"))
     (workflow.directory / "train.fr").write_text("une ligne du texte\n" * 30)
     assert workflow.call(*options).returncode == 0
+
+
+def test_swapped_sides_end_a_run(workflow):
+    """A text is read by the first job, not when the workflow is planned; `check: false` accepts it."""
+    for name in ("train", "dev", "test"):
+        for lang in ("en", "fr"):
+            words = FUNCTION_WORDS[lang].split()
+            lines = (f"{name} {' '.join(words[number % 9 :])}\n" for number in range(30))
+            (workflow.directory / f"{name}.{lang}").write_text("".join(lines))
+    config = workflow.directory / "mine.yaml"
+    text = (
+        "corpora:\n"
+        "  - {name: mine, role: bitext, source: train.fr, target: train.en}\n"
+        "  - {name: tuning, role: dev, source: dev.en, target: dev.fr}\n"
+        "  - {name: tested, role: test, source: test.en, target: test.fr}\n"
+    )
+    config.write_text(text)
+    options = ["--configfile", str(config)]
+    assert "look swapped" not in workflow.call("--dry-run", *options).stderr
+    done = workflow.call(*options, "--until", "prepare_bitext")
+    assert done.returncode != 0
+    assert "error: source and target look swapped: train.fr looks like fr and train.en like en" in done.stderr
+    config.write_text(text.replace("train.en}", "train.en, check: false}"))
+    assert workflow.call("results/corpus/overlap.json", *options).returncode == 0
+    assert json.loads((workflow.directory / "results/corpus/overlap.json").read_text()) == {
+        name: {"sentences": 30, "known": 0} for name in ("tuning", "tested")
+    }

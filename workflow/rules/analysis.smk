@@ -291,6 +291,7 @@ rule report_page:
         maps=[f"results/analysis/{name}.json" for name in MAPS],
         comparisons=COMPARISONS,
         examples=EXAMPLES,
+        overlap="results/corpus/overlap.json",
     output:
         report(
             "results/report/index.html",
@@ -311,4 +312,4 @@ rule report_page:
     shell:
         "rnnsmt analysis report --table {input.table:q} --provenance {input.provenance:q} "
         "--figures {input.figures:q} --maps {input.maps:q} --comparisons {input.comparisons:q} {params.examples:q} "
-        "--logs {params.logs:q} --output {output:q} &> {log:q}"
+        "--overlap {input.overlap:q} --logs {params.logs:q} --output {output:q} &> {log:q}"

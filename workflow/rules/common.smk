@@ -35,7 +35,6 @@ if __version__ != VERSION:
     raise WorkflowError(f"rnnsmt {__version__} is installed, but this workflow requires {VERSION}")
 
 from rnnsmt.base.io import InputError
-from rnnsmt.corpus.check import first_warnings
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, resolve_auto
@@ -84,10 +83,6 @@ if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
     if not is_module:
         warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
-    try:
-        warnings += list(first_warnings(list(texts.corpora.values()), (texts.source, texts.target)))
-    except InputError as error:
-        warnings += str(error).splitlines()
     if (systems.networks or systems.lstm_models) and not has_environments and not find_spec("torch"):
         warnings.append(
             f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
@@ -138,6 +133,14 @@ def in_order(values):
 def switch(name, on):
     """Return a command-line switch, or an empty string."""
     return f"--{name}" if on else ""
+
+
+def unchecked(wildcards, input):
+    """Return the option that skips the checks of the first lines of a corpus, or an empty string.
+
+    As a function of the input, it is no reason to rerun a job: the output is the same.
+    """
+    return switch("no-check", not texts.corpora[wildcards.corpus].check)
 
 
 def any_of(names):

@@ -105,11 +105,12 @@ rule prepare_bitext:
         sides=lambda w: in_order([texts.corpora[w.corpus].source, texts.corpora[w.corpus].target]),
         cleaning=CLEANING,
         keep_all=lambda w: KEPT_WHOLE.get(texts.corpora[w.corpus].role, ""),
+        check=unchecked,
     shell:
         "rnnsmt corpus prepare --source {input.source:q} --target {input.target:q} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "
         "--output-source {output.source:q} --output-target {output.target:q} --report {output.report:q} "
-        "{params.cleaning} {params.keep_all} --threads {threads} &> {log:q}"
+        "{params.cleaning} {params.check} {params.keep_all} --threads {threads} &> {log:q}"
 
 
 rule prepare_mono:
@@ -132,13 +133,15 @@ rule prepare_mono:
     params:
         version=version("corpus", "prepare"),
         cleaning=CLEANING,
+        check=unchecked,
     shell:
         f"rnnsmt corpus prepare --target {{input.target:q}} --target-lang {TARGET} "
         "--output-target {output.target:q} --report {output.report:q} "
-        "{params.cleaning} --threads {threads} &> {log:q}"
+        "{params.cleaning} {params.check} --threads {threads} &> {log:q}"
 
 
 # Raw references for sacreBLEU: control characters are removed, and the text is lowercased if text.lowercase is true.
+# prepare_bitext checks the text of the target side.
 rule raw_reference:
     input:
         target=lambda w: texts.corpora[w.corpus].reference or texts.corpora[w.corpus].target,
@@ -155,10 +158,33 @@ rule raw_reference:
     params:
         version=version("corpus", "prepare"),
         case=switch("lowercase", config["text"]["lowercase"]),
+        check=lambda w, input: unchecked(w, input) if texts.corpora[w.corpus].reference else "--no-check",
     shell:
         f"rnnsmt corpus prepare --target {{input.target:q}} --target-lang {TARGET} "
         "--output-target {output.target:q} --report {output.report:q} "
-        "--no-normalize --no-tokenize --no-escape {params.case} --keep-all &> {log:q}"
+        "--no-normalize --no-tokenize --no-escape {params.case} {params.check} --keep-all &> {log:q}"
+
+
+# Sentences of the dev and test sets that also occur in the training text; the report names sets with many.
+rule overlap:
+    input:
+        training=[texts.text("tokenized", name, SOURCE) for name in texts.bitext],
+        sets=[texts.text("tokenized", name, SOURCE) for name in [*texts.dev, *texts.test]],
+    output:
+        "results/corpus/overlap.json",
+    log:
+        "results/logs/corpus/overlap.log",
+    priority: 10
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=megabytes(150),
+        runtime=minutes(15, 0.02),
+    params:
+        version=version("corpus", "overlap"),
+        sets=[f"{name}={texts.text('tokenized', name, SOURCE)}" for name in [*texts.dev, *texts.test]],
+    shell:
+        "rnnsmt corpus overlap --training {input.training:q} --set {params.sets:q} --output {output:q} &> {log:q}"
 
 
 # The truecaser is trained on the bitext only, so that additional language model text does not change all other models.

@@ -389,6 +389,7 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     add("--maps", nargs="*", default=[], metavar="FILE", help="output of `analysis embeddings --output-json`")
     add("--comparisons", nargs="*", default=[], metavar="FILE", help="output of `evaluation compare --output-json`")
     add("--examples", metavar="FILE", help="output of `analysis phrase-examples --output-json`")
+    add("--overlap", metavar="FILE", help="output of `corpus overlap`, for a warning in the summary")
     add("--logs", required=True, metavar="DIR", help="log directory, for the time and memory of every command")
     add("--output", required=True, metavar="FILE", help="output file (HTML)")
 
@@ -405,7 +406,8 @@ def report(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt analysis report --table results/table1.json --provenance results/provenance.json \
             --logs results/logs --figures results/figures/learning-rnn.svg results/figures/mert.svg \
             --maps results/analysis/words.json --comparisons results/analysis/rnn.vs.baseline/harbour-test.json \
-            --examples results/analysis/phrase-examples.json --output try/report.html
+            --examples results/analysis/phrase-examples.json --overlap results/corpus/overlap.json \
+            --output try/report.html
     """
     from rnnsmt.analysis.report import write_report
 
@@ -417,5 +419,6 @@ def report(args: argparse.Namespace) -> dict[str, object]:
         maps=args.maps,
         comparisons=args.comparisons,
         examples=args.examples,
+        overlap=args.overlap,
         logs=args.logs,
     )

@@ -14,6 +14,7 @@ import yaml
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, read_lines
 from rnnsmt.base.rendering import write_page
+from rnnsmt.corpus.check import known_warnings
 from rnnsmt.evaluation.render import EFFECTS, KIND_TITLES, dot_plot, effects, highest
 from rnnsmt.evaluation.text_metrics import METRICS
 from rnnsmt.plan.features import REGISTRY
@@ -258,6 +259,18 @@ def _embedding_map(path: str) -> dict[str, Any]:
     return {"name": name, "title": MAPS.get(name, name), **content, "labels": labels}
 
 
+def _known_sentences(path: str) -> list[str]:
+    """Return a sentence for every dev and test set with many sentences that also occur in the training text.
+
+    Raises:
+        InputError: the file is not that of ``corpus overlap``.
+    """
+    try:
+        return list(known_warnings(read_json(path)))
+    except (AttributeError, KeyError, TypeError):
+        raise InputError(f"{path}: not the output of `corpus overlap`") from None
+
+
 def write_report(
     output: str | Path,
     *,
@@ -267,6 +280,7 @@ def write_report(
     maps: Sequence[str],
     comparisons: Sequence[str],
     examples: str | None,
+    overlap: str | None,
     logs: str,
 ) -> dict[str, object]:
     """Write the page; return the figures of the stage.
@@ -278,6 +292,7 @@ def write_report(
         maps: JSON files of `analysis embeddings`.
         comparisons: JSON files of `evaluation compare`.
         examples: JSON file of `analysis phrase-examples`.
+        overlap: JSON file of `corpus overlap`.
         logs: directory of the logs of the stages.
 
     Raises:
@@ -305,6 +320,7 @@ def write_report(
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
     drawn = [_embedding_map(path) for path in maps]
+    known = [] if overlap is None else _known_sentences(overlap)
     stages, jobs = costs(Path(logs))
     size = write_page(
         output,
@@ -317,6 +333,7 @@ def write_report(
         maps=drawn,
         comparisons=compared,
         examples=None if examples is None else read_json(examples),
+        known=known,
         stages=stages,
         jobs=jobs,
         cpu_hours=sum(job.cpu for job in jobs) / 3600,

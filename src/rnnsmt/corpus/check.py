@@ -13,19 +13,17 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from rnnsmt.base.io import DAMAGED, InputError, open_text
+from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
 from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions, read_pairs, read_segments
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import UNSPACED, SentenceIndex, normalised_words, sentence_key
-from rnnsmt.plan.corpora import Corpus, files_of, is_output, is_prepared
+from rnnsmt.plan.corpora import Corpus, files_of
 
 SAMPLE_LINES = 2000
 """Number of lines of a text that are examined."""
@@ -106,12 +104,15 @@ def function_word_shares(words: Sequence[str]) -> dict[str, float]:
 
 
 def language_warnings(paths: Sequence[str], langs: Sequence[str], samples: Sequence[Iterable[str]]) -> Iterator[str]:
-    """Yield a warning for every side of a corpus whose text is in another language, or one if the sides are swapped.
+    """Yield a warning for every side of a corpus whose text is in another language.
 
     Args:
         paths: file of each side.
         langs: expected two-letter code of each side.
         samples: tokenised lines of each side.
+
+    Raises:
+        InputError: each of two sides is in the language of the other.
     """
     words = [words_of_text(sample) for sample in samples]
     shares = [function_word_shares(side) for side in words]
@@ -126,11 +127,11 @@ def language_warnings(paths: Sequence[str], langs: Sequence[str], samples: Seque
         ):  # without a list for this language: more function words of the other language than on the other side
             recognised[side] = langs[1 - side]
     if len(langs) == 2 and recognised == [langs[1], langs[0]]:
-        yield (
+        raise InputError(
             f"source and target look swapped: {paths[0]} looks like {recognised[0]} and {paths[1]} like "
-            f"{recognised[1]}; exchange them"
+            f"{recognised[1]}; exchange them, or, if they are right, set `check: false` in the entry of the corpus "
+            "(--no-check of `corpus prepare`)"
         )
-        return
     for path, lang, other in zip(paths, langs, recognised, strict=True):
         if other is not None:
             yield f"{path}: looks like {other}, but the language of this side is {lang}; check the file and languages"
@@ -188,18 +189,6 @@ MAX_SHARE = 0.1
 
 MAX_KNOWN = 0.02
 """Maximum share of sentences of a dev or test set that are also, or nearly, in the training text, without a warning."""
-
-COPY_BYTES = 1 << 27
-"""Number of bytes of training text in which the sentences of dev and test sets are looked up at the start of a run."""
-
-COPY_DIVISORS = {".xz": 2, ".bz2": 8}
-"""Divisors of ``COPY_BYTES`` for compression formats that are slower than gzip, by suffix."""
-
-COPY_PAIRS = 40_000
-"""Number of pairs read for the same purpose from a file with both sides; 40,000 TMX units take two seconds."""
-
-CHUNK = 1 << 20
-"""Number of bytes that are read at once."""
 
 FEW_LINES = 100
 """Number of pairs below which a dev or test set is reported."""
@@ -502,87 +491,6 @@ def text_of(corpus: Corpus, langs: tuple[str, str]) -> CheckedCorpus:
     return CheckedCorpus(corpus.name, corpus.role, [path for _, path in files_of(corpus)], rows)
 
 
-def first_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterator[str]:
-    """Yield warnings about the first lines of corpora, and about test sentences in the training text, before a run.
-
-    This takes milliseconds, and at most about two seconds with long training text. Corpora that do not exist yet, or
-    are already prepared, are skipped.
-
-    Raises:
-        InputError: corpora that the workflow does not create cannot be read; the message has one line for each.
-    """
-    mistakes = []
-    for corpus in corpora:
-        text = text_of(corpus, langs)
-        if is_prepared(corpus) or not _exists(text):
-            continue
-        try:
-            yield from sample_warnings(text.paths, text.rows(), langs if corpus.is_bitext else langs[1:])
-        except InputError as error:
-            if not any(map(is_output, text.paths)):
-                mistakes.append(str(error))
-    if mistakes:
-        raise InputError("\n".join(mistakes))
-    yield from training_warnings(corpora, langs)
-
-
-def _exists(text: CheckedCorpus) -> bool:
-    """Return whether all files of a corpus exist."""
-    return all(Path(path).is_file() for path in text.paths)
-
-
-def training_warnings(corpora: Sequence[Corpus], langs: tuple[str, str]) -> Iterator[str]:
-    """Yield a warning for every dev or test set with source sentences that are also in the training text.
-
-    Lines are compared without normalisation. At most ``COPY_BYTES`` bytes of text files and ``COPY_PAIRS`` pairs of
-    files with both sides are read; several training texts have equal shares of these limits. Sets that are already
-    prepared, and files that are missing or damaged, are skipped.
-    """
-    sets: dict[int, Counter[bytes]] = {}
-    for number, corpus in enumerate(corpora):
-        text = text_of(corpus, langs)
-        if corpus.role in ("dev", "test") and not is_prepared(corpus) and _exists(text):
-            with suppress(InputError):
-                sources = ((row[0] or b"").strip() for row in islice(text.rows(), COPY_PAIRS))
-                sets[number] = Counter(filter(None, sources))
-    wanted = {line + end for lines in sets.values() for line in lines for end in (b"", b"\r")}
-    training = [corpus for corpus in corpora if corpus.role == "bitext" and wanted and _exists(text_of(corpus, langs))]
-    found: set[bytes] = set()
-    for corpus in training:
-        with suppress(InputError, *DAMAGED):
-            for lines in _source_lines(corpus, langs, len(training)):
-                found.update(wanted.intersection(lines))
-    for number, held_out in sets.items():
-        known, total = sum(count for line, count in held_out.items() if {line, line + b"\r"} & found), held_out.total()
-        if known > MAX_KNOWN * total:
-            yield (
-                f"corpora[{number}] ({corpora[number].name}): {known:,} of {total:,} source sentences also occur in "
-                "the training text, which makes scores too high; remove them from one of the texts"
-            )
-
-
-def _source_lines(corpus: Corpus, langs: tuple[str, str], texts: int) -> Iterator[list[bytes]]:
-    """Yield the first lines of the source side of one of several training texts, in lists.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    if corpus.file is not None or corpus.source is None:
-        yield [row[0] or b"" for row in islice(text_of(corpus, langs).rows(), COPY_PAIRS // texts)]
-        return
-    rest, size = b"", COPY_BYTES // COPY_DIVISORS.get(Path(corpus.source).suffix, 1) // texts
-    with open_text(corpus.source) as stream:
-        for _ in range(0, size, CHUNK):
-            chunk = stream.read(CHUNK)
-            *lines, rest = (rest + chunk).split(b"\n")
-            if not chunk:
-                lines.append(rest)
-            yield lines
-            if not chunk:
-                return
-            rest = rest if len(rest) <= LINE_BYTES else b"\0"  # a line that is too long is skipped
-
-
 def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[str]) -> Iterator[str]:
     """Yield warnings about the first lines of a text: its languages, and lines that are shifted on one side.
 
@@ -590,6 +498,9 @@ def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[s
         paths: file of each side, or the file with both sides once.
         rows: raw segments of each side.
         langs: code of each side.
+
+    Raises:
+        InputError: the sides are swapped, or the text cannot be read.
     """
     counts = _PairCounts(len(langs))
     for row in islice(rows, SAMPLE_LINES):
@@ -629,6 +540,29 @@ def _content_warnings(paths: Sequence[str], counts: _PairCounts, langs: Sequence
                 "segment the text into words first, because the tokeniser separates words only at spaces"
             )
     yield from language_warnings(names, langs, counts.samples)
+
+
+def known_sentences(training: Iterable[str], sets: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
+    """Return the number of sentences of every set, and of those that also occur in a training text, by set.
+
+    Sentences are lines that are not empty, compared without white space at both ends. The training text is a stream.
+    """
+    of_set = {name: Counter(filter(None, map(str.strip, lines))) for name, lines in sets.items()}
+    found = set().union(*of_set.values()).intersection(map(str.strip, training))
+    return {
+        name: {"sentences": lines.total(), "known": sum(count for line, count in lines.items() if line in found)}
+        for name, lines in of_set.items()
+    }
+
+
+def known_warnings(overlap: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Yield a warning for every set with many sentences that also occur in the training text (``known_sentences``)."""
+    for name, counts in overlap.items():
+        if counts["known"] > MAX_KNOWN * counts["sentences"]:
+            yield (
+                f"{name}: {counts['known']:,} of {counts['sentences']:,} source sentences also occur in the training "
+                "text, which makes scores too high; remove them from one of the texts"
+            )
 
 
 def lines_of(reports: Sequence[Findings]) -> Iterator[str]:

@@ -266,6 +266,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         help="maximum ratio of the token counts of the two sides")  # fmt: skip
     add("--keep-all", action="store_true", help="keep all lines and repair invalid ones (for dev and test sets)")
     add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines in the output")
+    add("--no-check", action="store_true", help="do not check the languages, the order of the sides, and shifted lines")
     add("--threads", type=int, default=1, metavar="N", help="number of processes")
 
 
@@ -281,6 +282,10 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     --max-length, or if one side is more than --max-ratio times as long as the other. The report (JSON) contains the
     number of discarded and repaired lines by reason, and the size and SHA-256 of the input files. A file is rejected if
     more than three of its lines, and more than 3 % of them, are not valid UTF-8.
+
+    The first 2,000 lines are checked first. The command ends with an error if source and target are swapped. It warns
+    if a side is in another language, contains numbers or single words instead of sentences, has no spaces between
+    words, or is shifted by a line. --no-check skips these checks.
 
     --no-normalize --no-tokenize passes tokenised corpora through unchanged except for whitespace, control characters
     and cleaning. Do not use --no-escape for text that Moses will read: such text must not contain an unescaped "|".
@@ -307,7 +312,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     )
     check_cleaning(options)
     bitext = None if args.bitext is None else _bitext(args, args.bitext)
-    prepared = prepare_corpus(sides, options, args.threads, args.min_lines, bitext)
+    prepared = prepare_corpus(sides, options, args.threads, args.min_lines, bitext, not args.no_check)
     write_json(args.report, prepared.report())
     for warning in warnings:  # last, so that the output of a failed command is only the error
         say(f"warning: {warning}")
@@ -384,8 +389,8 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     punctuation and the values of digits. Dev and test pairs are drawn at random from the pairs whose sentences occur
     only once. Training pairs that are similar to a dev or test pair on either side are discarded; similarity is the
     Jaccard index of the sets of word trigrams. Pairs with an empty side, invalid UTF-8 or a line of more than 65,536
-    bytes are discarded as well. The command warns if the first 2,000 lines of a side are in another language, if source
-    and target are swapped, or if one side is shifted by a line.
+    bytes are discarded as well. The first 2,000 lines are checked first: the command ends with an error if source and
+    target are swapped, and warns if a side is in another language or is shifted by a line.
 
     The output files are DIR/train.LANG.gz, DIR/dev.LANG and DIR/test.LANG. By default, the languages are those of the
     suffixes of the input files, of the files in the zip archive, or of the TMX file. The command prints the entries of
@@ -495,12 +500,12 @@ def check(args: argparse.Namespace) -> None:
     r"""Check corpora before a run: languages, swapped sides, duplicates, test sentences in the training text, encoding.
 
     For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
-    pairs that have very different lengths, have the same text on both sides, or are repeated. The command warns if the
-    function words of a side are from another language; if source and target are swapped; if sentence lengths show that
-    one side is shifted by a line, and from which line on; if sentences of dev and test are also in the training text
-    (compared ignoring case, punctuation and the values of digits) or have a near-duplicate there (half of the word
-    trigrams are shared); and if many words of dev and test do not occur in the training text. The n-gram
-    overlap of dev and test is the share of the n-grams of their source sentences, n = 1 to 4, that occur in the
+    pairs that have very different lengths, have the same text on both sides, or are repeated. It is an error if source
+    and target are swapped. The command warns if the function words of a side are from another language; if sentence
+    lengths show that one side is shifted by a line, and from which line on; if sentences of dev and test are also in
+    the training text (compared ignoring case, punctuation and the values of digits) or have a near-duplicate there
+    (half of the word trigrams are shared); and if many words of dev and test do not occur in the training text. The
+    n-gram overlap of dev and test is the share of the n-grams of their source sentences, n = 1 to 4, that occur in the
     training text: the mean over n and over the sentences.
 
     The exit status is 0 if no problems are found, 3 if problems are found, and 2 for invalid options.
@@ -606,6 +611,43 @@ def _entry(text: str) -> dict[str, str]:
         )
     keys = ["source", "target"] if len(files) == 2 else ["target" if role == "mono" else "file"]
     return {"name": name, "role": role, **dict(zip(keys, files, strict=True))}
+
+
+def overlap_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--training", nargs="+", required=True, metavar="FILE", help="training text, source side")
+    add("--set", nargs="+", required=True, metavar="NAME=FILE", help="name and source side of each dev and test set")
+    add("--output", required=True, metavar="JSON", help="output file: number of sentences and of known ones by set")
+
+
+def overlap(args: argparse.Namespace) -> dict[str, object]:
+    r"""Count the source sentences of dev and test sets that also occur in the training text.
+
+    All texts must have the same preprocessing. Sentences are compared exactly, without white space at both ends; empty
+    lines are not counted. The command warns about every set with more than 2 % of such sentences, because they make
+    scores too high. The output is {"NAME": {"sentences": n, "known": k}}. `rnnsmt corpus check` also finds
+    near-duplicates.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt corpus overlap --training try/general.en.gz --set dev=try/dev.en.gz --output try/overlap.json
+    """
+    from rnnsmt.corpus.check import known_sentences, known_warnings
+
+    files: dict[str, str] = {}
+    for text in args.set:
+        name, _, path = text.partition("=")
+        if not (name and path):
+            raise InputError(f"--set {text}: must be NAME=FILE")
+        if name in files:
+            raise InputError(f"--set {text}: there are two sets named {name}")
+        files[name] = path
+    training = track(chain.from_iterable(map(read_lines, args.training)), "reading training text")
+    found = known_sentences(training, {name: read_lines(path) for name, path in files.items()})
+    write_json(args.output, found)
+    for warning in known_warnings(found):
+        say(f"warning: {warning}")
+    return {name: f"{counts['known']:,} of {counts['sentences']:,} known" for name, counts in found.items()}
 
 
 def join_options(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ reason.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
-from rnnsmt.corpus.check import FEW_LINES, SAMPLE_LINES, language_warnings, refuse_columns
+from rnnsmt.corpus.check import FEW_LINES, refuse_columns, sample_warnings
 from rnnsmt.corpus.raw_text import (
     BAD_UTF8,
     LINE_BYTES,
@@ -170,6 +170,7 @@ def prepare_corpus(
     threads: int,
     min_lines: int = 1,
     bitext: BitextFile | None = None,
+    check: bool = True,
 ) -> "Prepared":
     """Write the tokens of a corpus with one or two sides, in several processes.
 
@@ -179,48 +180,50 @@ def prepare_corpus(
         threads: number of processes.
         min_lines: minimum number of kept lines with words.
         bitext: file with both sides, instead of one file for each side.
+        check: whether the languages and the first lines are checked (``sample_warnings``).
 
     Raises:
         InputError: as ``read_pairs``; a file has another encoding or several columns, or was modified while it was
-            read; a dev or test segment is too long for the decoder; fewer than ``min_lines`` lines with words remain.
-            No output is written in these cases.
+            read; the sides are swapped; a dev or test segment is too long for the decoder; fewer than ``min_lines``
+            lines with words remain. No output is written in these cases.
     """
     for side in sides:
         if options.tokenize and not has_rules(side.lang):
             say(f"warning: the tokeniser has no rules for the language {side.lang}; generic rules are used")
     inputs = [InputFile.of(path) for path in ([bitext.path] if bitext else [side.input for side in sides])]
-    limit = None if options.keep_all else LINE_BYTES
-    rows: Iterable[Segments]
-    if bitext:
-        rows = read_bitext(bitext, limit)
-    else:
-        rows = (
-            read_pairs(sides[0].input, sides[1].input, limit)
-            if len(sides) == 2
-            else ((segment,) for segment in read_segments(sides[0].input, limit))
-        )
+    if bitext is None:
         for side in sides:
             refuse_columns(side.input)
+    of_sample: list[str] = []
+    if check:
+        rows = _rows(sides, bitext, LINE_BYTES)
+        of_sample += sample_warnings([file.path for file in inputs], rows, [side.lang for side in sides])
+    rows = _rows(sides, bitext, None if options.keep_all else LINE_BYTES)
     total = Tally.of(len(sides))
-    samples: list[list[str]] = [[] for _ in sides]
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_text(side.output)) for side in sides]
         meter = Meter("preparing")
         cleaner = partial(_chunk_cleaner, [side.lang for side in sides], options)
         for texts, tally in map_chunks(cleaner, rows, threads):
             _write_lines(files, texts)
-            for sample, lines in zip(samples, texts, strict=True):
-                sample.extend(lines[: SAMPLE_LINES - len(sample)])
             total.add(tally)
             meter.add(tally.lines)
         for file in inputs:
             file.check_unchanged()
         _check_total([side.input for side in sides], total, min_lines)
     prepared = Prepared(sides, inputs, total)
-    languages = language_warnings([side.input for side in sides], [side.lang for side in sides], samples)
-    for warning in (*prepared.warnings(options.keep_all), *languages):
+    for warning in (*prepared.warnings(options.keep_all), *of_sample):
         say(f"warning: {warning}")
     return prepared
+
+
+def _rows(sides: Sequence[CorpusSide], bitext: BitextFile | None, limit: int | None) -> Iterator[Segments]:
+    """Return the raw segments of all sides; a segment of more than ``limit`` bytes is None."""
+    if bitext:
+        return read_bitext(bitext, limit)
+    if len(sides) == 2:
+        return read_pairs(sides[0].input, sides[1].input, limit)
+    return ((segment,) for segment in read_segments(sides[0].input, limit))
 
 
 def _chunk_cleaner(

@@ -1,12 +1,11 @@
 """The corpora of a configuration and their languages, and checks of their files before a run.
 
 ``Corpus`` contains the data of an entry of ``corpora`` that the rules of the workflow require. The checks do not read
-any text, except to compare two files of equal size. Further below: language codes, the two letters of ISO 639-1 for
+any text. Further below: language codes, the two letters of ISO 639-1 for
 languages that have them, and their English names.
 """
 
 import difflib
-import filecmp
 import hashlib
 import os
 import re
@@ -57,6 +56,8 @@ class Corpus:
     file: BothSides | None
     in_domain: bool
     keep: str | float | None
+    check: bool
+    """Whether the first lines are checked before the corpus is prepared."""
     downloads: Mapping[str, Mapping[str, Any]]
     """Download instructions by path of the downloaded file."""
     members: Mapping[str, tuple[str, str]]
@@ -122,6 +123,7 @@ def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
         file=file,
         in_domain=is_in_domain(entry),
         keep=entry.get("keep"),
+        check=entry.get("check", True),
         downloads=downloads,
         members=members,
     )
@@ -222,9 +224,9 @@ def input_files(corpus: Corpus) -> list[tuple[str, str]]:
 
 
 def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
-    """Yield one line for every existing file that cannot be used; only files of equal size are compared.
+    """Yield one line for every existing file that cannot be used.
 
-    A text for tuning or tests must not be that of another role.
+    A file of a text for tuning or tests must not be that of another role.
     """
     for number, corpus in enumerate(corpora):
         where = f"corpora[{number}] ({corpus.name})"
@@ -250,12 +252,8 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
 
 
 def _same_file(path: str, other: str) -> bool:
-    """Return whether two paths refer to the same file or to files with equal contents."""
-    if os.path.realpath(path) == os.path.realpath(other):
-        return True
-    if not (Path(path).is_file() and Path(other).is_file()):
-        return False
-    return 0 < Path(path).stat().st_size == Path(other).stat().st_size and filecmp.cmp(path, other, shallow=False)
+    """Return whether two paths refer to the same file."""
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def is_prepared(corpus: Corpus) -> bool:

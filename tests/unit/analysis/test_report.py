@@ -355,3 +355,15 @@ def test_a_comparison_may_say_less(directory):
         (directory / "test.json").write_text(json.dumps(content))
         assert write(directory, "--comparisons", f"{directory}/test.json") == 0
         assert "+12.3" in read(directory).text
+
+
+def test_sets_that_are_in_the_training_text(directory, capsys):
+    overlap = {"val": {"sentences": 100, "known": 2}, "test": {"sentences": 1000, "known": 21}}
+    (directory / "overlap.json").write_text(json.dumps(overlap))
+    assert write(directory, f"--overlap={directory}/overlap.json") == 0
+    text = read(directory).text
+    assert "test: 21 of 1,000 source sentences also occur in the training text, which makes scores too high" in text
+    assert "val: 2 of" not in text
+    (directory / "overlap.json").write_text("[]")
+    assert write(directory, f"--overlap={directory}/overlap.json") == 2
+    assert "overlap.json: not the output of `corpus overlap`" in capsys.readouterr().err

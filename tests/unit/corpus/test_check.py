@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.corpus import check as check_module
 from rnnsmt.corpus import commands
-from rnnsmt.corpus.check import FEW_LINES, FUNCTION_WORDS, first_warnings
+from rnnsmt.corpus.check import FEW_LINES, FUNCTION_WORDS
 from rnnsmt.corpus.raw_text import LINE_BYTES
-from rnnsmt.plan.corpora import corpora_listed
 
 NOUNS = [a + b + c for a in ("ba", "ko", "tu") for b in ("ri", "ne", "lo", "sa") for c in ("m", "d", "x")]
 
@@ -79,7 +76,8 @@ def test_too_long_lines_and_small_sets_are_reported(corpora: Path, capsys: pytes
 
 def test_swapped_sides_and_another_language(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train, dev, _ = check(corpora, capsys, train=("train.fr", "train.en"))
-    assert "source and target look swapped" in train["warnings"][0]
+    assert "source and target look swapped" in train["errors"][0]
+    assert (train["warnings"], train["figures"]["lines"], dev["errors"]) == ([], 1500, [])
     (corpora / "train.de").write_text("".join(f"{line}\n" for line in text("de", 1500, 1)))
     train, dev, _ = check(corpora, capsys, train=("train.en", "train.de"))
     assert "train.de: looks like de, but the language of this side is fr" in train["warnings"][0]
@@ -221,7 +219,7 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert lines[0] == "mine (bitext): 1,500 lines, 14.0 and 14.0 words per line"
     assert lines[1] == "more (mono): 1,500 lines, 14.0 words per line"
     assert lines[2].startswith("tune (dev): 120 lines")
-    assert lines[3].startswith("  warning: source and target look swapped")
+    assert lines[3].startswith("  error: source and target look swapped")
     assert lines[-1] == "1 problem found"
     with pytest.raises(SystemExit):  # as de: the function words of French are found
         main(["corpus", "check", *options, "--target-lang", "de", "--max-lines", "500"])
@@ -273,70 +271,8 @@ def test_refusals(tmp_path, monkeypatch, capsys, options, message) -> None:
     assert message in capsys.readouterr().err
 
 
-def test_the_first_seconds_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the start of a run, swapped sides are reported; corpora that are missing or already prepared are not read."""
-    monkeypatch.chdir(corpora)
-    entries = [
-        {"name": "mine", "role": "bitext", "source": "train.fr", "target": "train.en"},
-        {"name": "gone", "role": "dev", "source": "none.en", "target": "dev.fr"},
-        {"name": "more", "role": "mono", "target": "train.fr"},
-    ]
-    listed = corpora_listed({"corpora": entries, "data_dir": None})
-    (line,) = first_warnings(listed, ("en", "fr"))
-    assert line.startswith("source and target look swapped: train.fr looks like fr and train.en like en")
-    Path("results/corpus/tokenized").mkdir(parents=True)
-    Path("results/corpus/tokenized/mine.report.json").touch()
-    assert list(first_warnings(listed, ("en", "fr"))) == []
-
-
-@pytest.mark.parametrize("kind", ["plain", "gzip", "crlf", "one file"])
-def test_copied_sentences_at_the_start_of_a_run(corpora: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """At the start of a run, test sentences that occur in the training text are reported."""
-    monkeypatch.chdir(corpora)
-    monkeypatch.setattr(check_module, "CHUNK", 1000)
-    sides = {lang: Path(f"train.{lang}").read_text().splitlines() for lang in ("en", "fr")}
-    for lang, lines in sides.items():
-        new = Path(f"test.{lang}").read_text().splitlines()
-        Path(f"test.{lang}").write_text("".join(f"{line}\n" for line in [*lines[-50:], *new]))
-        text = ("\r\n" if kind == "crlf" else "\n").join(lines)
-        Path(f"train.{lang}").write_bytes(gzip.compress(text.encode()) if kind == "gzip" else text.encode())
-    Path("train.tsv").write_text("".join("\t".join(row) + "\n" for row in zip(*sides.values(), strict=True)))
-    entries = [
-        {"name": name, "role": role, "source": f"{name}.en", "target": f"{name}.fr"}
-        for name, role in (("train", "bitext"), ("dev", "dev"), ("test", "test"))
-    ]
-    if kind == "one file":
-        entries[0] = {"name": "train", "role": "bitext", "file": "train.tsv"}
-    languages = {"source": "en", "target": "fr"}
-    listed = corpora_listed({"corpora": entries, "data_dir": None, "languages": languages})
-    warning = (
-        "corpora[2] (test): 50 of 180 source sentences also occur in the training text, which makes scores too high; "
-        "remove them from one of the texts"
-    )
-    assert list(first_warnings(listed, ("en", "fr"))) == [warning]
-    Path("results/corpus/tokenized").mkdir(parents=True)
-    Path("results/corpus/tokenized/train.report.json").touch()  # a test set added later
-    assert list(first_warnings(listed, ("en", "fr"))) == [warning]
-    monkeypatch.setattr(check_module, "COPY_BYTES", 5000)
-    monkeypatch.setattr(check_module, "COPY_PAIRS", 1000)
-    assert list(first_warnings(listed, ("en", "fr"))) == []  # only the first lines are read
-    monkeypatch.undo()
-    monkeypatch.chdir(corpora)
-    Path("results/corpus/tokenized/test.report.json").touch()
-    assert list(first_warnings(listed, ("en", "fr"))) == []
-
-
-def test_a_corpus_that_cannot_be_read_ends_a_run_before_the_first_job(corpora: Path) -> None:
-    damaged = corpora / "damaged.fr.gz"
-    damaged.write_bytes(gzip.compress(b"un mot\n" * 99)[:-9])
-    entries = [{"name": name, "role": "mono", "target": str(damaged)} for name in ("one", "two")]
-    listed = corpora_listed({"corpora": entries, "data_dir": None})
-    with pytest.raises(InputError, match=f"^{damaged}: damaged .*\n{damaged}: damaged .*$"):
-        list(first_warnings(listed, ("en", "fr")))
-
-
 def test_a_shifted_side(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A shifted side is found from line 601 on; the check of the workflow reads only the first 2,000 lines."""
+    """A shifted side is found from line 601 on."""
     rng = random.Random(4)
     lines = [(text("en", 1, seed)[0], text("fr", 1, seed)[0], rng.randint(3, 14)) for seed in range(1500)]
     for lang in ("en", "fr"):
@@ -347,8 +283,73 @@ def test_a_shifted_side(corpora: Path, capsys: pytest.CaptureFixture[str]) -> No
     (corpora / "train.fr").write_text("".join(f"{line}\n" for line in [*target[:600], *target[601:], target[0]]))
     (warning,) = check(corpora, capsys)[0]["warnings"]
     assert "to 1,500 of the source fit the target better one line further up" in warning
-    files = {"source": str(corpora / "train.en"), "target": str(corpora / "train.fr")}
-    config = {"corpora": [{"name": "train", "role": "bitext", **files}], "data_dir": None}
-    listed = corpora_listed(config | {"languages": {"source": "en", "target": "fr"}})
-    (warning,) = first_warnings(listed, ("en", "fr"))
-    assert "train.fr: lines 60" in warning
+    assert prepare(corpora, "train.en", "train.fr") == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert said == [f"warning: {corpora}/train.en and {corpora}/train.fr: {warning}"]
+    assert prepare(corpora, "train.en", "train.fr", "--no-check") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def prepare(directory: Path, source: str, target: str, *options: str) -> int:
+    """Prepare two files as English and French text; return the exit status."""
+    outputs = [f"--output-source={directory}/o.en", f"--output-target={directory}/o.fr", f"--report={directory}/r"]
+    languages = ["--source-lang=en", "--target-lang=fr"]
+    files = [f"--source={directory}/{source}", f"--target={directory}/{target}"]
+    return main(["corpus", "prepare", *files, *languages, *outputs, *options])
+
+
+def test_preparing_swapped_sides(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Swapped sides end `corpus prepare` before any output is written, unless --no-check is given."""
+    before = sorted(corpora.iterdir())
+    assert prepare(corpora, "train.fr", "train.en") == 2
+    assert capsys.readouterr().err.endswith(
+        f"error: source and target look swapped: {corpora}/train.fr looks like fr and {corpora}/train.en like en; "
+        "exchange them, or, if they are right, set `check: false` in the entry of the corpus (--no-check of `corpus "
+        "prepare`)\n"
+    )
+    assert sorted(corpora.iterdir()) == before
+    assert prepare(corpora, "train.fr", "train.en", "--no-check") == 0
+    assert "swapped" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip"])
+def test_known_sentences(
+    corpora: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """`corpus overlap` counts the sentences of a set in several texts, also repeated ones, but no empty lines."""
+    monkeypatch.chdir(corpora)
+    lines = Path("train.en").read_text().splitlines()
+    dev, test = (Path(f"{name}.en").read_text().splitlines() for name in ("dev", "test"))
+    dev[7] = lines[-1]  # 1 of 120: less than 2 %
+    Path("dev.en").write_text("".join(f"{line}\n" for line in dev))
+    Path("test.en").write_text("".join(f" {line} \n\n" for line in [*lines[700:748], lines[5], lines[5], *test]))
+    parts = ["one.en", "two.en.gz" if kind == "gzip" else "two.en"]
+    Path(parts[0]).write_text("".join(f"{line}\n" for line in ["", "  ", *lines[:720]]))
+    rest = "\n".join(lines[720:]).encode()
+    Path(parts[1]).write_bytes(gzip.compress(rest) if kind == "gzip" else rest)
+    options = ["--training", *parts, "--set", "dev=dev.en", "new=test.en", "--output", "overlap.json"]
+    assert main(["corpus", "overlap", *options]) == 0
+    known, text = set(lines), [line.strip() for line in Path("test.en").read_text().splitlines() if line.strip()]
+    assert json.loads(Path("overlap.json").read_text()) == {
+        "dev": {"sentences": 120, "known": 1},
+        "new": {"sentences": len(text), "known": sum(line in known for line in text)},
+    }
+    assert [line for line in capsys.readouterr().err.splitlines() if "warning" in line] == [
+        "warning: new: 50 of 180 source sentences also occur in the training text, which makes scores too high; "
+        "remove them from one of the texts"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        (["test.en"], "--set test.en: must be NAME=FILE"),
+        (["a=dev.en", "a=test.en"], "--set a=test.en: there are two sets named a"),
+        (["a=none.en"], "none.en: no such file"),
+    ],
+)
+def test_sets_that_are_refused(corpora: Path, monkeypatch, capsys, sets: list[str], message: str) -> None:
+    monkeypatch.chdir(corpora)
+    assert main(["corpus", "overlap", "--training", "train.en", "--set", *sets, "--output", "overlap.json"]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("overlap.json").exists()

@@ -162,7 +162,7 @@ def test_two_files_or_their_prefix(
 
 
 def test_swapped_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Swapped sides cause a warning and are not exchanged."""
+    """Swapped sides are refused, and not exchanged."""
     monkeypatch.chdir(tmp_path)
     for lang in ("en", "fr"):
         source, words = random.Random(lang), FUNCTION_WORDS[lang].split()
@@ -170,11 +170,12 @@ def test_swapped_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         (tmp_path / f"all.{lang}").write_text("".join(f"{line}\n" for line in lines))
     options = ["--dev", "10", "--test", "10", "--output-dir", "out"]
     languages = ["--source-lang", "en", "--target-lang", "fr"]
-    assert main(["corpus", "split", "--bitext", "all.fr", "all.en", *languages, *options]) == 0
+    assert main(["corpus", "split", "--bitext", "all.fr", "all.en", *languages, *options]) == 2
     assert (
-        "warning: source and target look swapped: all.fr looks like fr and all.en like en; exchange them\n"
+        "error: source and target look swapped: all.fr looks like fr and all.en like en; exchange them"
         in capsys.readouterr().err
     )
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -546,12 +546,13 @@ def test_a_directory_and_an_empty_file(config, directory):
 
 
 def test_the_same_text_under_two_names(config, directory):
-    (directory / "test.fr").write_bytes((directory / "dev.fr").read_bytes())
+    (directory / "test.fr").unlink()
+    (directory / "test.fr").symlink_to("dev.fr")
     (line,) = check(config, SCHEMA)
     assert line.startswith("corpora[4] (harbour-test): its target text is also that of harbour-dev (dev), ")
     (directory / "test.fr").unlink()
-    (directory / "test.fr").symlink_to("dev.fr")
-    assert check(config, SCHEMA) == [line]
+    (directory / "test.fr").write_bytes((directory / "dev.fr").read_bytes())
+    assert check(config, SCHEMA) == []  # texts are not read
 
 
 def test_test_sets_may_share_a_side(config, directory):

@@ -164,7 +164,7 @@ def test_a_downloaded_file_with_both_sides(tmp_path):
 
 def test_one_text_for_training_and_test_in_one_file(tmp_path):
     (tmp_path / "a.tsv").write_text("a\tb\n")
-    (tmp_path / "b.tsv").write_text("a\tb\n")
+    (tmp_path / "b.tsv").symlink_to("a.tsv")
     train, test = one_file(tmp_path, file="a.tsv"), one_file(tmp_path, file="b.tsv", role="test", name="t")
     (line,) = file_mistakes([train, test])
     assert "its text is also that of mine (bitext)" in line
