@@ -1,4 +1,4 @@
-"""The end of a run on the terminal: the rows of a test set, and the paths of the table and the report."""
+"""The end of a run on the terminal: the rows of a test set, warnings, and the paths of the table and the report."""
 
 import csv
 from collections.abc import Iterator
@@ -6,16 +6,20 @@ from pathlib import Path
 
 from rnnsmt.plan.features import label
 
-MOST_ROWS = 15
+MOST_ROWS = 12
 """Maximum number of rows, so that all lines fit on a terminal."""
 
+MOST_WARNINGS = 3
+"""Maximum number of warnings of the jobs."""
 
-def printed_table(table: Path, report: Path) -> Iterator[str]:
-    """Yield the BLEU of the systems on the first test set (the dev set, if there is no other).
+
+def printed_table(table: Path, report: Path, logs: Path) -> Iterator[str]:
+    """Yield the BLEU of the systems on the first test set (dev if there is no other), and warnings of the jobs.
 
     Args:
         table: TSV file of ``evaluation table``.
         report: page of ``analysis report``.
+        logs: directory of the logs of the jobs.
     """
     with table.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
@@ -36,4 +40,14 @@ def printed_table(table: Path, report: Path) -> Iterator[str]:
         yield f"  further rows: {table.with_suffix('.md')}"
     if any(row["diff_baseline"] for row in rows):
         yield "Differences to the baseline with 95 % intervals."
+    warned = [(path, line) for path in sorted(logs.glob("**/*.log")) for line in _warnings(path)]
+    yield from (f"{path}: {line}"[:200] for path, line in warned[:MOST_WARNINGS])
+    if len(warned) > MOST_WARNINGS:
+        yield f"{len(warned) - MOST_WARNINGS} further warnings: grep -r warning: {logs}"
     yield f"table: {table.with_suffix('.md')}, report: {report}"
+
+
+def _warnings(log: Path) -> list[str]:
+    """Return the warnings in a log."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line for line in lines if line.startswith("warning: ")]

@@ -83,7 +83,7 @@ def test_the_table_that_a_run_prints(tmp_path: Path) -> None:
     rows += [["cslm_rnn", "news", "3003", "3", "31.2", "0.1", "0.556", "-0.01", "1.1"]]
     table = tmp_path / "table1.tsv"
     table.write_text("".join("\t".join(row) + "\n" for row in [columns, *rows]))
-    shown = list(printed_table(table, Path("results/report/index.html")))
+    shown = list(printed_table(table, Path("results/report/index.html"), tmp_path))
     assert shown == [
         "BLEU on news (3,003 segments, tuning runs: 3)",
         "  Baseline    30.64 ± 0.05",
@@ -91,7 +91,13 @@ def test_the_table_that_a_run_prints(tmp_path: Path) -> None:
         "Differences to the baseline with 95 % intervals.",
         f"table: {tmp_path}/table1.md, report: results/report/index.html",
     ]
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/a.log").write_text("begins\n" + "warning: one\n" * 5)
+    (tmp_path / "b.log").write_text("the warning: is inside\n")
+    *_, one, two, three, more, _ = printed_table(table, Path("x"), tmp_path)
+    assert one == two == three == f"{tmp_path}/corpus/a.log: warning: one"[:200]
+    assert more == f"2 further warnings: grep -r warning: {tmp_path}"
     table.write_text("".join("\t".join(row) + "\n" for row in [columns, rows[0]]))
-    assert next(printed_table(table, Path("x"))) == "BLEU on dev (400 segments, tuning runs: 3)"
+    assert next(printed_table(table, Path("x"), tmp_path)) == "BLEU on dev (400 segments, tuning runs: 3)"
     table.write_text("".join("\t".join(row) + "\n" for row in [columns, *[first] * (MOST_ROWS + 10)]))
-    assert len(list(printed_table(table, Path("x")))) <= 20
+    assert len(list(printed_table(table, Path("x"), tmp_path))) <= 20
