@@ -162,7 +162,7 @@ rule raw_reference:
     shell:
         f"rnnsmt corpus prepare --target {{input.target:q}} --target-lang {TARGET} "
         "--output-target {output.target:q} --report {output.report:q} "
-        "--no-normalize --no-tokenize --no-escape {params.case} {params.check} --keep-all &> {log:q}"
+        "--no-normalize --no-tokenize {params.check} --no-escape {params.case} --keep-all &> {log:q}"
 
 
 # Sentences of the dev and test sets that also occur in the training text; the report names sets with many.
@@ -182,7 +182,10 @@ rule overlap:
         runtime=minutes(15, 0.02),
     params:
         version=version("corpus", "overlap"),
-        sets=[f"{name}={texts.text('tokenized', name, SOURCE)}" for name in [*texts.dev, *texts.test]],
+        names=in_order([*texts.dev, *texts.test]),
+        sets=lambda w, input: [
+            f"{name}={path}" for name, path in zip([*texts.dev, *texts.test], input.sets, strict=True)
+        ],
     shell:
         "rnnsmt corpus overlap --training {input.training:q} --set {params.sets:q} --output {output:q} &> {log:q}"
 
