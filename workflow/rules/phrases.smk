@@ -123,4 +123,3 @@ else:
         shell:
             "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
-            "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
