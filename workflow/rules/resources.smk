@@ -69,9 +69,7 @@ def megabytes(base, slope=0, most=None):
 def by_preset(package, demo, small, paper):
     """Return mem_mb of a job whose memory depends on the preset of a network, and not on the size of its text.
 
-    On processors with bfloat16 (avx512_bf16), oneDNN keeps up to 1,024 compiled matrix products of different shapes,
-    about 0.5 MB each: training the RNN of the demo corpus takes 1.1 GB there. A smaller
-    limit (ONEDNN_PRIMITIVE_CACHE_CAPACITY=16) saves memory, but 1,200 updates take 40 instead of 24 CPU s.
+    Processors differ: training the RNN of the demo corpus takes up to 1.1 GB on an AMD EPYC with avx512_bf16.
     """
     needed = {"demo": demo, "small": small, "paper": paper}[config[package]["preset"]] + CUDA_MB
     return lambda wildcards, attempt: request(needed, attempt)
