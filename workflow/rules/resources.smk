@@ -61,8 +61,6 @@ def megabytes(base, slope=0, most=None):
         needed = base + (slope * input.size_mb if slope else 0)
         return request(min(needed, most or needed), attempt)
 
-        models = systems.of_every_training("results/{name}/network{n}/model.pt")
-
     return memory
 
 
