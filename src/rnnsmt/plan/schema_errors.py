@@ -18,23 +18,23 @@ RENAMED = {
     "tuning.seed": "seed",
     "tuning.max_iterations": "tuning.iterations",
     "tuning.patience": "tuning.iterations, a fixed number",
-    "tuning.combine": "no key: it is always the mean",
-    "tuning.nested": "no key: every system is tuned on its own",
-    "lm.models": "no key: it was removed, see docs/upgrading.md",
-    "lm.interpolate": "no key: it was removed, see docs/upgrading.md",
-    "phrases.prune": "no key: it was removed, see docs/upgrading.md",
+    "tuning.combine": "removed: it is always the mean",
+    "tuning.nested": "removed: every system is tuned on its own",
+    "lm.models": "removed, see docs/upgrading.md",
+    "lm.interpolate": "removed, see docs/upgrading.md",
+    "phrases.prune": "removed, see docs/upgrading.md",
     "rnn.seeds": "networks.seeds",
-    "seq2seq.subwords": "no key: the units are always words",
-    "seq2seq.unknown": "no key: unknown words are always <unk>",
+    "seq2seq.subwords": "removed: the units are always words",
+    "seq2seq.unknown": "removed: unknown words are always <unk>",
     "cslm.unknown_in_lists": "cslm.unknown, also for n-best lists",
-    "search.cslm_precision": "no key: it is always float32",
-    "rnn.settings.max_length": "no key: the variants that had it were removed, see docs/upgrading.md",
-    "rnn.settings.direction": "no key: it is always p(target | source), see docs/upgrading.md",
-    "rnn.settings.weighting": "no key: every pair occurs once per epoch, see docs/upgrading.md",
-    "rnn.scored_pairs": "no key: `rnnsmt rnn score --lines` scores some lines of a table, see docs/upgrading.md",
-    "rnn.leave_out": "no key: one network is trained on all pairs, see docs/upgrading.md",
-    "proposals": "no key: it was removed, see docs/upgrading.md",
-    "scorers": "no key: it was removed, see docs/upgrading.md",
+    "search.cslm_precision": "removed: it is always float32",
+    "rnn.settings.max_length": "removed: the variants that had it were removed, see docs/upgrading.md",
+    "rnn.settings.direction": "removed: it is always p(target | source), see docs/upgrading.md",
+    "rnn.settings.weighting": "removed: every pair occurs once per epoch, see docs/upgrading.md",
+    "rnn.scored_pairs": "removed: `rnnsmt rnn score --lines` scores some lines of a table, see docs/upgrading.md",
+    "rnn.leave_out": "removed: one network is trained on all pairs, see docs/upgrading.md",
+    "proposals": "removed, see docs/upgrading.md",
+    "scorers": "removed, see docs/upgrading.md",
     "cslm.vocab_size": "rnn.vocab_size, which the CSLM shares",
     "source_lang": "languages: {source: en, target: fr}",
     "target_lang": "languages: {source: en, target: fr}",
@@ -107,6 +107,8 @@ def explain(error: Any, schema: Mapping[str, Any]) -> Iterator[str]:
 def _key_hint(key: str, place: str, known: Sequence[str], schema: Mapping[str, Any]) -> str:
     """Return a hint for an unknown key: its new name, the closest known key, the section that has it, or all keys."""
     if renamed := RENAMED.get(f"{place}.{key}" if place else key):
+        if renamed.startswith("removed"):
+            return renamed
         return f"it is now {renamed}" if place == "alignment" else f"use {renamed}"
     if near := difflib.get_close_matches(key, known, 1):
         return f"did you mean {near[0]}?"

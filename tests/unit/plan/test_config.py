@@ -110,7 +110,7 @@ MISTAKES = {
         lambda c: c["tuning"].update(patience=3, nested=False),
         [
             "tuning: unknown key patience; use tuning.iterations, a fixed number",
-            "tuning: unknown key nested; use no key: every system is tuned on its own",
+            "tuning: unknown key nested; removed: every system is tuned on its own",
         ],
     ),
     "a misspelt key": (lambda c: c["tuning"].update(run=3), ["tuning: unknown key run; did you mean runs?"]),
