@@ -42,9 +42,9 @@ def tuned(directory: Path) -> list[Path]:
 def test_the_table(finished):
     table = pandas.read_csv(finished.directory / "results/table1.tsv", sep="\t")
     assert list(table["system"].unique()) == SMALL["compare"]
-    assert list(table["test_set"]) == ["dev", "harbour-test"] * 8
-    assert table["p_value"].between(0, 1).tolist() == [False] * 2 + [True] * 14
-    assert table["diff_baseline"].notna().tolist() == [False] * 2 + [True] * 14
+    assert list(table["test_set"]) == ["dev", "harbour-test"] * 7
+    assert table["p_value"].between(0, 1).tolist() == [False] * 2 + [True] * 12
+    assert table["diff_baseline"].notna().tolist() == [False] * 2 + [True] * 12
     assert {"bleu", "bleu_sd", "sacrebleu", "runs"} <= set(table.columns)
     assert (table["runs"] == 2).all()
     assert table["bleu"][table["system"] != "lstm"].between(10, 95).all()
@@ -202,7 +202,7 @@ def test_the_status_of_a_finished_run(finished, capsys):
 def test_what_a_run_prints(finished):
     """A run ends with the rows of the test set and the paths of the table and the report."""
     lines = (finished.directory.parent / "finished.printed").read_text().splitlines()
-    start = lines.index("BLEU on harbour-test (405 segments, tuning runs: 2)")
+    start = lines.index("BLEU on harbour-test (2,700 segments, tuning runs: 2)")
     assert len(lines) - start <= 20
     assert re.fullmatch(r"  Baseline +[\d.]+ ± [\d.]+", lines[start + 1])
     assert lines[-1] == "table: results/table1.md, report: results/report/index.html"
@@ -228,7 +228,7 @@ def test_memory_that_jobs_ask_for(finished):
     for rule, log, requested in (job.groups() for job in jobs):
         last = (finished.directory / log).read_text().splitlines()[-1]
         peak = int(re.search(r"peak ([\d,]+) MB$", last)[1].replace(",", ""))
-        most = 3 if rule in ("mert", "decode", "nbest_lists", "compare_systems") else 2
+        most = 3 if rule in ("mert", "decode", "nbest_lists", "compare_systems", "rnn_train") else 2
         assert peak <= int(requested) <= max(most * peak, 500), rule
 
 
