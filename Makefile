@@ -19,6 +19,7 @@ PYTHON ?= python3
 CORES ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 TOOLS := build/tools
 DOCS := build/docs
 # for `make models`; required for other runs, whose texts have other licences
@@ -33,7 +34,7 @@ UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal -
 .PHONY: setup table test test-all test-slurm test-notebooks bench check docs wheel test-wheel sbom locks screenshots models format clean
 
 table: setup
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) $(shell test -t 2 && echo --logger rich)
+	snakemake --cores $(CORES) $(shell test -t 2 && echo --logger rich)
 
 test: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n $(CORES) -m "not slow" tests

@@ -95,6 +95,7 @@ def test_a_module_of_another_workflow(tmp_path):
     assert jobs["mine"] == jobs["smt_table1"] == jobs["smt_rnn_train"] == 1
     assert jobs["smt_mert"] == 2
     assert "smt_cslm_train" not in jobs
+    assert workflow.plan("smt_all", *settings)["smt_table1"] == 1
     plan = workflow.call("--dry-run", "--printshellcmds", *settings).stdout
     paths = [word for word in plan.replace("=", " ").split() if "results/" in word]
     assert len(paths) > 1000

@@ -165,7 +165,8 @@ def outputs_on_the_way_to(targets):
 
     They are the input of the rule `all`. Snakemake deletes the outputs of a job when it starts, and records its params
     even if it fails or is stopped. A missing file that is not requested is not created again as long as the files made
-    from it exist: they would stay as earlier settings made them.
+    from it exist: they would stay as earlier settings made them. (In a module, whose files may have a prefix, only the
+    results are requested.)
     """
     ahead, outputs = list(targets), {}
     while ahead:

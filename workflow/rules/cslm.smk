@@ -75,7 +75,7 @@ rule cslm_perplexity:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=megabytes(600, 10),
+        mem_mb=megabytes(600 + CUDA_MB, 10),
         runtime=minutes(60),
         gpu=GPU,
         device=DEVICE,

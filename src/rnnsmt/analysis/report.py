@@ -141,7 +141,7 @@ def picture_of(path: str) -> dict[str, Any]:
     name = Path(path).stem
     content = base64.b64encode(text.encode("utf-8")).decode("ascii")
     title = TITLES.get(name) or name.replace("bleu-curves-", "BLEU by sentence length and word frequency rank, ")
-    title = title.replace("learning-lstm", "Learning curve, LSTM").replace("learning-", "Learning curve, scorer ")
+    title = title.replace("learning-lstm", "Learning curve, LSTM").replace("learning-", "Learning curve, ")
     size = re.search(r'<svg[^>]* viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ', text)
     is_wide = size is not None and float(size[1]) > WIDE
     return {"name": name, "title": title, "address": f"data:image/svg+xml;base64,{content}", "is_wide": is_wide}

@@ -14,7 +14,7 @@ RUN = "results/systems/{system}/run{run}"
 """Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""
 
 PAIRS = "results/rnn/pairs"
-"""Phrase pairs as word ids, which every network of phrase pairs reads."""
+"""Phrase pairs as word ids, which the RNN Encoder-Decoder reads."""
 
 SENTENCES = "results/seq2seq/sentences"
 """Sentence pairs as word ids, which the LSTMs read."""

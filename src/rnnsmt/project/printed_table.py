@@ -13,13 +13,14 @@ MOST_WARNINGS = 3
 """Maximum number of warnings of the jobs."""
 
 
-def printed_table(table: Path, report: Path, logs: Path) -> Iterator[str]:
+def printed_table(table: Path, report: Path, logs: Path, since: float = 0.0) -> Iterator[str]:
     """Yield the BLEU of the systems on the first test set (dev if there is no other), and warnings of the jobs.
 
     Args:
         table: TSV file of ``evaluation table``.
         report: page of ``analysis report``.
         logs: directory of the logs of the jobs.
+        since: start of the run, in seconds since 1970; logs of earlier runs are not read.
     """
     with table.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
@@ -40,7 +41,8 @@ def printed_table(table: Path, report: Path, logs: Path) -> Iterator[str]:
         yield f"  further rows: {table.with_suffix('.md')}"
     if any(row["diff_baseline"] for row in rows):
         yield "Differences to the baseline with 95 % intervals."
-    warned = [(path, line) for path in sorted(logs.glob("**/*.log")) for line in _warnings(path)]
+    written = [path for path in sorted(logs.glob("**/*.log")) if path.stat().st_mtime > since]
+    warned = [(path, line) for path in written for line in _warnings(path)]
     yield from (f"{path}: {line}"[:200] for path, line in warned[:MOST_WARNINGS])
     if len(warned) > MOST_WARNINGS:
         yield f"{len(warned) - MOST_WARNINGS} further warnings: grep -r warning: {logs}"

@@ -6,8 +6,13 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError
 
-JOB = re.compile(r"^(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:    .*\n)*)", re.M)
-"""A job that starts, in Snakemake's log; the lines below it have its log, its number and its wildcards."""
+EVENT = re.compile(
+    r"^(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:    .*\n)*)"  # a job starts, for the first time or again
+    r"|^Finished jobid: (?P<finished>\d+)"
+    r"|^Error in rule (?P<failed>\w+):\n(?:.*\n)*?    jobid: (?P<number>\d+)",
+    re.M,
+)
+"""Events of jobs in Snakemake's log; the lines below the start of a job have its log, its number and its wildcards."""
 
 TAIL = 1 << 14
 """Number of bytes read at the end of a job's log."""
@@ -19,27 +24,38 @@ def status(directory: Path) -> Iterator[str]:
     Raises:
         InputError: no run was started in the directory.
     """
-    logs = sorted((directory / ".snakemake/log").glob("*.snakemake.log"))
-    if not logs:
+    logs = sorted((directory / ".snakemake/log").glob("*.snakemake.log"), reverse=True)
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in logs)
+    text = next(
+        (text for text in texts if "Job stats:" in text), None
+    )  # other calls, e.g. --unlock, have a log as well
+    if text is None:
         raise InputError(f"{directory}: no run of the workflow; use the directory that contains results/")
-    text = logs[-1].read_text(encoding="utf-8", errors="replace")
-    steps = re.findall(r"^(\d+) of (\d+) steps", text, re.M) or [
-        ("0", *re.findall(r"^total +(\d+)", text, re.M), "0")[:2]
-    ]
-    failed = re.findall(r"^Error in rule (\w+):\n(?:    message:.*\n)?    jobid: (\d+)", text, re.M)
-    is_locked = any((directory / ".snakemake/locks").glob("*.lock"))
-    if is_locked:
+    total = re.findall(r"^total +(\d+)", text, re.M)
+    done, total = (re.findall(r"^(\d+) of (\d+) steps", text, re.M) or [("0", *total)])[-1]
+    running: dict[str, tuple[str, str]] = {}  # name and log by number; a resubmitted job starts again
+    failed: dict[str, str] = {}
+    for event in EVENT.finditer(text):
+        number = event["finished"] or event["number"]
+        if event["rule"]:
+            about = dict(line.strip().split(": ", 1) for line in event["about"].splitlines() if ": " in line)
+            number = about.get("jobid", "")
+            running[number] = f"{event['rule']} {about.get('wildcards', '')}".rstrip(), about.get("log", "")
+        else:
+            running.pop(number, None)
+        failed.pop(number, None)
+        if event["failed"]:
+            failed[number] = event["failed"]
+    if any((directory / ".snakemake/locks").glob("*.lock")):
         state = "running (or killed: if no snakemake runs here, unlock it with snakemake --unlock)"
     else:
-        state = "failed" if failed else "finished" if steps[-1][0] == steps[-1][1] else "ended early"
-    yield f"{state}: {steps[-1][0]} of {steps[-1][1]} jobs done"
-    ended = {*re.findall(r"^Finished jobid: (\d+)", text, re.M), *(number for _, number in failed)}
-    for job in JOB.finditer(text):
-        about = dict(line.strip().split(": ", 1) for line in job["about"].splitlines() if ": " in line)
-        if about.get("jobid") not in ended and "log" in about:
-            yield f"  {job['rule']} {about.get('wildcards', '')}".rstrip()
-            yield f"    {_last_line(directory / about['log'].split(', ')[0])}"
-    yield from (f"  failed: {rule}" for rule, _ in failed)
+        state = "failed" if failed else "finished" if done == total else "ended early"
+    yield f"{state}: {done} of {total} jobs done"
+    for name, log in running.values():
+        yield f"  {name}"
+        if log and (last := _last_line(directory / log.split(", ")[0])):
+            yield f"    {last}"
+    yield from (f"  failed: {rule}" for rule in failed.values())
     if (directory / "results/table1.md").is_file():
         yield f"  table: {directory / 'results/table1.md'}"
 

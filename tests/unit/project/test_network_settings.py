@@ -27,7 +27,7 @@ def test_all_mistakes_are_named(config):
     config["seq2seq"]["networks"]["lstm_x"] = {"keep": "best", "held_out": 0}
     config["nnjm"]["settings"] = {"weight_decay": 0.1, "optimiser": "sgd"}
     config["rnn"]["settings"] = {"variant": "supplementary", "dropout": 0.2}
-    lstm, joint, rnn = setting_mistakes(Systems(config))
+    lstm, rnn, joint = setting_mistakes(Systems(config))
     assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: requires held-out pairs")
     assert joint.startswith("nnjm.settings: --weight-decay 0.1: ")
-    assert rnn.startswith("rnn: --dropout 0.2: cannot be combined with --variant supplementary")
+    assert rnn.startswith("rnn.settings: --dropout 0.2: cannot be combined with --variant supplementary")

@@ -48,7 +48,7 @@ def test_a_run_in_progress(directory, capsys):
     assert first.startswith("running (or killed") and first.endswith(": 1 of 3 jobs done")
     assert jobs == ["  mert system=rnn", "    iteration 2"]
     (directory / "results/logs/tuning/mert.rnn.log").unlink()
-    assert said(directory, capsys)[2].strip() == ""
+    assert said(directory, capsys)[1:] == ["  mert system=rnn"]
 
 
 def test_a_run_that_has_ended(directory, capsys):
@@ -57,6 +57,10 @@ def test_a_run_that_has_ended(directory, capsys):
     log, table = directory / ".snakemake/log/1.snakemake.log", directory / "results/table1.md"
     log.write_text(LOG + "Error in rule mert:\n    jobid: 1\n")
     assert said(directory, capsys) == ["failed: 1 of 3 jobs done", "  failed: mert"]
+    again = "Trying to restart job 1.\nrule mert:\n    log: x\n    jobid: 1\n"
+    log.write_text(LOG + "Error in rule mert:\n    message: a\nb\n    jobid: 1\n" + again)
+    assert said(directory, capsys) == ["ended early: 1 of 3 jobs done", "  mert"]
+    (log.parent / "2.snakemake.log").write_text("Unlocked working directory.\n")
     table.write_text("")
     log.write_text(LOG + "Finished jobid: 1 (Rule: mert)\n3 of 3 steps (100%) done\n")
     assert said(directory, capsys) == ["finished: 3 of 3 jobs done", f"  table: {table}"]
