@@ -69,15 +69,17 @@ def started(cpus: int, memory: int) -> Iterator[SlurmCluster]:
         shutil.rmtree(directory)
 
 
+POLL = ("--slurm-init-seconds-before-status-checks", "5")
+"""Seconds between two polls of the status of jobs, which end after seconds; by default, 40 and more."""
+
+
 class OnSlurm(Workflow):
     """Workflow whose jobs are submitted to Slurm."""
 
-    profile = "slurm"
-
     def command(self, *options: str) -> list[str]:
         # This Slurm has no accounting, which the executor asks otherwise.
-        profile = str(ROOT / "profiles" / self.profile)
-        return [*super().command("--workflow-profile", profile, "--slurm-status-command", "squeue", *options)]
+        profile = ("--workflow-profile", str(ROOT / "profiles/slurm"), "--slurm-status-command", "squeue")
+        return super().command(*profile, *POLL, *options)
 
 
 @pytest.fixture
