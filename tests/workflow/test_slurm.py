@@ -150,12 +150,14 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
         slurm.call("scancel", jobs()[0][0])
         wait_until(lambda: updates_before(log) > 0, 240, "the second attempt")
     assert jobs()[0][1] == "CANCELLED"
+    assert not out_of_memory(on_slurm.directory), "a job that is killed for its memory is not one that is cancelled"
     log.unlink()
     with training(slurm, on_slurm, config, minutes=1) as jobs:
         wait_until(lambda: updates_before(log) > 0, 240, "the first attempt")
         saved = updates_before(log)
         wait_until(lambda: updates_before(log) > saved, 360, "the attempt after the time limit")
     assert jobs()[0][1] == "FAILED"
+    assert not out_of_memory(on_slurm.directory)
 
 
 @contextmanager
@@ -175,6 +177,12 @@ def training(
             process.send_signal(signal.SIGINT)  # which ends its jobs
             process.wait(120)
     assert not slurm.alive()
+
+
+def out_of_memory(directory: Path) -> bool:
+    """Return whether Slurm has killed a job of a run for its memory."""
+    logs = directory.glob(".snakemake/slurm_logs/**/*.log")
+    return any("exceeded memory limit" in path.read_text() for path in logs)
 
 
 def read(log: Path) -> str:
@@ -208,8 +216,7 @@ def test_a_job_out_of_memory_gets_more(slurm, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "tries").read_text() == "500\n700\n"
     assert [state for _, state, _ in new_jobs(slurm, before)] == ["FAILED", "COMPLETED"]
-    logs = tmp_path.glob(".snakemake/slurm_logs/**/*.log")
-    assert "exceeded memory limit" in "".join(path.read_text() for path in logs)
+    assert out_of_memory(tmp_path)
     assert re.search(r"SLURM-job '\d+' failed, SLURM status is: 'FAILED'", done.stdout + done.stderr)
 
 
