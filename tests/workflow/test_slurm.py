@@ -111,7 +111,7 @@ def new_jobs(slurm: SlurmCluster, before: set[str]) -> list[tuple[str, str, str]
 
 
 def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
-    """The table equals that of a local run, with scratch files on another disk and several jobs in one Slurm job."""
+    """The table equals that of a local run with the same threads of trainings; scratch files are on another disk."""
     local = Workflow(tmp_path_factory.mktemp("local"))
     scratch = tmp_path_factory.mktemp("scratch")
     os.utime(scratch, (0, 0))
@@ -119,9 +119,9 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
     config = write_config(on_slurm.directory)
     done = local.call(TABLE, "--configfile", config)
     assert done.returncode == 0, done.stdout + done.stderr
-    done = on_slurm.call(
-        TABLE, "--configfile", config, timeout=1500, RNNSMT_SCRATCH="$DISK_OF_NODE", DISK_OF_NODE=str(scratch)
-    )
+    threads = ("--set-threads", "rnn_train=1", "cslm_train=1")
+    variables = {"RNNSMT_SCRATCH": "$DISK_OF_NODE", "DISK_OF_NODE": str(scratch)}
+    done = on_slurm.call(TABLE, *threads, "--configfile", config, timeout=1500, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     tables = [pandas.read_csv(run.directory / TABLE, sep="\t") for run in (on_slurm, local)]
     pandas.testing.assert_frame_equal(*tables)
@@ -131,7 +131,6 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
         ).read_bytes(), path
     jobs = new_jobs(slurm, before)
     assert {state for _, state, _ in jobs} == {"COMPLETED"}
-    assert len(jobs) < 20, jobs
     assert len(list(on_slurm.directory.glob("results/logs/**/*.log"))) > 50
     assert not list(scratch.iterdir())
     assert scratch.stat().st_mtime > 0, "there has been something"
