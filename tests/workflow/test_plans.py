@@ -458,7 +458,7 @@ def test_networks_of_lstms(workflow):
 def test_incompatible_settings_are_reported_at_once(workflow):
     done = workflow.call("--dry-run", "--config", "rnn={settings: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0
-    assert "rnn: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
+    assert "rnn.settings: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
     assert "Settings for " not in done.stdout + done.stderr
 
 
