@@ -81,10 +81,12 @@ rule augmented_ini:
 
 # The models of all systems before tuning: tables, n-gram language model, networks and ini files. `snakemake models`
 # builds them.
+MODELS = [LM, *(path for name in systems.compared for path in systems.model_files(name))]
+
+
 rule models:
     input:
-        LM,
-        [path for name in systems.compared for path in systems.model_files(name)],
+        MODELS,
     localrule: True
 
 

@@ -1,8 +1,8 @@
 """The corpora of a configuration and their languages, and checks of their files before a run.
 
 ``Corpus`` contains the data of an entry of ``corpora`` that the rules of the workflow require. The checks do not read
-any text. Further below: language codes, the two letters of ISO 639-1 for
-languages that have them, and their English names.
+any text. Further below: language codes, the two letters of ISO 639-1 for languages that have them, and their English
+names.
 """
 
 import difflib

@@ -1,8 +1,8 @@
 """Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, trainer.
 
 The loop is in ``rnnsmt.networks.training``. Minibatches contain pairs in random order, without padding. Each pair
-occurs once per epoch. The pairs of a minibatch have equal source lengths and equal
-target lengths, unless batching is random.
+occurs once per epoch. The pairs of a minibatch have equal source lengths and equal target lengths, unless batching is
+random.
 
 The likelihood of held-out pairs is computed with the network and with a unigram model.
 """
