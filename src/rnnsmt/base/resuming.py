@@ -85,13 +85,18 @@ AGAIN = 0.2
 
 def catch_signals() -> None:
     """Terminate on SIGTERM and Ctrl-C as on an exception, so that temporary files are removed."""
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # ignored signals, as with nohup, remain ignored
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # ignored signals, as with nohup, remain ignored
+        signal.signal(signal.SIGINT, _stop)
     signal.signal(signal.SIGTERM, _stop)
 
 
+_received: list[int] = []
+"""Signals for which an exception was raised."""
+
+
 def _stop(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    _received.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
 def leave_signals() -> None:
@@ -104,7 +109,8 @@ def leave_signals() -> None:
 def signal_again(lost: "sys.UnraisableHookArgs") -> None:
     """Send a signal again if its exception was raised in a destructor, where Python prints and discards exceptions.
 
-    For use as ``sys.unraisablehook``.
+    If a signal interrupted a library's ``__init__``, the destructor of the incomplete object misses attributes; this is
+    not printed. For use as ``sys.unraisablehook``.
     """
     error = lost.exc_value
     if isinstance(error, KeyboardInterrupt):
@@ -112,7 +118,8 @@ def signal_again(lost: "sys.UnraisableHookArgs") -> None:
     elif isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM:
         number = signal.SIGTERM
     else:
-        sys.__unraisablehook__(lost)
+        if not (_received and isinstance(error, AttributeError)):
+            sys.__unraisablehook__(lost)
         return
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(number))
     signal.setitimer(signal.ITIMER_REAL, AGAIN)

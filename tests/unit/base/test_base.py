@@ -444,6 +444,25 @@ time.sleep(20)
     assert (done.returncode, done.stderr) == (143, "")
 
 
+def test_a_signal_inside_a_constructor_ends_the_process_without_a_traceback():
+    """The destructor of the incomplete object misses an attribute, as with llvmlite's strings during compilation."""
+    code = """
+import signal, sys
+from rnnsmt.base.resuming import catch_signals, signal_again
+catch_signals()
+sys.unraisablehook = signal_again
+class Incomplete:
+    def __init__(self):
+        signal.raise_signal(signal.SIGTERM)
+        self.owned = True
+    def __del__(self):
+        self.owned
+Incomplete()
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (143, "")
+
+
 def test_output_to_a_closed_pipe():
     reading, writing = os.pipe()
     os.close(reading)
