@@ -430,9 +430,6 @@ def _settings(
     check_integer("vocab_size", vocab_size, 3, MAX_INT)
     _check_seed(seed)
     _check_threads(threads)
-    known = presets[preset].described()
-    if unknown := sorted(set(settings) - set(known)):
-        raise InputError(f"{unknown[0]}: not a setting of the network; available: {', '.join(known)}")
     return preset_with(presets[preset], settings)
 
 
@@ -614,10 +611,10 @@ def tune(
     from rnnsmt.search import SearchOptions, load_model
     from rnnsmt.tuning.checkpoint import TuningCheckpoint
     from rnnsmt.tuning.loop import tune as tune_weights
-    from rnnsmt.tuning.options import OPTIMISERS, LoopOptions, OptimiserOptions
+    from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
     from rnnsmt.tuning.runs import ModelDecoder
 
-    check_choice("optimiser", optimiser, OPTIMISERS)
+    check_choice("optimiser", optimiser, ("mert", "mira"))
     check_integer("iterations", iterations, 1, MAX_INT)
     _check_seed(seed)
     _check_threads(threads)

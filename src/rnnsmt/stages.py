@@ -154,6 +154,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "project": {
         "init": Stage(1, "create a run directory with configuration and Snakemake profile"),
         "run": Stage(1, "run the workflow in a run directory; accepts the options of Snakemake"),
+        "settings": Stage(1, "print all settings of the configuration"),
         "status": Stage(1, "print the progress of a run and its running jobs"),
     },
 }

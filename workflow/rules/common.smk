@@ -37,20 +37,25 @@ if __version__ != VERSION:
 from rnnsmt.base.io import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
-from rnnsmt.plan.config import amount_kept, check, is_demo_corpus, parts_of_moses, resolve_auto
+from rnnsmt.plan.config import amount_kept, is_demo_corpus, parts_of_moses
 from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.features import BY_NAME
 from rnnsmt.plan.models import Systems, column_options, settings_options
 from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
+from rnnsmt.plan.validation import auto_line, checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import STAGES
 
-# The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml.
+# The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
+# defaults of the settings (`rnnsmt project settings`). From here on, config has a value for every setting.
 with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
-    settings = yaml.safe_load(file)
-update_config(settings, config)
-config.update(settings)
-if mistakes := check(config, workflow.source_path("../schemas/config.schema.json"), workflow.configfiles):
+    given = yaml.safe_load(file)
+update_config(given, config)
+try:
+    config.update(checked_config(given))
+except InputError as error:
+    raise WorkflowError(str(error))
+if mistakes := list(setting_mistakes(config)):
     raise WorkflowError("The configuration contains errors:\n" + "\n".join(f"  {line}" for line in mistakes))
 MOSES_PARTS = parts_of_moses(config)
 if MOSES_PARTS:
@@ -62,7 +67,6 @@ if MOSES_PARTS:
     except InputError as error:
         raise WorkflowError(str(error))
     MOSES_HOME = str(moses.home)
-resolved = resolve_auto(config)
 
 # Whether jobs run on machines other than this one.
 CLUSTER = config["cluster"]
@@ -70,8 +74,6 @@ CLUSTER = config["cluster"]
 # The files of all texts, and the components of all systems.
 texts = Texts(config)
 systems = Systems(config)
-if mistakes := list(setting_mistakes(systems)):
-    raise WorkflowError("The configuration contains errors:\n" + "\n".join(f"  {line}" for line in mistakes))
 
 # A workflow that uses this one as a module may run some of the rules only, on files from its own rules.
 is_module = not (ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT))
@@ -91,8 +93,8 @@ if workflow.is_main_process:
         )
     if not HAS_FIGURES and not is_module:
         warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
-    if resolved:  # after the checks: an error message is printed alone
-        logger.info(resolved)
+    if automatic := auto_line(given, config):
+        logger.info(automatic)
     for line in warnings:
         logger.warning(f"warning: {line}")
 
@@ -102,19 +104,6 @@ RUNS = systems.runs
 TRAININGS = systems.trainings
 BASE_ENV = "../../envs/base.yaml"
 TORCH_ENV = "../../envs/torch.yaml"
-
-
-wildcard_constraints:
-    lang=f"{SOURCE}|{TARGET}",
-    corpus="|".join(texts.corpora),
-    set="|".join(SETS),
-    system="|".join(map(re.escape, config["systems"])),
-    run=r"\d+",
-    network=r"\d+",
-    lstm="|".join(config["seq2seq"]["networks"]),
-    ensemble=r"\d+",
-    aligner="|".join(config["alignment"]["aligners"]),
-    kind="bitext|mono|raw|tokenized|truecased",
 
 
 def version(package, stage):
@@ -146,6 +135,19 @@ def unchecked(wildcards, input):
 def any_of(names):
     """Return a regular expression that matches these names; it matches nothing if there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"
+
+
+wildcard_constraints:
+    lang=f"{SOURCE}|{TARGET}",
+    corpus="|".join(texts.corpora),
+    set="|".join(SETS),
+    system="|".join(map(re.escape, config["systems"])),
+    run=r"\d+",
+    network=r"\d+",
+    lstm=any_of(config["seq2seq"]["networks"]),
+    ensemble=r"\d+",
+    aligner="|".join(config["alignment"]["aligners"]),
+    kind="bitext|mono|raw|tokenized|truecased",
 
 
 def of_every_run(kind):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 
 from rnnsmt.align import ALIGNERS, DIRECTIONS, HEURISTICS, MAX_PAIRS, ORDERS
+from rnnsmt.base.fields import add_threads
 from rnnsmt.base.io import InputError, count_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.resuming import Stop
@@ -32,7 +33,7 @@ def words_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="output file: alignment links as source-target index pairs (i-j) for both directions",
     )
-    add("--threads", type=int, default=1, help="number of threads")
+    add_threads(parser)
     add("--checkpoint-dir", metavar="DIR",
         help="checkpoint directory, used to resume an interrupted run (default: no checkpoints)")  # fmt: skip
     add("--save-every", type=float, default=300.0, metavar="SECONDS", help="minimum time between checkpoints")

@@ -584,12 +584,10 @@ def _read_config(path: str) -> dict[str, Any]:
     """
     import yaml
 
-    from rnnsmt.plan.config import repeated_keys
-
-    text = "\n".join(read_lines(path))
-    if mistakes := list(repeated_keys(path)):
-        raise InputError(mistakes[0])
-    settings = yaml.safe_load(text)
+    try:
+        settings = yaml.safe_load("\n".join(read_lines(path)))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not valid YAML ({error})") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("corpora"), list):
         raise InputError(f"{path}: contains no list of corpora; see docs/configuration.md")
     if not isinstance(settings.get("languages") or {}, dict):

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.cslm.settings import PRESETS
@@ -16,6 +17,7 @@ from rnnsmt.networks.options import (
     print_description,
 )
 from rnnsmt.networks.run_training import add_training, run_training
+from rnnsmt.plan.sections import Rnn
 
 if TYPE_CHECKING:
     from rnnsmt.cslm.model import CslmTrainer
@@ -54,13 +56,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="vocabulary file with the shortlist, for example vocab.target.txt written by `rnn prepare`",
     )
-    shortlist.add_argument(
-        "--vocab-size",
-        type=int,
-        metavar="N",
-        help="create a shortlist of N classes: the N - 2 most frequent words, UNK and the padding id 0 (</s> is "
-        "not counted)",
-    )
+    add_fields(shortlist, Rnn, "vocab_size", default=None)
     parser.add_argument(
         "--vocabulary-text",
         nargs="+",

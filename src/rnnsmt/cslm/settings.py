@@ -17,9 +17,36 @@ of its 1,500 classes can be summed.
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
-from rnnsmt.base.io import InputError
-from rnnsmt.networks.settings import EpochSettings, FeedForwardSizes, setting
+from pydantic import Field
+
+from rnnsmt.networks.settings import (
+    Batch,
+    Clip,
+    Epochs,
+    EpochSettings,
+    FeedForwardSizes,
+    HeldOut,
+    HeldOutLeast,
+    Hidden1,
+    Hidden2,
+    LearningRate,
+    Optimiser,
+    Order,
+    OutputBias,
+    Patience,
+    Precision,
+    Projection,
+    SampledClasses,
+    Schedule,
+    SelfNormalised,
+    Singletons,
+    Spread,
+    Warmup,
+    WeightDecay,
+    settings,
+)
 
 
 @dataclass(frozen=True)
@@ -61,58 +88,34 @@ class CslmSizes(FeedForwardSizes):
         return "relu"
 
 
-OUTPUT_BIASES = ("zero", "unigram", "uniform")
-
-
-@dataclass(frozen=True)
+@settings
 class CslmSettings(EpochSettings):
-    """Settings of a training run on text; the defaults are those of the paper.
+    """Settings of a training run on text; the defaults are those of the paper."""
 
-    Attributes:
-        spread: 0 selects the initial weights of He et al. (2015).
-        singletons: if the shortlist contains every word of the text, UNK is learnt from replaced words only.
-    """
-
-    order: int = setting(7, "n-gram order: number of context words plus the predicted word")
-    projection: int = setting(512, "dimension of the projection (embedding) of every context word", above=0)
-    hidden_1: int = setting(1536, "number of units of the first hidden layer", above=0)
-    hidden_2: int = setting(1024, "number of units of the second hidden layer", above=0)
-    spread: float = setting(
-        0.01,
-        "initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
-        least=0,
-    )
-    output_bias: str = setting(
-        "zero",
-        "initial output biases; unigram: log relative frequencies of the words; uniform: -ln(number of classes)",
-        choices=OUTPUT_BIASES,
-    )
-    dropout: float = setting(0.0, "dropout rate of the projection and of both hidden layers", least=0)
-    singletons: float = setting(
-        0.0, "probability of replacing a word that occurs once in the text by UNK in training", least=0
-    )
-    self_normalised: float = 0.0
-    sampled_classes: int = 0
-    batch: int = 1024
-    epochs: int = 100
-    patience: int = 10
-    held_out: float = 0.001
-    held_out_least: int = 1000
-    optimiser: str = "adam"
-    learning_rate: float = 3e-4
-    schedule: str = "constant"
-    warmup: int = 0
-    clip: float = 1.0
-    weight_decay: float = 0.0
-    precision: str = "float32"
-
-    def check(self) -> None:
-        """Check the settings as in the base class, and the bounds of order and singletons."""
-        super().check()
-        if self.order < 2:
-            raise InputError(f"--order {self.order}: must be at least 2")
-        if self.singletons > 1:
-            raise InputError(f"--singletons {self.singletons}: must be at most 1")
+    order: Order = 7
+    projection: Projection = 512
+    hidden_1: Hidden1 = 1536
+    hidden_2: Hidden2 = 1024
+    spread: Spread = 0.01
+    output_bias: OutputBias = "zero"
+    dropout: Annotated[
+        float, Field(ge=0, lt=1, description="dropout rate of the projection and of both hidden layers")
+    ] = 0.0
+    singletons: Singletons = 0.0
+    self_normalised: SelfNormalised = 0.0
+    sampled_classes: SampledClasses = 0
+    batch: Batch = 1024
+    epochs: Epochs = 100
+    patience: Patience = 10
+    held_out: HeldOut = 0.001
+    held_out_least: HeldOutLeast = 1000
+    optimiser: Optimiser = "adam"
+    learning_rate: LearningRate = 3e-4
+    schedule: Schedule = "constant"
+    warmup: Warmup = 0
+    clip: Clip = 1.0
+    weight_decay: WeightDecay = 0.0
+    precision: Precision = "float32"
 
     def sizes(self, *vocabularies: int) -> CslmSizes:
         """Return the sizes of the network for this number of classes."""

@@ -3,10 +3,11 @@
 import argparse
 from itertools import chain
 
+from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import read_lines, write_json
-from rnnsmt.base.options import integer_between, positive
+from rnnsmt.base.options import positive
 from rnnsmt.base.progress import track
-from rnnsmt.lm import MAX_ORDER
+from rnnsmt.plan.sections import Lm
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
@@ -14,15 +15,10 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
     add("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line")
     add("--output", required=True, metavar="ARPA",
         help="output file: language model (ARPA), compressed according to its suffix")  # fmt: skip
-    add("--order", type=integer_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
-    add("--prune", nargs="+", type=int, default=[], metavar="N",
-        help="discard n-grams with a count of at most N; one N per order, beginning with unigrams; the last value "
-        "applies to all higher orders")  # fmt: skip
-    add("--estimator", choices=["auto", "lmplz", "builtin"], default="auto",
-        help="program that estimates the model; auto: lmplz if it is on PATH, else builtin")  # fmt: skip
+    add_fields(parser, Lm, "order", "prune", "estimator")
     add("--lmplz", metavar="FILE", help="path to KenLM's lmplz; overrides --estimator")
     add("--memory-mb", type=positive, default=2000, help="memory limit in MB")
-    add("--threads", type=positive, default=1, help="number of threads of the built-in estimator")
+    add_threads(parser)
 
 
 def estimate(args: argparse.Namespace) -> dict[str, object]:

@@ -4,18 +4,18 @@ import argparse
 import math
 from pathlib import Path
 
+from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.moses.ini import (
     CSLM_UNKNOWN,
-    DEFAULT_DISTORTION_LIMIT,
-    DEFAULT_TABLE_LIMIT,
     RESCORING,
     Feature,
     MosesIni,
 )
 from rnnsmt.plan.config import PARTS
 from rnnsmt.plan.paths import LM, PHRASE_TABLE, REORDERING_TABLE
+from rnnsmt.plan.sections import Phrases, Search, Tuning
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
@@ -37,18 +37,7 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     add("--num-features", type=int, default=4, help="number of scores per phrase pair in the phrase table")
     add("--further-weights", type=float, nargs="+", metavar="W",
         help="weights of the additional phrase table scores, from the fifth on (default: 0.2 each)")  # fmt: skip
-    add(
-        "--distortion-limit",
-        type=int,
-        default=DEFAULT_DISTORTION_LIMIT,
-        help="maximum distortion in words; -1: no limit",
-    )
-    add(
-        "--table-limit",
-        type=int,
-        default=DEFAULT_TABLE_LIMIT,
-        help="maximum number of translation options per source phrase; 0: all",
-    )
+    add_fields(parser, Search, "distortion_limit", "table_limit")
 
 
 def ini(args: argparse.Namespace) -> dict[str, object]:
@@ -66,10 +55,8 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     reordering = None if args.reordering_table == "none" else args.reordering_table
     networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
     neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
-    if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
-        raise InputError(
-            "--num-features and --lm-order must be at least 1, --table-limit at least 0, --distortion-limit at least -1"
-        )
+    if args.num_features < 1 or args.lm_order < 1:
+        raise InputError("--num-features and --lm-order must be at least 1")
     if args.further_weights is not None and len(args.further_weights) != args.num_features - 4:
         raise InputError(
             f"--further-weights: {len(args.further_weights)} given, but --num-features {args.num_features} has "
@@ -138,10 +125,8 @@ def add_installation(parser: argparse.ArgumentParser) -> None:
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the limits of Moses' decoder."""
-    add = parser.add_argument
-    add("--pop-limit", type=positive, default=1000, metavar="N", help="pop limit of cube pruning")
-    add("--stack", type=positive, default=1000, metavar="N", help="maximum number of hypotheses kept per stack")
-    add("--threads", type=positive, default=1, metavar="N", help="number of decoder threads")
+    add_fields(parser, Search, "pop_limit", "stack")
+    add_threads(parser)
 
 
 def add_model_dir(parser: argparse.ArgumentParser) -> None:
@@ -160,7 +145,7 @@ def align_options(parser: argparse.ArgumentParser) -> None:
     add("--heuristic", default="grow-diag-final-and", metavar="NAME", help="symmetrisation heuristic")
     add("--output", required=True, metavar="FILE",
         help="output file: one line of alignment links i-j per sentence pair")  # fmt: skip
-    add("--threads", type=positive, default=1, metavar="N", help="number of MGIZA threads")
+    add_threads(parser)
     add_installation(parser)
 
 
@@ -183,16 +168,15 @@ def align(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.moses.engine import SCORE_OPTIONS
 
     add = parser.add_argument
     add("--source", nargs="+", required=True, metavar="FILE", help="source side of the parallel corpus, tokenised")
     add("--target", nargs="+", required=True, metavar="FILE", help="target side of the parallel corpus, tokenised")
     add("--alignment", nargs="+", required=True, metavar="FILE", help="alignment links i-j, one line per sentence pair")
-    add("--max-length", type=positive, default=7, metavar="N", help="maximum phrase length in words, for both sides")
-    add("--smoothing", choices=SCORE_OPTIONS, default="none", help="smoothing of the phrase translation probabilities")
+    add_fields(parser, Phrases, "max_length")
+    add_fields(parser, Phrases, "smoothing", default="none")
     add("--output-dir", type=Path, required=True, metavar="DIR", help="output directory of the model")
-    add("--threads", type=positive, default=1, metavar="N", help="number of threads for extraction and sorting")
+    add_threads(parser)
     add("--memory-mb", type=positive, default=2000, metavar="N", help="approximate memory for sorting in MB")
     add_installation(parser)
 
@@ -271,7 +255,6 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
 
 
 def tune_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.moses.engine import OPTIMISERS
 
     add = parser.add_argument
     add("--ini", nargs="+", required=True, metavar="FILE",
@@ -287,8 +270,8 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint-dir", nargs="+", required=True, type=Path, metavar="DIR",
         help="working directory of mert-moses.pl for each run, used to resume an interrupted run")  # fmt: skip
     add_model_dir(parser)
-    add("--optimiser", choices=OPTIMISERS, default="mert", help="optimiser: MERT or batch MIRA (kbmira)")
-    add("--nbest", type=positive, default=100, metavar="N", help="n-best list size")
+    add_fields(parser, Tuning, "optimiser", default="mert")
+    add_fields(parser, Tuning, "nbest")
     add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of iterations")
     add_limits(parser)
     add_installation(parser)

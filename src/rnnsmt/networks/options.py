@@ -1,16 +1,14 @@
 """Options that the commands of all networks share: device, training settings, scoring; does not import torch."""
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from importlib.util import find_spec
-from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from rnnsmt.base.fields import add_fields, add_threads, checked, fields_of
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import DEVICES, MAX_INT, option, positive
-from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
+from rnnsmt.plan.sections import Cslm, Rnn
 
 SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
 
@@ -27,34 +25,23 @@ def need_torch() -> None:
 
 def add_device(parser: argparse.ArgumentParser) -> None:
     """Add ``--device`` and ``--threads``, the arguments of ``rnnsmt.networks.devices.set_up_device``."""
-    parser.add_argument(
-        "--device",
-        choices=DEVICES,
-        default="auto",
-        help="device to compute on; auto: a GPU if one is available, else the CPU",
-    )
-    parser.add_argument("--threads", type=positive, default=1, help="number of CPU threads")
+    add_fields(parser, Rnn, "device")
+    add_threads(parser)
 
 
 def add_settings(parser: argparse.ArgumentParser, presets: Mapping[str, TrainingSettings], default: str) -> None:
     """Add ``--preset`` and an option for every setting; a setting that is not given has the value of the preset.
 
-    The help text of a setting is that of ``Setting.help`` with the values of all presets.
+    The help text of a setting ends with the values of all presets.
     """
     parser.add_argument(
         "--preset", choices=tuple(presets), default=default, help="preset of network sizes and training settings"
     )
     group = parser.add_argument_group("override preset settings")
-    for name, setting in presets[default].described().items():
-        value = type(getattr(presets[default], name))
-        group.add_argument(
-            option(name),
-            type=value,
-            choices=setting.choices or None,
-            default=argparse.SUPPRESS,
-            metavar=None if setting.choices else "N" if value is int else "X",
-            help=_help_with_presets(setting.help, presets, name),
-        )
+    owner = type(presets[default])
+    for name, info in fields_of(owner).items():
+        text = _help_with_presets(info.description or "", presets, name)
+        add_fields(group, owner, name, default=argparse.SUPPRESS, help=text)
 
 
 def _help_with_presets(text: str, presets: Mapping[str, TrainingSettings], name: str) -> str:
@@ -69,14 +56,9 @@ def _help_with_presets(text: str, presets: Mapping[str, TrainingSettings], name:
 
 
 def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings]) -> SomeSettings:
-    """Return the settings of ``--preset``, overridden by the command-line options.
-
-    Raises:
-        InputError: a value is out of range, or values are incompatible.
-    """
+    """Return the settings of ``--preset``, overridden by the command-line options."""
     preset = presets[args.preset]
-    overrides = {name: getattr(args, name) for name in preset.described() if name in args}
-    return preset_with(preset, overrides)
+    return preset_with(preset, {name: getattr(args, name) for name in fields_of(type(preset)) if name in args})
 
 
 def preset_with(preset: SomeSettings, overrides: Mapping[str, Any]) -> SomeSettings:
@@ -85,28 +67,13 @@ def preset_with(preset: SomeSettings, overrides: Mapping[str, Any]) -> SomeSetti
     Raises:
         InputError: a value has the wrong type or is out of range, or the given values are incompatible.
     """
-    for name, value in overrides.items():
-        _check_value(name, value, type(getattr(preset, name)), preset.described()[name].choices)
-    settings: SomeSettings = replace(preset, **overrides)  # type: ignore[type-var]
-    disabled = {name: 0 for name in settings.incompatible() if name not in overrides}
-    settings = replace(settings, **disabled)  # type: ignore[type-var]
-    settings.check()
-    return settings
+    return checked(type(preset), values_with(preset, overrides))
 
 
-def _check_value(name: str, value: Any, kind: type, choices: Sequence[str]) -> None:
-    """Check type and choices of a setting that did not come from the command line.
-
-    Raises:
-        InputError: the value is not one of the choices, not a number, or an integer that is too large.
-    """
-    if choices:
-        if value not in choices:
-            raise InputError(f"{option(name)} {value}: must be one of {', '.join(choices)}")
-    elif isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
-        raise InputError(f"{option(name)} {value!r}: must be {'an integer' if kind is int else 'a number'}")
-    elif isinstance(value, Integral) and int(value) > MAX_INT:
-        raise InputError(f"{option(name)} {value}: must be at most {MAX_INT}")
+def values_with(preset: TrainingSettings, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a preset with overrides, as in ``preset_with``, without a check."""
+    values = vars(preset) | dict(overrides)
+    return values | {name: 0 for name in preset.incompatible(values) if name not in overrides}
 
 
 def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[str, object]:
@@ -146,13 +113,7 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         help="softmax normalisation; yes: exact sum over all classes; no: unnormalised logit; auto: no for "
         "self-normalised models, else yes",
     )
-    parser.add_argument(
-        "--unknown",
-        choices=CSLM_UNKNOWN,
-        default=CSLM_UNKNOWN[0],
-        help="probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided by the "
-        "number of such words in the training text",
-    )
+    add_fields(parser, Cslm, "unknown", default="class")
     add_device(parser)
 
 

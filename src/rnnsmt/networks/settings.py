@@ -1,23 +1,13 @@
 """Base classes of the sizes of the networks and of their training settings; does not import torch."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import field, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
-from rnnsmt.base.io import InputError
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
 from rnnsmt.base.options import option
-
-OPTIMISERS = ("adadelta", "adam", "sgd")
-
-SCHEDULES = ("constant", "linear", "halving")
-
-PRECISIONS = ("float32", "reduced")
-"""Precisions of matrix products, see ``rnnsmt.networks.devices.set_up_device``."""
-
-KEEPS = ("last", "best")
-"""Parameters that a training run may save."""
 
 
 class NetworkSizes(ABC):
@@ -81,45 +71,67 @@ class FeedForwardSizes(NetworkSizes):
         }
 
 
-class Setting(NamedTuple):
-    """Properties of a setting, except for its default.
+Batch = Annotated[int, Field(gt=0, description="minibatch size")]
+Optimiser = Annotated[
+    Literal["adadelta", "adam", "sgd"],
+    Field(description="optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum"),
+]
+LearningRate = Annotated[float, Field(gt=0, description="base learning rate, to which --warmup and --schedule apply")]
+Schedule = Annotated[
+    Literal["constant", "linear", "halving"],
+    Field(
+        description="learning rate schedule; linear: decay to 0 at the last update; halving: constant for the first "
+        "2/3 of the updates, then halved every 1/15 of the updates"
+    ),
+]
+"""``halving`` is the schedule of Sutskever et al. (2014): 7.5 epochs, the first 5 at a constant rate, which is then
+halved every half epoch."""
+Warmup = Annotated[int, Field(ge=0, description="number of updates of linear learning rate warm-up")]
+Clip = Annotated[float, Field(gt=0, description="maximum norm of the gradient; larger gradients are scaled down")]
+WeightDecay = Annotated[float, Field(ge=0, description="decoupled weight decay, for --optimiser adam only")]
+"""Decoupled (Loshchilov and Hutter 2019), multiplied by the learning rate."""
+Dropout = Annotated[float, Field(ge=0, lt=1, description="dropout rate")]
+SampledClasses = Annotated[
+    int,
+    Field(
+        ge=0,
+        description="number of classes sampled for the softmax of a minibatch in training, in addition to the words in "
+        "it; 0: softmax over all classes",
+    ),
+]
+"""See ``rnnsmt.networks.softmax.ClassSampler``."""
+Precision = Annotated[
+    Literal["float32", "reduced"],
+    Field(
+        description="precision of matrix products in training; reduced: bfloat16 on CPUs with bfloat16 instructions, "
+        "TF32 on GPUs"
+    ),
+]
+"""See ``rnnsmt.networks.devices.set_up_device``."""
+Evaluations = Annotated[int, Field(gt=0, description="number of evaluations on the held-out pairs")]
+Keep = Annotated[
+    Literal["last", "best"],
+    Field(description="parameters to save: the last ones, or the best ones on the held-out pairs"),
+]
+Size = Annotated[int, Field(gt=0)]
 
-    Attributes:
-        help: help text of its option.
-        above: bound that a number must exceed, or None.
-        least: smallest permitted number, or None.
-        choices: permitted values of a string; empty: the setting is a number.
-    """
-
-    help: str
-    above: float | None = None
-    least: float | None = None
-    choices: tuple[str, ...] = ()
+Class = TypeVar("Class")
 
 
-def setting(
-    default: Any,
-    help: str,
-    above: float | None = None,
-    least: float | None = None,
-    choices: tuple[str, ...] = (),
-) -> Any:
-    """Return a dataclass field with a default, documented as in ``Setting``."""
-    return field(default=default, metadata={"setting": Setting(help, above, least, choices)})
+@dataclass_transform(frozen_default=True)
+def settings(cls: type[Class]) -> type[Class]:
+    """Make a frozen dataclass of settings, whose values are checked when it is created."""
+    return dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))(cls)  # type: ignore[return-value]
 
 
 class TrainingSettings(ABC):
     """All settings of a training run except its data and seed; subclasses are frozen dataclasses with defaults.
 
-    All training commands have the settings below, which ``shared`` describes; a subclass defines their defaults. It
-    declares further settings with ``setting``. In addition to the help texts:
-
-    Attributes:
-        schedule: ``halving`` is the schedule of Sutskever et al. (2014): 7.5 epochs, the first 5 at a constant rate,
-            which is then halved every half epoch.
-        weight_decay: decoupled (Loshchilov and Hutter 2019), multiplied by the learning rate.
-        sampled_classes: see ``rnnsmt.networks.softmax.ClassSampler``.
+    A subclass declares all fields with their defaults: those that all networks have, with the types above, and its own.
+    The help text of a field is that of its option.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     batch: int
     optimiser: str
@@ -132,67 +144,25 @@ class TrainingSettings(ABC):
     sampled_classes: int
     precision: str
 
-    shared: ClassVar[Mapping[str, Setting]] = {
-        "batch": Setting("minibatch size", above=0),
-        "optimiser": Setting(
-            "optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum", choices=OPTIMISERS
-        ),
-        "learning_rate": Setting("base learning rate, to which --warmup and --schedule apply", above=0),
-        "schedule": Setting(
-            "learning rate schedule; linear: decay to 0 at the last update; halving: constant for the first 2/3 "
-            "of the updates, then halved every 1/15 of the updates",
-            choices=SCHEDULES,
-        ),
-        "warmup": Setting("number of updates of linear learning rate warm-up", least=0),
-        "clip": Setting("maximum norm of the gradient; larger gradients are scaled down", above=0),
-        "weight_decay": Setting("decoupled weight decay, for --optimiser adam only", least=0),
-        "dropout": Setting("dropout rate", least=0),
-        "sampled_classes": Setting(
-            "number of classes sampled for the softmax of a minibatch in training, in addition to the words in it; 0: "
-            "softmax over all classes",
-            least=0,
-        ),
-        "precision": Setting(
-            "precision of matrix products in training; reduced: bfloat16 on CPUs with bfloat16 instructions, TF32 on "
-            "GPUs",
-            choices=PRECISIONS,
-        ),
-        "evaluations": Setting("number of evaluations on the held-out pairs", above=0),
-        "keep": Setting("parameters to save: the last ones, or the best ones on the held-out pairs", choices=KEEPS),
-    }
-    """Settings that several networks have; a subclass that uses ``setting`` for one of them overrides it."""
-
     @classmethod
-    def described(cls) -> dict[str, Setting]:
-        """Return the description of every setting, in the order of the fields."""
-        return {f.name: f.metadata.get("setting") or cls.shared[f.name] for f in fields(cls)}  # type: ignore[arg-type]
-
-    def incompatible(self) -> Mapping[str, str]:
+    def incompatible(cls, values: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the settings that must be 0 given the values of the others: name -> option that requires it."""
         return {}
 
     def check(self) -> None:
-        """Check that the numbers are valid.
+        """Check that the values can be combined.
 
         Raises:
-            InputError: a number is too small or not finite, or cannot be combined with the other settings; the message
-                names the option.
+            ValueError: they cannot; the message names the option.
         """
-        for name, (_, above, least, _) in self.described().items():
-            value = getattr(self, name)
-            if (above is not None or least is not None) and not -math.inf < value < math.inf:
-                raise InputError(f"{option(name)} {value}: must be a finite number")
-            if above is not None and value <= above:
-                raise InputError(f"{option(name)} {value}: must be greater than {above}")
-            if least is not None and value < least:
-                raise InputError(f"{option(name)} {value}: must be at least {least}")
         if self.weight_decay and self.optimiser != "adam":
-            raise InputError(f"--weight-decay {self.weight_decay}: requires --optimiser adam")
-        for name, other in self.incompatible().items():
+            raise ValueError(f"--weight-decay {self.weight_decay}: requires --optimiser adam")
+        for name, other in self.incompatible(vars(self)).items():
             if getattr(self, name):
-                raise InputError(f"{option(name)} {getattr(self, name)}: cannot be combined with {other}; set it to 0")
-        if self.dropout >= 1:
-            raise InputError(f"--dropout {self.dropout}: must be less than 1")
+                raise ValueError(f"{option(name)} {getattr(self, name)}: cannot be combined with {other}; set it to 0")
+
+    def __post_init__(self) -> None:
+        self.check()
 
     @abstractmethod
     def sizes(self, *vocabularies: int) -> NetworkSizes:
@@ -207,12 +177,57 @@ class TrainingSettings(ABC):
         return dict(vars(self))
 
 
-class EpochSettings(TrainingSettings):
-    """Settings of training on the n-grams of a text, with an evaluation after every epoch and early stopping.
+SelfNormalised = Annotated[
+    float,
+    Field(
+        ge=0,
+        description="weight alpha of the self-normalisation penalty alpha (ln Z)^2 (Devlin et al. 2014); 0: no "
+        "penalty, and scoring uses the exact softmax",
+    ),
+]
+Epochs = Annotated[int, Field(gt=0, description="maximum number of epochs")]
+"""The schedule ``linear`` reaches 0 after this maximum, even if training stops earlier."""
+Patience = Annotated[
+    int,
+    Field(
+        gt=0,
+        description="number of epochs without an improvement of the validation perplexity after which training stops",
+    ),
+]
+HeldOut = Annotated[float, Field(ge=0, le=0.1, description="fraction of the n-grams used for validation, at most 0.1")]
+HeldOutLeast = Annotated[
+    int, Field(gt=0, description="minimum number of validation n-grams, limited to 10 % of all n-grams")
+]
 
-    Attributes:
-        epochs: the schedule ``linear`` reaches 0 after this maximum, even if training stops earlier.
-    """
+
+Order = Annotated[int, Field(ge=2, description="n-gram order: number of target context words plus the predicted word")]
+Projection = Annotated[int, Field(gt=0, description="dimension of the projection (embedding) of every input word")]
+Hidden1 = Annotated[int, Field(gt=0, description="number of units of the first hidden layer")]
+Hidden2 = Annotated[int, Field(gt=0, description="number of units of the second hidden layer")]
+Spread = Annotated[
+    float,
+    Field(
+        ge=0,
+        description="initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
+    ),
+]
+"""0 selects the initial weights of He et al. (2015)."""
+OutputBias = Annotated[
+    Literal["zero", "unigram", "uniform"],
+    Field(
+        description="initial output biases; unigram: log relative frequencies of the words; uniform: -ln(number of "
+        "classes)"
+    ),
+]
+Singletons = Annotated[
+    float,
+    Field(ge=0, le=1, description="probability of replacing a word that occurs once in the text by UNK in training"),
+]
+"""If the shortlist contains every word of the text, UNK is learnt from replaced words only."""
+
+
+class EpochSettings(TrainingSettings):
+    """Settings of training on the n-grams of a text, with an evaluation after every epoch and early stopping."""
 
     epochs: int
     patience: int
@@ -220,27 +235,6 @@ class EpochSettings(TrainingSettings):
     held_out_least: int
     self_normalised: float
     singletons: float
-
-    shared: ClassVar[Mapping[str, Setting]] = {
-        **TrainingSettings.shared,
-        "self_normalised": Setting(
-            "weight alpha of the self-normalisation penalty alpha (ln Z)^2 (Devlin et al. 2014); 0: no penalty, and "
-            "scoring uses the exact softmax",
-            least=0,
-        ),
-        "epochs": Setting("maximum number of epochs", above=0),
-        "patience": Setting(
-            "number of epochs without an improvement of the validation perplexity after which training stops", above=0
-        ),
-        "held_out": Setting("fraction of the n-grams used for validation, at most 0.1", least=0),
-        "held_out_least": Setting("minimum number of validation n-grams, limited to 10 % of all n-grams", above=0),
-    }
-
-    def check(self) -> None:
-        """Check the settings as in the base class, and that ``held_out`` is at most 0.1."""
-        super().check()
-        if self.held_out > 0.1:
-            raise InputError(f"--held-out {self.held_out}: must be at most 0.1")
 
     def held_out_of(self, ngrams: int) -> int:
         """Return how many of ``ngrams`` n-grams are used for validation."""

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.networks.options import (
@@ -14,6 +15,7 @@ from rnnsmt.networks.options import (
 )
 from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.nnjm.settings import PRESETS
+from rnnsmt.plan.sections import Rnn
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -56,13 +58,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
             metavar="FILE",
             help=f"{side} shortlist: vocabulary file, for example vocab.{side}.txt written by `rnn prepare`",
         )
-    parser.add_argument(
-        "--vocab-size",
-        type=int,
-        metavar="N",
-        help="create the shortlists that are not given, with N classes each, not counting </s>: the N - 2 most "
-        "frequent words, UNK and id 0",
-    )
+    add_fields(parser, Rnn, "vocab_size", default=None)
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 

@@ -9,12 +9,27 @@ worse; here, the optimiser is Adam with a constant rate, as in the preset of the
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
 
 from rnnsmt.base.io import InputError
-from rnnsmt.cslm.settings import OUTPUT_BIASES, CslmSettings
-from rnnsmt.networks.settings import FeedForwardSizes, setting
+from rnnsmt.cslm.settings import CslmSettings
+from rnnsmt.networks.settings import (
+    Batch,
+    FeedForwardSizes,
+    Hidden1,
+    Hidden2,
+    Order,
+    OutputBias,
+    Projection,
+    SelfNormalised,
+    Spread,
+    settings,
+)
 
-ACTIVATIONS = ("relu", "tanh")
+Activation = Literal["relu", "tanh"]
+ACTIVATIONS: tuple[str, ...] = get_args(Activation)
 
 DIRECTION = "direct"
 """Direction in the files of examples and of networks: a target word is predicted from a window of the source and from
@@ -76,28 +91,22 @@ class JointSizes(FeedForwardSizes):
         return sum(map(len, self.ranges)) * self.hidden_1 * 4
 
 
-@dataclass(frozen=True)
+@settings
 class JointSettings(CslmSettings):
     """Settings of training on a bitext with links; the defaults are those of the preset ``paper``."""
 
-    order: int = setting(4, "n-gram order: number of target context words plus the predicted word")
-    window: int = setting(5, "number of source words on each side of the affiliated source word", least=0)
-    activation: str = setting("tanh", "activation function of the hidden layers", choices=ACTIVATIONS)
-    projection: int = setting(192, "dimension of the projection (embedding) of every input word", above=0)
-    hidden_1: int = setting(512, "number of units of the first hidden layer", above=0)
-    hidden_2: int = setting(512, "number of units of the second hidden layer", above=0)
-    spread: float = setting(
-        0.05,
-        "initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
-        least=0,
-    )
-    output_bias: str = setting(
-        "uniform",
-        "initial output biases; unigram: log relative frequencies of the words; uniform: -ln(number of classes)",
-        choices=OUTPUT_BIASES,
-    )
-    self_normalised: float = 0.1
-    batch: int = 128
+    order: Order = 4
+    window: Annotated[
+        int, Field(ge=0, description="number of source words on each side of the affiliated source word")
+    ] = 5
+    activation: Annotated[Activation, Field(description="activation function of the hidden layers")] = "tanh"
+    projection: Projection = 192
+    hidden_1: Hidden1 = 512
+    hidden_2: Hidden2 = 512
+    spread: Spread = 0.05
+    output_bias: OutputBias = "uniform"
+    self_normalised: SelfNormalised = 0.1
+    batch: Batch = 128
 
     def sizes(self, *vocabularies: int) -> JointSizes:  # type: ignore[override]
         """Return the sizes of the network for these numbers of target classes and source ids."""

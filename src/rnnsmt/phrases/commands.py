@@ -2,14 +2,15 @@
 
 import argparse
 
+from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
-from rnnsmt.phrases import SMOOTHINGS
+from rnnsmt.plan.sections import Phrases
 
 
 def add_resources(parser: argparse.ArgumentParser) -> None:
     """Add ``--threads`` and ``--memory-mb``; neither changes the output."""
-    parser.add_argument("--threads", type=positive, default=1, help="number of threads")
+    add_threads(parser)
     parser.add_argument("--memory-mb", type=positive, default=2000,
         help="approximate memory limit in MB, beyond which disk is used")  # fmt: skip
 
@@ -59,8 +60,7 @@ def lexical(args: argparse.Namespace) -> dict[str, object]:
 
 def extract_options(parser: argparse.ArgumentParser) -> None:
     _add_aligned_text(parser)
-    parser.add_argument("--max-length", type=int, choices=range(1, 9), default=7,
-        help="maximum number of words of a phrase, on each side")  # fmt: skip
+    add_fields(parser, Phrases, "max_length")
     parser.add_argument("--output", required=True, metavar="FILE",
         help="output file: phrase pairs and counts (Parquet)")  # fmt: skip
     add_resources(parser)
@@ -95,8 +95,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     add("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) written by `phrases lexical`")
     add("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
     add_resources(parser)
-    add("--smoothing", choices=SMOOTHINGS, default=SMOOTHINGS[0],
-        help="smoothing of phrase probabilities: none, as Moses does by default, or modified Kneser-Ney")  # fmt: skip
+    add_fields(parser, Phrases, "smoothing", default="none")
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
@@ -193,7 +192,7 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
         "table")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: phrase table with the additional scores")
     add("--output-ini", metavar="FILE", help="output file: moses.ini that refers to this table; requires --ini")
-    add("--threads", type=positive, default=1, help="number of compression threads")
+    add_threads(parser)
 
 
 def augment(args: argparse.Namespace) -> dict[str, object]:

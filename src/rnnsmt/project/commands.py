@@ -110,3 +110,22 @@ def status(args: argparse.Namespace) -> None:
     from rnnsmt.project.status import status as lines_of
 
     write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))
+
+
+def settings_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--schema", action="store_true", help="print the JSON schema of a configuration, for editors")
+
+
+def settings(args: argparse.Namespace) -> None:
+    """Print all settings of the configuration with their values, defaults and meaning, as Markdown tables.
+
+    Example:
+
+        rnnsmt project settings
+    """
+    import json
+
+    from rnnsmt.project.settings_table import json_schema, table_lines
+
+    lines = [json.dumps(json_schema(), indent=2)] if args.schema else list(table_lines())
+    write_lines_or_stdout(STANDARD_STREAM, lines)

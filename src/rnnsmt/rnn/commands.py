@@ -4,10 +4,12 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError, write_lines
 from rnnsmt.base.options import bounds_of_shard, k_of_n, positive
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
+from rnnsmt.plan.sections import Rnn
 from rnnsmt.rnn.settings import PRESETS
 
 if TYPE_CHECKING:
@@ -48,12 +50,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", nargs="+", required=True, metavar="FILE", help="target side of the parallel corpus, tokenised"
     )
-    parser.add_argument(
-        "--vocab-size",
-        type=positive,
-        default=15_000,
-        help="vocabulary size of each side: N - 2 words, UNK and the padding id 0 (EOS is not counted)",
-    )
+    add_fields(parser, Rnn, "vocab_size")
     parser.add_argument(
         "--max-length", type=positive, default=50, help="maximum phrase length in words; longer phrases are an error"
     )

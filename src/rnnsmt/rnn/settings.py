@@ -26,13 +26,32 @@ held-out sentences: log p per word -1.39, with 0.1 -1.41, without dropout -1.55.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, get_args
 
-from rnnsmt.networks.settings import NetworkSizes, TrainingSettings, setting
+from pydantic import Field
 
-VARIANTS = ("paper", "supplementary")
+from rnnsmt.networks.settings import (
+    Batch,
+    Clip,
+    Evaluations,
+    Keep,
+    LearningRate,
+    NetworkSizes,
+    Optimiser,
+    Precision,
+    SampledClasses,
+    Schedule,
+    TrainingSettings,
+    Warmup,
+    WeightDecay,
+    settings,
+)
+
+Variant = Literal["paper", "supplementary"]
+VARIANTS: tuple[str, ...] = get_args(Variant)
 """Network architectures: the main text and the authors' code, or the equations of the supplementary material."""
 
-BATCHINGS = ("lengths", "random")
+Batching = Literal["lengths", "random"]
 """Composition of a minibatch: pairs with equal source lengths and equal target lengths, so that nothing is padded; or
 any pairs, as in the paper. In this case, gradients are computed per length and summed, which is much slower."""
 
@@ -91,10 +110,7 @@ class RnnSizes(NetworkSizes):
         }
 
 
-LOSSES = ("mean", "sum")
-
-
-@dataclass(frozen=True)
+@settings
 class RnnSettings(TrainingSettings):
     """The settings of a training run on phrase pairs; the defaults are those of the paper.
 
@@ -103,45 +119,60 @@ class RnnSettings(TrainingSettings):
         held_out: 0: no pair is held out.
     """
 
-    embedding: int = setting(100, "dimension of the word embeddings and rank of the output matrix", above=0)
-    hidden: int = setting(1000, "number of hidden units of the encoder and of the decoder", above=0)
-    maxout: int = setting(500, "number of maxout units, each the maximum of two linear units", above=0)
-    variant: str = setting(
-        "paper",
-        "network architecture; paper: main text of the paper; supplementary: its supplementary material",
-        choices=VARIANTS,
+    embedding: Annotated[
+        int, Field(gt=0, description="dimension of the word embeddings and rank of the output matrix")
+    ] = 100
+    hidden: Annotated[int, Field(gt=0, description="number of hidden units of the encoder and of the decoder")] = 1000
+    maxout: Annotated[int, Field(gt=0, description="number of maxout units, each the maximum of two linear units")] = (
+        500
     )
-    batching: str = setting(
-        "lengths",
-        "phrase pairs in a minibatch; lengths: pairs with the same source length and the same target length, "
-        "without padding; random: pairs drawn at random, as in the paper, much slower",
-        choices=BATCHINGS,
-    )
-    deviation: float = setting(0.01, "standard deviation of the normally distributed initial weights", above=0)
-    batch: int = 64
-    epochs: float = setting(1.0, "number of epochs, may be fractional; ignored if --updates is not 0", above=0)
-    updates: int = setting(0, "number of updates; 0: determined by --epochs", least=0)
-    optimiser: str = "adadelta"
-    learning_rate: float = 1.0
-    schedule: str = "constant"
-    warmup: int = 0
-    clip: float = 1.0
-    weight_decay: float = 0.0
-    dropout: float = setting(0.0, "dropout rate of the word embeddings and the maxout units", least=0)
-    sampled_classes: int = 0
-    loss: str = setting("mean", "reduction of the loss over a minibatch", choices=LOSSES)
-    held_out: int = setting(
-        5000,
-        "maximum number of held-out pairs, drawn at random from the phrase table (at most 1 % of it)",
-        least=0,
-    )
-    evaluations: int = 20
-    keep: str = "last"
-    precision: str = "float32"
+    variant: Annotated[
+        Variant,
+        Field(
+            description="network architecture; paper: main text of the paper; supplementary: its supplementary material"
+        ),
+    ] = "paper"
+    batching: Annotated[
+        Batching,
+        Field(
+            description="phrase pairs in a minibatch; lengths: pairs with the same source length and the same target "
+            "length, without padding; random: pairs drawn at random, as in the paper, much slower"
+        ),
+    ] = "lengths"
+    deviation: Annotated[
+        float, Field(gt=0, description="standard deviation of the normally distributed initial weights")
+    ] = 0.01
+    batch: Batch = 64
+    epochs: Annotated[
+        float, Field(gt=0, description="number of epochs, may be fractional; ignored if --updates is not 0")
+    ] = 1.0
+    updates: Annotated[int, Field(ge=0, description="number of updates; 0: determined by --epochs")] = 0
+    optimiser: Optimiser = "adadelta"
+    learning_rate: LearningRate = 1.0
+    schedule: Schedule = "constant"
+    warmup: Warmup = 0
+    clip: Clip = 1.0
+    weight_decay: WeightDecay = 0.0
+    dropout: Annotated[
+        float, Field(ge=0, lt=1, description="dropout rate of the word embeddings and the maxout units")
+    ] = 0.0
+    sampled_classes: SampledClasses = 0
+    loss: Annotated[Literal["mean", "sum"], Field(description="reduction of the loss over a minibatch")] = "mean"
+    held_out: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="maximum number of held-out pairs, drawn at random from the phrase table (at most 1 % of it)",
+        ),
+    ] = 5000
+    evaluations: Evaluations = 20
+    keep: Keep = "last"
+    precision: Precision = "float32"
 
-    def incompatible(self) -> Mapping[str, str]:
+    @classmethod
+    def incompatible(cls, values: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the settings that require a hand-written gradient, which the variant ``supplementary`` lacks."""
-        if self.variant != "supplementary":
+        if values["variant"] != "supplementary":
             return {}
         return dict.fromkeys(("dropout", "sampled_classes"), "--variant supplementary")
 

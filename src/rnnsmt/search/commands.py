@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rnnsmt.base.fields import add_threads
 from rnnsmt.base.io import InputError, write_lines_or_stdout, write_report
 from rnnsmt.base.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
@@ -41,7 +42,7 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
     add("--model-dir", type=Path, nargs="+", metavar="DIR",
         help="directory in which model files are looked up by base name before the paths in moses.ini are used; one, "
         "or one for each --ini")  # fmt: skip
-    add("--threads", type=int, default=1, help="number of threads; sentences are decoded in parallel")
+    add_threads(parser)
     add_search_options(parser)
     add("--report", type=Path, nargs="+", metavar="FILE",
         help="output files: search statistics for each --output (JSON)")  # fmt: skip

@@ -4,8 +4,9 @@ import argparse
 import math
 from dataclasses import dataclass
 
-from rnnsmt.base.options import DEVICES, positive
+from rnnsmt.base.fields import add_fields, fields_of
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
+from rnnsmt.plan.sections import Rnn, Search
 
 MAX_WINDOW = 62
 """Largest distortion limit that the 64-bit mask of a coverage allows; it replaces a larger limit or none."""
@@ -45,13 +46,13 @@ class SearchOptions:
             sentence counts as several.
     """
 
-    pop_limit: int = 1000
-    stack_size: int = 1000
+    pop_limit: int = Search.pop_limit
+    stack_size: int = Search.stack
     beam_threshold: float | None = None
     threads: int = 1
     nbest: int = 0
     margin: float = 20.0
-    cslm_cells: int = 100
+    cslm_cells: int = Search.cslm_cells
     in_flight: int = 128
 
     def log_beam(self) -> float:
@@ -63,21 +64,12 @@ class SearchOptions:
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """Add the limits of the search and the options of the CSLM."""
-    add = parser.add_argument
-    for name, section, default, description in (
-        ("--pop-limit", POP_LIMIT, SearchOptions.pop_limit, "maximum number of hypotheses scored per stack"),
-        ("--stack", STACK, SearchOptions.stack_size, "maximum number of hypotheses kept per stack"),
-    ):
-        add(
-            name,
-            type=positive,
-            metavar="N",
-            help=f"{description} (default: the value of [{section}] in moses.ini, else {default})",
-        )
-    add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
-        help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
-    add("--device", choices=DEVICES, default="auto",
-        help="device to compute the networks on; auto: a GPU if one is available, else the CPU")  # fmt: skip
+    for name, key in (("pop_limit", POP_LIMIT), ("stack", STACK)):
+        info = fields_of(Search)[name]
+        text = f"{info.description} (default: the value of [{key}] in moses.ini, else {info.default})"
+        add_fields(parser, Search, name, default=None, help=text)
+    add_fields(parser, Search, "cslm_cells")
+    add_fields(parser, Rnn, "device")
 
 
 def search_options(args: argparse.Namespace, ini: MosesIni) -> SearchOptions:

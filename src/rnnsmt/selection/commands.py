@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rnnsmt.base.fields import add_threads
 from rnnsmt.base.io import InputError, read_lines, read_parallel, write_json, write_lines
 from rnnsmt.base.options import integer_between, positive
 from rnnsmt.base.progress import say, track
@@ -121,7 +122,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
         metavar="TSV",
         help="output file: one score per line, compressed according to its suffix",
     )
-    parser.add_argument("--threads", type=positive, default=1, help="number of processes")
+    add_threads(parser, "processes")
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
@@ -223,7 +224,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         help="select the same number of lines at random with this seed, as a control experiment",
     )
     parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit per language model in MB")
-    parser.add_argument("--threads", type=positive, default=1, help="number of threads")
+    add_threads(parser)
 
 
 def select(args: argparse.Namespace) -> dict[str, object]:

@@ -4,11 +4,13 @@ import argparse
 from itertools import groupby, product
 from typing import TYPE_CHECKING
 
+from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.seq2seq.settings import BEAM, PRESETS
+from rnnsmt.plan.sections import Seq2Seq, Text
+from rnnsmt.seq2seq.settings import PRESETS
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -66,19 +68,8 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     for side in ("source", "target"):
         parser.add_argument(f"--{side}", nargs="+", required=True, metavar="FILE", help=f"tokenised {side} text")
-        parser.add_argument(
-            f"--{side}-vocab-size",
-            type=int,
-            required=True,
-            metavar="N",
-            help=f"size of the {side} vocabulary: N - 2 words, UNK and the padding id 0 (</s> is not counted)",
-        )
-    parser.add_argument(
-        "--max-length",
-        type=positive,
-        default=80,
-        help="maximum sentence length in words; longer sentence pairs are discarded",
-    )
+        add_fields(parser, Seq2Seq, f"{side}_vocab_size")
+    add_fields(parser, Text, "max_length")
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
@@ -141,9 +132,7 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", nargs="+", metavar="FILE", help="output files: statistics, one file for each --output (JSON)"
     )
-    parser.add_argument(
-        "--beam", type=positive, default=BEAM, help="beam size: number of partial hypotheses per sentence"
-    )
+    add_fields(parser, Seq2Seq, "beam")
     parser.add_argument("--batch", type=positive, default=64, metavar="N", help="batch size in sentences")
     _add_ensembles(parser)
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from rnnsmt.base.progress import track
 from rnnsmt.networks.data import NULL
 from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
-from rnnsmt.seq2seq.settings import BEAM
 
 Likeliest = tuple[NDArray[np.float64], NDArray[np.int64]]
 """ln p and words of the best extensions, both [hypotheses, width]."""
@@ -135,7 +134,7 @@ class Beams:
 
 
 @torch.inference_mode()
-def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int = BEAM) -> list[list[Hypothesis]]:
+def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int) -> list[list[Hypothesis]]:
     """Translate some sentences; return at most ``beam`` hypotheses of each, best first.
 
     The probability of a word is the mean over the networks. sources: ids with EOS.

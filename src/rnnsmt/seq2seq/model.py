@@ -143,7 +143,7 @@ class TrainedSeq2Seq(NamedTuple):
     Attributes:
         model: the network.
         source, target: the vocabularies of each side.
-        source_order: reading order of the source, one of ``SOURCE_ORDERS``.
+        source_order: reading order of the source, ``reversed`` or ``forward``.
         meta: settings, seed and data of the training run.
     """
 

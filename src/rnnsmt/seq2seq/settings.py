@@ -12,9 +12,25 @@ kept.
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
-from rnnsmt.base.io import InputError
-from rnnsmt.networks.settings import PRECISIONS, NetworkSizes, TrainingSettings, setting
+from pydantic import Field
+
+from rnnsmt.networks.settings import (
+    Batch,
+    Clip,
+    Evaluations,
+    Keep,
+    LearningRate,
+    NetworkSizes,
+    Optimiser,
+    SampledClasses,
+    Schedule,
+    TrainingSettings,
+    Warmup,
+    WeightDecay,
+    settings,
+)
 
 
 @dataclass(frozen=True)
@@ -56,13 +72,7 @@ class Seq2SeqSizes(NetworkSizes):
         }
 
 
-SOURCE_ORDERS = ("reversed", "forward")
-
-BEAM = 12
-"""Default beam size, as in Sutskever et al. (2014)."""
-
-
-@dataclass(frozen=True)
+@settings
 class Seq2SeqSettings(TrainingSettings):
     """The settings of a training run on sentence pairs; the defaults are those of the paper.
 
@@ -70,39 +80,44 @@ class Seq2SeqSettings(TrainingSettings):
         dropout: not applied to the recurrent connections (Zaremba et al. 2014).
     """
 
-    embedding: int = setting(1000, "dimension of the word embeddings", above=0)
-    hidden: int = setting(1000, "number of LSTM cells per layer", above=0)
-    layers: int = setting(4, "number of LSTM layers of the encoder and of the decoder", above=0)
-    source_order: str = setting(
-        "reversed", "order in which the words of a source sentence are read", choices=SOURCE_ORDERS
-    )
-    spread: float = setting(0.08, "initial parameters are drawn from U(-X, X)", above=0)
-    batch: int = 128
-    epochs: float = setting(7.5, "number of epochs, may be fractional", above=0)
-    optimiser: str = "sgd"
-    learning_rate: float = 0.7
-    schedule: str = "halving"
-    warmup: int = 0
-    clip: float = 5.0
-    weight_decay: float = 0.0
-    dropout: float = setting(
-        0.0, "dropout rate of the inputs of every layer and of the output of the last layer", least=0
-    )
-    sampled_classes: int = 0
-    held_out: int = setting(1000, "number of sentence pairs held out from training, at most 5 % of all", least=0)
-    evaluations: int = 15
-    keep: str = "last"
-    precision: str = setting(
-        "float32",
-        f"{TrainingSettings.shared['precision'].help}; bfloat16: on any device",
-        choices=(*PRECISIONS, "bfloat16"),
-    )
+    embedding: Annotated[int, Field(gt=0, description="dimension of the word embeddings")] = 1000
+    hidden: Annotated[int, Field(gt=0, description="number of LSTM cells per layer")] = 1000
+    layers: Annotated[int, Field(gt=0, description="number of LSTM layers of the encoder and of the decoder")] = 4
+    source_order: Annotated[
+        Literal["reversed", "forward"], Field(description="order in which the words of a source sentence are read")
+    ] = "reversed"
+    spread: Annotated[float, Field(gt=0, description="initial parameters are drawn from U(-X, X)")] = 0.08
+    batch: Batch = 128
+    epochs: Annotated[float, Field(gt=0, description="number of epochs, may be fractional")] = 7.5
+    optimiser: Optimiser = "sgd"
+    learning_rate: LearningRate = 0.7
+    schedule: Schedule = "halving"
+    warmup: Warmup = 0
+    clip: Clip = 5.0
+    weight_decay: WeightDecay = 0.0
+    dropout: Annotated[
+        float,
+        Field(ge=0, lt=1, description="dropout rate of the inputs of every layer and of the output of the last layer"),
+    ] = 0.0
+    sampled_classes: SampledClasses = 0
+    held_out: Annotated[
+        int, Field(ge=0, description="number of sentence pairs held out from training, at most 5 % of all")
+    ] = 1000
+    evaluations: Evaluations = 15
+    keep: Keep = "last"
+    precision: Annotated[
+        Literal["float32", "reduced", "bfloat16"],
+        Field(
+            description="precision of matrix products in training; reduced: bfloat16 on CPUs with bfloat16 "
+            "instructions, TF32 on GPUs; bfloat16: on any device"
+        ),
+    ] = "float32"
 
     def check(self) -> None:
         """Check the settings as in the base class, and that there are held-out pairs if ``keep`` is ``best``."""
         super().check()
         if self.keep == "best" and not self.held_out:
-            raise InputError("--keep best: requires held-out pairs; increase --held-out, or use --keep last")
+            raise ValueError("--keep best: requires held-out pairs; increase --held-out, or use --keep last")
 
     def sizes(self, *vocabularies: int) -> Seq2SeqSizes:
         """Return the sizes of the network for these numbers of source and target classes."""

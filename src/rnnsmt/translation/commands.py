@@ -9,12 +9,13 @@ from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING
 
+from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, standard_input, write_lines_or_stdout
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import read_segments, read_texts
 from rnnsmt.networks.options import add_device
-from rnnsmt.search.options import SearchOptions
+from rnnsmt.plan.sections import Search
 
 if TYPE_CHECKING:
     from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
@@ -48,12 +49,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--filtered", action="store_true",
         help="mark the phrase tables as filtered for the dev and test sets; `translate` and `pack` log a "
         "warning")  # fmt: skip
-    add("--pop-limit", type=positive, default=SearchOptions.pop_limit, metavar="N",
-        help="maximum number of hypotheses scored per stack")  # fmt: skip
-    add("--stack", type=positive, default=SearchOptions.stack_size, metavar="N",
-        help="maximum number of hypotheses kept per stack")  # fmt: skip
-    add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
-        help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
+    add_fields(parser, Search, "pop_limit", "stack", "cslm_cells")
     add("--examples", metavar="FILE",
         help=f"raw source text; {EXAMPLES} of its segments are the examples on the page of `rnnsmt translate "
         "--serve`")  # fmt: skip

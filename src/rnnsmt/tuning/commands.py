@@ -3,11 +3,12 @@
 import argparse
 from itertools import product
 
+from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError, read_lines, write_lines, write_report
-from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
-from rnnsmt.tuning.options import LoopOptions, add_optimiser, loop_options, optimiser_options
+from rnnsmt.plan.sections import Tuning
+from rnnsmt.tuning.options import add_optimiser, loop_options, optimiser_options
 
 
 def mert_options(parser: argparse.ArgumentParser) -> None:
@@ -29,15 +30,12 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--model-dir", nargs="+", metavar="DIR",
         help="directory, e.g. of filtered tables, in which model files are looked up by base name before the paths in "
         "moses.ini are used; one, or one for each run")  # fmt: skip
-    add("--nbest", type=int, default=100, metavar="N", help="n-best list size in distinct translations")
+    add_fields(parser, Tuning, "nbest", "iterations")
     add_optimiser(parser)
-    add("--iterations", type=positive, default=LoopOptions.iterations, metavar="N",
-        help="number of iterations; the weights of the second half of them are averaged; a larger number extends a "
-        "finished run")  # fmt: skip
     add("--time-limit", type=float, metavar="SECONDS",
         help="save a checkpoint and exit with status 75 before this time limit")  # fmt: skip
     add_search_options(parser)
-    add("--threads", type=int, default=1, metavar="N", help="number of threads; does not affect the result")
+    add_threads(parser)
 
 
 def mert(args: argparse.Namespace) -> dict[str, object]:
@@ -77,8 +75,6 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.tuning.runs import ModelDecoder, by_model, open_checkpoints, tuning_runs
 
     stop = Stop(args.time_limit)
-    if args.nbest < 2:
-        raise InputError(f"--nbest {args.nbest}: must be at least 2")
     runs = tuning_runs(args)
     sources, references = read_texts(args.source, args.reference)
     checkpoints = open_checkpoints(runs, args)
@@ -115,7 +111,7 @@ def optimise_options(parser: argparse.ArgumentParser) -> None:
     add("--output-ini", required=True, metavar="FILE", help="output file: moses.ini with the tuned weights")
     add("--seed", type=int, required=True, metavar="N", help="random seed")
     add_optimiser(parser)
-    add("--threads", type=int, default=1, metavar="N", help="number of threads; does not affect the result")
+    add_threads(parser)
 
 
 def optimise(args: argparse.Namespace) -> dict[str, object]:

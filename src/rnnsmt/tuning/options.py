@@ -3,7 +3,8 @@
 import argparse
 from dataclasses import dataclass, field
 
-OPTIMISERS = ("mert", "mira")
+from rnnsmt.base.fields import add_fields
+from rnnsmt.plan.sections import Tuning
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class OptimiserOptions:
 
     optimiser: str = "mert"
     """``mert`` or ``mira``; the description of every other setting names the optimiser that uses it."""
-    restarts: int = 20
+    restarts: int = Tuning.restarts
     """MERT: number of starts at random points, in addition to the start at the given weights."""
     random_directions: int = 14
     """MERT: number of random directions in every cycle, in addition to the coordinate axes."""
@@ -33,20 +34,16 @@ class LoopOptions:
     """Settings of the loop: number of iterations, and settings of each optimisation."""
 
     seed: int = 1
-    iterations: int = 16
-    """Number of iterations; the weights of the second half of them are averaged."""
+    iterations: int = Tuning.iterations
     threads: int = 1
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
 
 
 def add_optimiser(parser: argparse.ArgumentParser) -> None:
     """Add the options that ``optimiser_options`` needs: the optimiser and the settings of MERT."""
-    add = parser.add_argument
-    add("--optimiser", choices=OPTIMISERS, default=OptimiserOptions.optimiser,
-        help="optimiser: minimum error rate training or batch MIRA")  # fmt: skip
-    add("--restarts", type=int, default=OptimiserOptions.restarts, metavar="N",
-        help="mert: number of random restarts per optimisation")  # fmt: skip
-    add("--random-directions", type=int, default=OptimiserOptions.random_directions, metavar="N",
+    add_fields(parser, Tuning, "optimiser", default=OptimiserOptions.optimiser)
+    add_fields(parser, Tuning, "restarts")
+    parser.add_argument("--random-directions", type=int, default=OptimiserOptions.random_directions, metavar="N",
         help="mert: number of random line search directions, in addition to the coordinate axes")  # fmt: skip
 
 

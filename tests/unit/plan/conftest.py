@@ -5,14 +5,17 @@ from typing import Any
 
 import pytest
 import yaml
+from snakemake.utils import update_config
 
-from rnnsmt.plan.config import resolve_auto
+from rnnsmt.plan.validation import checked_config
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
 def resolved() -> dict[str, Any]:
-    """Return config.yaml with values for ``auto`` and two tuning runs."""
-    config: dict[str, Any] = yaml.safe_load((Path(__file__).resolve().parents[3] / "config.yaml").read_text())
+    """Return config.yaml and the systems of LSTMs with a value for every setting and two tuning runs."""
+    config: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+    update_config(config, yaml.safe_load((ROOT / "workflow/configs/seq2seq.yaml").read_text()))
     config["tuning"]["runs"] = 2
-    resolve_auto(config)
-    return config
+    return checked_config(config)

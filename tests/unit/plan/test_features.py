@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from rnnsmt.moses.ini import NEURAL_MODELS, default_ini
 from rnnsmt.plan import features
-from rnnsmt.plan.config import check
 from rnnsmt.plan.features import (
     BY_NAME,
     FEATURES,
@@ -23,8 +21,7 @@ from rnnsmt.plan.features import (
     share_networks,
 )
 from rnnsmt.plan.models import Systems
-
-SCHEMA = Path(__file__).resolve().parents[3] / "workflow/schemas/config.schema.json"
+from rnnsmt.plan.validation import checked_config
 
 
 def test_the_registry():
@@ -118,7 +115,7 @@ def test_a_further_feature_needs_one_line(resolved, two_more):
         "cslm_topic_rnn_surplus": {"features": ["cslm", "topic", "rnn", "surplus"]},
     }
     resolved["compare"] = ["baseline", "rnn", "topic_surplus", "cslm_topic_rnn_surplus"]
-    assert check(resolved, SCHEMA) == []
+    assert checked_config(resolved)["systems"] == resolved["systems"]
     resolved["topic"] = {"unknown": "word"}
     model = Systems(resolved)
     assert model.networks == ["rnn", "cslm", "topic"]

@@ -107,7 +107,7 @@ def test_options_of_the_search(resolved):
 def test_text_on_tuning(resolved, iterations, text):
     resolved["tuning"] |= {"optimiser": "mira", "iterations": iterations}
     assert f"on its own by batch MIRA, iterations: {iterations}, {text}" in Systems(resolved).tuning_text()
-    resolved["engine"] = {"tuning": "moses"}
+    resolved["engine"] = {"alignment": "rnnsmt", "training": "rnnsmt", "tuning": "moses", "decoding": "rnnsmt"}
     moses = f"batch MIRA of Moses (mert-moses.pl), at most {iterations} iterations, weights of the last one"
     assert Systems(resolved).tuning_text() == moses
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from rnnsmt.cli import main
-from rnnsmt.plan.config import check
 from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.plan.validation import checked_config
 from rnnsmt.project import setup
 
 DEFAULTS = yaml.safe_load((pipeline_directory() / "config.yaml").read_text())
@@ -45,7 +45,7 @@ def write_both_sides(directory: Path) -> None:
 def settings(directory: Path) -> dict[str, Any]:
     """Return the configuration of a directory merged with the defaults, after checking that it is valid."""
     merged = DEFAULTS | yaml.safe_load((directory / "config.yaml").read_text())
-    assert check(dict(merged), pipeline_directory() / "workflow/schemas/config.schema.json", []) == []
+    checked_config(merged)
     return merged
 
 

@@ -1,0 +1,243 @@
+"""Checks of a configuration across its sections: settings that contradict each other, names, files."""
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from rnnsmt.base.options import pruning_mistake
+from rnnsmt.plan.config import kept_whole, moses_searches, parts_of_moses
+from rnnsmt.plan.corpora import code_mistake, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.plan.features import BY_NAME, CSLM, NNJM, features_of, named_features
+from rnnsmt.plan.messages import shortened
+
+
+def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for every contradiction between settings of a configuration with valid values."""
+    yield from _check_corpora(config["corpora"])
+    yield from _check_selection(config)
+    yield from _check_joint(config)
+    seeds, runs = config["networks"]["seeds"], config["tuning"]["runs"]
+    if runs % seeds:
+        yield f"networks.seeds: {seeds}, but tuning.runs is {runs}; tuning.runs must be a multiple of networks.seeds"
+    yield from _check_systems(config)
+    yield from _check_engine(config)
+    if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
+        yield f"lm.prune: {wrong}"
+    for side in ("source", "target"):
+        if wrong := code_mistake(config["languages"][side]):
+            yield f"languages.{side}: {wrong}"
+    if config["languages"]["source"] == config["languages"]["target"]:
+        yield "languages: source and target are the same"
+    if wrong_addresses := list(_check_addresses(config["corpora"])):
+        yield from wrong_addresses
+        return
+    directory = config["data_dir"]
+    external = config["alignment"]["external"]
+    if external is not None and Path(external).is_dir():
+        yield f"alignment.external: {external} is a directory, not a file"
+    if directory is not None and not Path(directory).is_dir():
+        yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
+    else:
+        yield from file_mistakes(corpora_listed(config))
+
+
+def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check that Moses supports the parts that ``engine`` assigns to it."""
+    parts = parts_of_moses(config)
+    if parts and config["moses_home"] is None:
+        yield "moses_home: not set; engine: moses requires the directory of a Moses installation (docs/moses.md)"
+    if "alignment" in parts and "model4" in config["alignment"]["aligners"] and config["text"]["max_length"] > 100:
+        yield "text.max_length: MGIZA and GIZA++ truncate sentences of more than 100 words; set it to 100 or less"
+    if {"training", "tuning", "decoding"} & set(parts) and not config["text"]["escape"]:
+        yield "text.escape: Moses interprets | as the factor separator; set it to true"
+    if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
+        yield "alignment.aligners: Moses has no aligner hmm; use model4 (MGIZA or GIZA++) or fast_align"
+    remedy_of = {
+        CSLM: "remove these systems from compare, or rescore n-best lists of Moses (docs/moses.md)",
+        NNJM: "or remove these systems from compare",
+    }
+    for network, remedy in remedy_of.items():
+        refused = [name for name in config["compare"] if network.name in features_of(config, name)]
+        if refused and moses_searches(config):
+            yield (
+                f"engine: Moses does not support the {network.label} of {', '.join(refused)}; use rnnsmt for tuning "
+                f"and decoding, {remedy}"
+            )
+
+
+def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check the names of systems, their components, and the systems that are compared."""
+    for name, system in config["systems"].items():
+        if set(system) == {"features"}:
+            yield from _check_features(name, system["features"])
+        else:
+            yield from _check_lstms(config, name, system)
+    for key, listed in (("compare", config["compare"]), ("seq2seq.compare", config["seq2seq"]["compare"])):
+        for name in listed:
+            if name not in config["systems"]:
+                yield f"{key}: no system {name}; {_hint(name, config['systems'])}"
+
+
+def _check_features(name: str, added: list[str]) -> Iterator[str]:
+    """Check a phrase-based system: its features exist and do not contradict its name."""
+    for feature in added:
+        if feature not in BY_NAME:
+            yield f"systems.{name}: no feature {feature}; {_hint(feature, BY_NAME)}"
+    features = set(added)
+    named = named_features(name)
+    if named is not None and set(named) != features:
+        adds = " and ".join(added) or "nothing"
+        yield f"systems.{name}: has the features {adds}, which contradict its name; choose another name"
+    if "+" in name or name.startswith("lstm"):
+        yield f"systems.{name}: names with + or lstm are reserved for systems with LSTMs; choose another name"
+
+
+def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
+    """Check a system of LSTMs: its network exists, and the system that it rescores has n-best lists."""
+    if "features" in system or "network" not in system:
+        yield f"systems.{name}: requires either features, or a network of seq2seq.networks"
+        return
+    networks, network = config["seq2seq"]["networks"], system["network"]
+    if network == CSLM.network:
+        yield from _check_cslm_on_lists(config, name, system)
+    elif network not in networks:
+        yield f"systems.{name}: no network {network} in seq2seq.networks; {_hint(network, networks)}"
+    other = system.get("rescores")
+    if other is None:
+        if "weight" in system:
+            yield f"systems.{name}: weight is only for systems with rescores; add rescores or remove weight"
+        if named_features(name) is not None or "+" in name:
+            yield (
+                f"systems.{name}: the name suggests a phrase-based system, but the system has only LSTMs; choose "
+                "another name"
+            )
+    elif "beam" in system:
+        yield f"systems.{name}: beam cannot be combined with rescores; remove it"
+    elif "features" not in config["systems"].get(other, {}):
+        phrase_based = [system for system, settings in config["systems"].items() if "features" in settings]
+        yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"
+    elif not name.startswith(f"{other}+") or name.endswith("+"):
+        yield f"systems.{name}: rescores {other}, which contradicts its name; rename it to {other}+{network}"
+
+
+def _check_cslm_on_lists(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
+    """Check a system whose lists are rescored by a CSLM: tuned weights, not the network that the search uses."""
+    if "rescores" not in system:
+        yield (
+            f"systems.{name}: cslm cannot translate without a phrase-based system; add rescores, or use "
+            "features: [cslm]"
+        )
+        return
+    if system.get("weight") != "tuned" or "ensemble" in system:
+        yield f"systems.{name}: rescoring with cslm requires weight: tuned and no ensemble"
+    if CSLM.name in config["systems"].get(system["rescores"], {}).get("features", []):
+        yield f"systems.{name}: the search of {system['rescores']} already uses cslm; rescore another system"
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    """Return a hint for a misspelt name, or one as in Table 1 (CSLM + RNN): the closest known name, or all of them."""
+    as_in_table = name.lower().replace(" + ", "_")
+    near = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(as_in_table, known, 1)
+    return f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}"
+
+
+def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Check the roles and names of the corpora."""
+    roles = Counter(entry["role"] for entry in entries)
+    for name, times in Counter(entry["name"] for entry in entries).items():
+        if times > 1:
+            yield f"corpora: {times} corpora are named {name}; names must be unique"
+    for number, entry in enumerate(entries):
+        where = f"corpora[{number}] ({entry['name']})"
+        role = entry["role"]
+        if "file" in entry:
+            yield from _check_both_sides(where, entry)
+        elif "target" not in entry:
+            yield f"{where}: target is missing; specify source and target, or file (one file with both)"
+        elif role != "mono" and "source" not in entry:
+            yield f"{where}: source is missing, which is required for role {role}"
+        if role == "mono" and "source" in entry:
+            yield f"{where}: source is not allowed for role mono; remove it"
+        yield from _check_keys_of_role(where, entry)
+        if role == "test" and entry.get("in_domain"):
+            yield (
+                f"{where}: in_domain is not allowed for role test, because training text must not be selected by "
+                "its similarity to test text; remove it"
+            )
+        if role == "test" and entry["name"] == "dev":
+            yield (
+                "corpora: the name dev is reserved for the concatenated dev text; choose another name for the test "
+                "corpus"
+            )
+    for role in ("bitext", "dev", "test"):
+        if not roles[role]:
+            yield f"corpora: at least one corpus of role {role} is required"
+
+
+def _check_keys_of_role(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    """Check the keys of an entry of ``corpora`` that only training text, or only translated text, can have."""
+    role = entry["role"]
+    if role in ("dev", "test") and "keep" in entry:
+        yield f"{where}: keep is allowed for training text only; remove it from a corpus of role {role}"
+    if role not in ("dev", "test") and "reference" in entry:
+        yield f"{where}: reference is allowed for roles dev and test only; remove it from a corpus of role {role}"
+    if "reference" in entry.get("download", {}) and "reference" not in entry:
+        yield f"{where}: download.reference requires the key reference with the file name"
+
+
+def _check_both_sides(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    """Check an entry of ``corpora`` whose ``file`` contains both sides."""
+    if entry["role"] == "mono":
+        yield f"{where}: file is not allowed for role mono; use target"
+    if sides := [side for side in ("source", "target") if side in entry]:
+        yield f"{where}: file cannot be combined with {' and '.join(sides)}; remove one of them"
+    if sides := [side for side in ("source", "target") if side in entry.get("download", {})]:
+        yield f"{where}: download.{sides[0]} requires {sides[0]}; with file, use download: {{file: ...}}"
+    if "columns" in entry and entry["columns"][0] == entry["columns"][1]:
+        yield f"{where}: columns: source and target are the same column"
+
+
+def _check_addresses(entries: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a message for every address of a download that is not a URL, such as ``http://[``."""
+    for number, entry in enumerate(entries):
+        for side, fetched in entry.get("download", {}).items():
+            for url in (fetched["url"], *fetched.get("mirrors", [])):
+                try:
+                    urlsplit(url)
+                except ValueError as error:
+                    where = f"corpora[{number}] ({entry['name']})"
+                    yield f"{where}: download.{side}: {shortened(url)} is not a URL ({error})"
+
+
+def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check that selection has in-domain text, on both sides for parallel text, on the target side for the LM."""
+    entries = config["corpora"]
+    in_domain = [entry for entry in entries if is_in_domain(entry)]
+    for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
+        pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
+        if isinstance(config["selection"][kind], Mapping) and all(pool) and not all(keep == "all" for keep in pool):
+            yield (
+                f"selection.{kind}: has no effect, because every corpus has keep; use a fraction, or remove keep "
+                "from a corpus"
+            )
+        if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
+            continue
+        if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):
+            sides = "a target side" if kind == "mono" else "both sides"
+            yield f"selection.{kind}: no corpus with {sides} is in-domain; set in_domain: true for one, or fraction 1"
+
+
+def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check the joint test sets."""
+    tests = [entry["name"] for entry in config["corpora"] if entry["role"] == "test"]
+    for joint, parts in config["evaluation"]["joint"].items():
+        if joint in tests or joint == "dev":
+            yield f"evaluation.joint.{joint}: is already the name of a test set"
+        if len(set(parts)) < max(len(parts), 2):
+            yield f"evaluation.joint.{joint}: two or more different test sets are required"
+        for test_set in parts:
+            if test_set not in tests:
+                yield f"evaluation.joint.{joint}: {test_set} is not a test corpus; available: {', '.join(tests)}"

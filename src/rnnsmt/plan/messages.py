@@ -1,0 +1,119 @@
+"""One line with a remedy for every error that pydantic finds in a configuration."""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from rnnsmt.base.fields import fields_of, message
+from rnnsmt.plan.sections import Config
+
+SHOWN = 200
+"""Number of characters of a wrong value that a message shows."""
+
+RENAMED = {
+    "alignment.aligner": "alignment.aligners, a list: [model4, fast_align]",
+    "threads": "the option --cores of snakemake",
+    "cores": "the option --cores of snakemake",
+    "output_dir": "the option --directory of snakemake",
+    "directory": "the option --directory of snakemake",
+    "tuning.seeds": "networks.seeds",
+    "tuning.seed": "seed",
+    "tuning.max_iterations": "tuning.iterations",
+    "tuning.patience": "tuning.iterations, a fixed number",
+    "tuning.combine": "removed: it is always the mean",
+    "tuning.nested": "removed: every system is tuned on its own",
+    "lm.models": "removed, see docs/upgrading.md",
+    "lm.interpolate": "removed, see docs/upgrading.md",
+    "phrases.prune": "removed, see docs/upgrading.md",
+    "rnn.seeds": "networks.seeds",
+    "seq2seq.subwords": "removed: the units are always words",
+    "seq2seq.unknown": "removed: unknown words are always <unk>",
+    "cslm.unknown_in_lists": "cslm.unknown, also for n-best lists",
+    "search.cslm_precision": "removed: it is always float32",
+    "rnn.settings.max_length": "removed: the variants that had it were removed, see docs/upgrading.md",
+    "rnn.settings.direction": "removed: it is always p(target | source), see docs/upgrading.md",
+    "rnn.settings.weighting": "removed: every pair occurs once per epoch, see docs/upgrading.md",
+    "rnn.scored_pairs": "removed: `rnnsmt rnn score --lines` scores some lines of a table, see docs/upgrading.md",
+    "rnn.leave_out": "removed: one network is trained on all pairs, see docs/upgrading.md",
+    "proposals": "removed, see docs/upgrading.md",
+    "scorers": "removed, see docs/upgrading.md",
+    "cslm.vocab_size": "rnn.vocab_size, which the CSLM shares",
+    "source_lang": "languages: {source: en, target: fr}",
+    "target_lang": "languages: {source: en, target: fr}",
+}
+"""Keys of earlier versions, and keys that are often expected in other places, with their replacements."""
+
+
+def shortened(value: Any) -> str:
+    """Return a value as text, which is truncated if it is long."""
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def lines_of(errors: Sequence[Mapping[str, Any]], config: Any) -> Iterator[str]:
+    """Yield a line for every wrong value of a configuration.
+
+    The alternatives of a value (``auto``, a fraction, a map) have an error each, which are joined in one line, unless
+    the value is a map with an error inside.
+    """
+    at: dict[tuple[str | int, ...], list[Mapping[str, Any]]] = {}
+    for error in errors:
+        at.setdefault(_place(error, config), []).append(error)
+    for place, found in at.items():
+        if any(other[: len(place)] == place and len(other) > len(place) for other in at) and len(found) > 1:
+            continue
+        first = found[0]
+        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+        if first["type"] == "unexpected_keyword_argument":
+            section, _, key = where.rpartition(".")
+            hint = _key_hint(key, section, place[:-1])
+            yield f"{section + ': ' if section else ''}unknown key {shortened(key)}; {hint}"
+        elif first["type"] == "missing":
+            yield f"{where} missing"
+        else:
+            texts = list(dict.fromkeys(map(message, found)))
+            said = " or ".join([texts[0], *(text.removeprefix("must be ") for text in texts[1:])])
+            yield f"{where}: {said}, not {shortened(repr(first['input']))}"
+
+
+def _place(error: Mapping[str, Any], config: Any) -> tuple[str | int, ...]:
+    """Return the location of an error in the configuration, without the names of alternatives in pydantic's."""
+    place: list[str | int] = []
+    for part in error["loc"]:
+        inside = config
+        if (isinstance(inside, dict) and part in inside) or (isinstance(inside, list) and isinstance(part, int)):
+            config = inside[part]
+        elif error["type"] != "missing" or part != error["loc"][-1]:
+            continue
+        place.append(part)
+    return tuple(place)
+
+
+def _key_hint(key: str, section: str, place: Sequence[str | int]) -> str:
+    """Return a hint for an unknown key: its new name, the closest known key, the section that has it, or all keys."""
+    if renamed := RENAMED.get(f"{section}.{key}" if section else key):
+        if renamed.startswith("removed"):
+            return renamed
+        return f"it is now {renamed}" if section == "alignment" else f"use {renamed}"
+    known = _keys(place)
+    if near := difflib.get_close_matches(key, known, 1):
+        return f"did you mean {near[0]}?"
+    if sections := [
+        name
+        for name in fields_of(Config)
+        if name != section and is_dataclass(fields_of(Config)[name].annotation) and key in _keys([name])
+    ]:
+        return f"did you mean {' or '.join(f'{name}.{key}' for name in sections)}?"
+    return f"available: {', '.join(known)}"
+
+
+def _keys(place: Sequence[str | int]) -> list[str]:
+    """Return the keys of a map of the configuration."""
+    owner: Any = Config
+    for part in place:
+        owner = fields_of(owner)[str(part)].annotation if isinstance(owner, type) else get_args(owner)[-1]
+        if get_origin(owner) in (Union, UnionType):
+            owner = next(option for option in get_args(owner) if isinstance(option, type) and is_dataclass(option))
+    return list(fields_of(owner)) if isinstance(owner, type) else []

@@ -1,0 +1,472 @@
+"""The settings of the workflow: one class per section of the configuration, with types, bounds, defaults and meaning.
+
+This is the only declaration of a setting. The checks of a configuration (``rnnsmt.plan.config``), the options of the
+commands (``rnnsmt.base.fields``), the JSON schema and the table of settings in the documentation are derived from it.
+
+A field whose default depends on the corpora is declared with ``auto``: its default is for a user's own corpora, the
+other value for the demo corpus, which should run in minutes. In a configuration, ``auto`` selects between them.
+"""
+
+from dataclasses import field
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+Class = TypeVar("Class")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def section(cls: type[Class]) -> type[Class]:
+    """Make a class of settings: unknown keys and wrong values are refused."""
+    return dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False), kw_only=True)(cls)  # type: ignore[return-value]
+
+
+def auto(description: str, demo: int | str, **bounds: Any) -> Any:
+    """Return the description of a field with another value for the demo corpus."""
+    return Field(description=description, json_schema_extra={"demo": demo}, **bounds)
+
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
+"""Name of a corpus or of a joint test set, which occurs in the names of files."""
+
+SystemName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]*$", max_length=60)]
+
+LstmName = Annotated[str, Field(pattern=r"^lstm(_[a-z0-9]+)*$", max_length=60)]
+
+Preset = Literal["demo", "small", "paper"]
+
+Program = Literal["rnnsmt", "moses"]
+
+Fraction = Annotated[float, Field(gt=0, le=1)]
+
+Path = Annotated[str, Field(min_length=1)]
+
+
+@section
+class Languages:
+    """Languages of the two sides, as codes of ISO 639-1 (of ISO 639-3 for languages without one)."""
+
+    source: Annotated[str, Field(description="source language")]
+    target: Annotated[str, Field(description="target language")]
+
+
+@section
+class Download:
+    """Source of a file that is missing in ``data_dir``."""
+
+    url: Annotated[str, Field(description="URL of the file, or of a tar or zip archive that contains it")]
+    sha256: Annotated[
+        Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None,
+        Field(description="SHA-256 of the downloaded file, 64 hexadecimal digits; null: not checked"),
+    ]
+    member: Annotated[Path | None, Field(description="path of the file in the archive")] = None
+    mirrors: Annotated[list[str], Field(description="other URLs of the same file, tried in this order")] = field(
+        default_factory=list
+    )
+
+
+@section
+class Downloads:
+    """Sources of the files of a corpus."""
+
+    source: Download | None = None
+    target: Download | None = None
+    reference: Download | None = None
+    file: Download | None = None
+
+
+@section
+class Members:
+    """Paths of the two sides in a zip archive that contains several pairs of files."""
+
+    source: Path
+    target: Path
+
+
+@section
+class CorpusEntry:
+    """One corpus. Files are relative to ``data_dir``."""
+
+    name: Annotated[Name, Field(description="name of the corpus in the results")]
+    role: Annotated[
+        Literal["bitext", "mono", "dev", "test"],
+        Field(
+            description="bitext: parallel training text; mono: text for the language models, target side only; dev: "
+            "text for tuning, several are concatenated; test: test set"
+        ),
+    ]
+    source: Annotated[Path | None, Field(description="file of the source side")] = None
+    target: Annotated[Path | None, Field(description="file of the target side")] = None
+    file: Annotated[
+        Path | None,
+        Field(
+            description="instead of source and target, a file with both sides: a zip archive (OPUS), TMX, TSV, or the "
+            "prefix of two files (Moses)"
+        ),
+    ] = None
+    columns: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[int, Field(ge=1, le=1000)]] | None,
+        Field(description="columns of source and target in a TSV file; default: [1, 2]"),
+    ] = None
+    members: Annotated[Members | None, Field(description="files of source and target in a zip archive")] = None
+    reference: Annotated[
+        Path | None,
+        Field(
+            description="file with the raw target text of a dev or test corpus, the reference of sacreBLEU if the "
+            "target side is already tokenised; default: the target side, detokenised"
+        ),
+    ] = None
+    download: Annotated[Downloads | None, Field(description="where to download missing files")] = None
+    in_domain: Annotated[
+        bool | None,
+        Field(
+            description="whether data selection uses the corpus as in-domain text; default: true for dev, false "
+            "otherwise; not allowed for test"
+        ),
+    ] = None
+    keep: Annotated[
+        Literal["all"] | Fraction | None,
+        Field(description="how much data selection keeps: all, a fraction, or null to use the value of selection"),
+    ] = None
+    check: Annotated[
+        bool,
+        Field(
+            description="whether the first 2,000 lines are checked for another language, swapped sides and shifted "
+            "lines"
+        ),
+    ] = True
+
+
+@section
+class Demo:
+    """The demo corpus, written if a corpus lies in results/demo."""
+
+    scale: Annotated[float, Field(ge=0.01, le=1, description="fraction of the training lines of the demo corpus")] = 1.0
+
+
+@section
+class Text:
+    """Preprocessing. For corpora that are already tokenised, set normalize, tokenize and truecase to false."""
+
+    normalize: Annotated[bool, Field(description="normalise punctuation")] = True
+    tokenize: Annotated[bool, Field(description="tokenise with the Moses rules")] = True
+    escape: Annotated[bool, Field(description="escape Moses' special characters: &apos; &quot; &#124; ...")] = True
+    lowercase: Annotated[bool, Field(description="lowercase all text")] = False
+    truecase: Annotated[bool, Field(description="truecase with the Moses method")] = True
+    max_length: Annotated[
+        int, Field(ge=1, description="maximum number of words of a sentence; longer training pairs are rejected")
+    ] = 80
+    max_ratio: Annotated[
+        float, Field(ge=1, description="maximum ratio of the numbers of words of the two sides of a training pair")
+    ] = 9
+
+
+@section
+class Words:
+    """Amount of text that selection keeps."""
+
+    words: Annotated[float, Field(gt=0, description="millions of target words")]
+
+
+Amount = Literal["auto"] | Fraction | Words
+
+
+@section
+class Selection:
+    """Data selection: how much of each pool is kept.
+
+    A fraction (1: no selection), ``auto`` for the fraction with the lowest perplexity on held-out in-domain text, or
+    ``{words: 348}`` for the best lines with up to 348 million target words.
+    """
+
+    bitext: Annotated[Amount, Field(description="training pairs, by both sides (Axelrod et al. 2011)")] = "auto"
+    mono: Annotated[Amount, Field(description="text for the language models (Moore and Lewis 2010)")] = "auto"
+    random: Annotated[bool, Field(description="control experiment: keep the same number of lines, drawn at random")] = (
+        False
+    )
+
+
+@section
+class Engines:
+    """Programs of the parts of the pipeline."""
+
+    alignment: Program = "rnnsmt"
+    training: Program = "rnnsmt"
+    tuning: Program = "rnnsmt"
+    decoding: Program = "rnnsmt"
+
+
+@section
+class Alignment:
+    """Word alignment."""
+
+    aligners: Annotated[
+        list[Literal["fast_align", "hmm", "model4"]],
+        Field(
+            min_length=1,
+            description="phrases are extracted from the alignments of all listed aligners, and their counts are added",
+        ),
+    ] = field(default_factory=lambda: ["model4", "fast_align"])
+    symmetrization: Annotated[
+        Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
+        Field(description="symmetrisation heuristic"),
+    ] = "grow-diag-final-and"
+    external: Annotated[
+        str | None,
+        Field(description="alignment of the training text by another tool (Pharaoh format), instead of the aligners"),
+    ] = None
+
+
+@section
+class Phrases:
+    """Phrase extraction."""
+
+    max_length: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=8,  # the links of a phrase pair are stored in 64 bits
+            description="maximum number of words of a phrase",
+        ),
+    ] = 7
+    smoothing: Annotated[
+        Literal["none", "kneser-ney"],
+        auto(
+            "smoothing of the phrase probabilities; none: relative frequencies, as in Moses and in the paper; "
+            "kneser-ney: Foster et al. (2006)",
+            demo="none",
+        ),
+    ] = "kneser-ney"
+
+
+@section
+class Lm:
+    """The n-gram language model."""
+
+    order: Annotated[int, Field(ge=2, le=10, description="order of the n-grams")] = 5
+    estimator: Annotated[
+        Literal["auto", "lmplz", "builtin"],
+        Field(description="program that estimates the model; auto: KenLM's lmplz if it is on PATH, else builtin"),
+    ] = "auto"
+    prune: Annotated[
+        list[Annotated[int, Field(ge=0)]],
+        Field(
+            description="pruning threshold of each order starting with unigrams, the last for all higher orders: "
+            "n-grams with at most this count are removed; thresholds must not decrease (as lmplz --prune)"
+        ),
+    ] = field(default_factory=list)
+
+
+VocabSize = Annotated[
+    int,
+    auto(
+        "number of ids of each vocabulary: the most frequent words, UNK and a reserved id",
+        demo=1500,
+        ge=3,
+    ),
+]
+
+Settings = Annotated[
+    dict[str, Any],
+    Field(description="settings that override the preset, named as the options of the command `train`"),
+]
+
+NetworkPreset = Annotated[Preset, auto("preset of network sizes and training settings", demo="demo")]
+
+Unknown = Annotated[
+    Literal["class", "word"],
+    auto(
+        "score of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided by the number of "
+        "such words in the training text",
+        demo="class",
+    ),
+]
+
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"],
+    Field(description="device to compute the networks on; auto: a GPU if one is available, else the CPU"),
+]
+
+
+@section
+class Rnn:
+    """The RNN Encoder-Decoder."""
+
+    vocab_size: VocabSize = 15_000
+    preset: NetworkPreset = "small"
+    settings: Settings = field(default_factory=dict)
+    device: Device = "auto"
+
+
+@section
+class Cslm:
+    """The continuous-space language model; its vocabulary is the target vocabulary of rnn."""
+
+    preset: NetworkPreset = "small"
+    settings: Settings = field(default_factory=dict)
+    unknown: Unknown = "word"
+
+
+@section
+class Nnjm:
+    """The neural network joint model (Devlin et al. 2014); its vocabularies are those of rnn."""
+
+    preset: NetworkPreset = "small"
+    settings: Settings = field(default_factory=dict)
+    unknown: Unknown = "word"
+
+
+@section
+class Seq2Seq:
+    """LSTM encoder-decoders that translate sentences (Sutskever et al. 2014), trained if a system uses them."""
+
+    preset: NetworkPreset = "small"
+    settings: Settings = field(default_factory=dict)
+    networks: Annotated[
+        dict[LstmName, dict[str, Any]], Field(description="names of networks, with settings that override these")
+    ] = field(default_factory=lambda: {"lstm": {}, "lstm_forward": {"source_order": "forward"}})
+    source_vocab_size: VocabSize = 15_000
+    target_vocab_size: VocabSize = 15_000
+    beam: Annotated[int, Field(ge=1, description="beam size")] = 12
+    nbest: Annotated[int, auto("length of the n-best lists to rescore", demo=100, ge=2)] = 1000
+    sentences: Annotated[
+        str | None,
+        Field(
+            description="file with groups of tokenised source sentences, separated by empty lines, whose "
+            "representations are plotted"
+        ),
+    ] = None
+    compare: Annotated[list[str], Field(description="systems in Table 2, in row order")] = field(default_factory=list)
+
+
+@section
+class Networks:
+    """Training runs of the networks."""
+
+    seeds: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="number of training runs of each network; tuning runs cycle through them, and with more than "
+            "one, the intervals and p-values include the variance due to training",
+        ),
+    ] = 1
+
+
+@section
+class Search:
+    """The decoder."""
+
+    distortion_limit: Annotated[int, Field(ge=-1, description="maximum distortion in words; -1: no limit")] = 6
+    table_limit: Annotated[
+        int, Field(ge=0, description="maximum number of translations per source phrase; 0: no limit")
+    ] = 20
+    pop_limit: Annotated[int, auto("maximum number of hypotheses scored per stack", demo=150, ge=1)] = 1000
+    stack: Annotated[int, auto("maximum number of hypotheses kept per stack", demo=100, ge=1)] = 1000
+    cslm_cells: Annotated[
+        int, auto("maximum number of hypotheses per stack scored by the CSLM and the joint model", demo=50, ge=1)
+    ] = 100
+
+
+@section
+class Tuning:
+    """Tuning of the weights on the dev text; every system is tuned on its own and in the same way."""
+
+    runs: Annotated[
+        int, Field(ge=1, le=100, description="number of independent tuning runs; run n has the seed `seed` + n")
+    ] = 3
+    optimiser: Annotated[
+        Literal["mert", "mira"],
+        Field(description="optimiser: minimum error rate training, as in the paper, or batch MIRA"),
+    ] = "mira"
+    nbest: Annotated[int, auto("n-best list size in distinct translations", demo=50, ge=2)] = 100
+    restarts: Annotated[int, auto("mert: number of random restarts per iteration", demo=8, ge=0)] = 20
+    iterations: Annotated[
+        int,
+        auto(
+            "number of iterations; the weights of the second half of them are averaged; a larger number extends a "
+            "finished run",
+            demo=12,
+            ge=1,
+        ),
+    ] = 16
+
+
+@section
+class System:
+    """A system: features added to the baseline, or LSTMs, or the n-best lists of another system rescored."""
+
+    features: Annotated[
+        list[str] | None,
+        Field(
+            description="features added to the baseline: rnn (RNN Encoder-Decoder, a score column of the phrase "
+            "table), cslm, nnjm (networks queried during decoding), wp (the paper's word penalty: number of words "
+            "outside the networks' shortlist)"
+        ),
+    ] = None
+    network: Annotated[
+        str | None, Field(description="network that translates or rescores: one of seq2seq.networks, or cslm")
+    ] = None
+    rescores: Annotated[
+        str | None, Field(description="system whose n-best lists are rescored; without it, the LSTMs translate alone")
+    ] = None
+    weight: Annotated[
+        Literal["even", "tuned"] | None,
+        Field(description="weight of the network's score: that of the system's score, or tuned on the dev text"),
+    ] = None
+    ensemble: Annotated[
+        int | None, Field(ge=1, description="number of networks whose probabilities are averaged; default: 1")
+    ] = None
+    beam: Annotated[
+        int | None, Field(ge=1, description="beam size of LSTMs that translate alone; default: seq2seq.beam")
+    ] = None
+
+
+@section
+class Evaluation:
+    """The tables."""
+
+    joint: Annotated[
+        dict[Name, list[str]],
+        Field(description="additional rows for concatenated test sets: name -> names of the test sets"),
+    ] = field(default_factory=dict)
+
+
+@section
+class Config:
+    """The configuration of a run."""
+
+    languages: Languages
+    data_dir: Annotated[str | None, Field(description="directory of the corpus files; null: the run directory")] = None
+    cluster: Annotated[
+        bool,
+        Field(
+            description="whether jobs run on machines other than the one that runs snakemake; set by the profile slurm"
+        ),
+    ] = False
+    seed: Annotated[int, Field(ge=0, description="random seed; tuning run n has the seed `seed` + n")] = 1
+    engine: Annotated[
+        Program | Engines,
+        Field(description="programs for alignment, training, tuning and decoding: one for all, or a map"),
+    ] = "rnnsmt"
+    moses_home: Annotated[
+        str | None, Field(description="directory of a Moses installation, which engine: moses requires")
+    ] = None
+    corpora: Annotated[list[CorpusEntry], Field(min_length=1)]
+    demo: Demo = field(default_factory=Demo)
+    text: Text = field(default_factory=Text)
+    selection: Selection = field(default_factory=Selection)
+    alignment: Alignment = field(default_factory=Alignment)
+    phrases: Phrases = field(default_factory=Phrases)
+    lm: Lm = field(default_factory=Lm)
+    rnn: Rnn = field(default_factory=Rnn)
+    cslm: Cslm = field(default_factory=Cslm)
+    nnjm: Nnjm = field(default_factory=Nnjm)
+    seq2seq: Seq2Seq = field(default_factory=Seq2Seq)
+    networks: Networks = field(default_factory=Networks)
+    search: Search = field(default_factory=Search)
+    tuning: Tuning = field(default_factory=Tuning)
+    systems: Annotated[dict[SystemName, System], Field(min_length=1)]
+    compare: Annotated[list[str], Field(min_length=1, description="systems in the table, in row order")]
+    evaluation: Evaluation = field(default_factory=Evaluation)

@@ -1,0 +1,103 @@
+"""Reading of a configuration: types and bounds, ``auto``, contradictions. All mistakes are reported at once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from rnnsmt.base.fields import fields_of
+from rnnsmt.base.io import InputError
+from rnnsmt.plan.config import is_demo_corpus
+from rnnsmt.plan.corpora import codes_of_yaml
+from rnnsmt.plan.cross_checks import cross_checks
+from rnnsmt.plan.messages import lines_of
+from rnnsmt.plan.sections import Config
+
+
+class ConfigurationError(InputError):
+    """Mistakes in a configuration, one line each."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__("The configuration contains errors:\n" + "\n".join(f"  {line}" for line in lines))
+        self.lines = list(lines)
+
+
+def demo_values() -> Iterator[tuple[str, str, object]]:
+    """Yield section, key and value for the demo corpus of every setting that may be ``auto``."""
+    for section, of_section in fields_of(Config).items():
+        for key, info in getattr(of_section.annotation, "__pydantic_fields__", {}).items():
+            if info.json_schema_extra:
+                yield section, key, info.json_schema_extra["demo"]
+
+
+def checked_config(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with a value for every setting: defaults for missing ones, values for ``auto``.
+
+    Keys that an entry of ``corpora`` or ``systems`` lacks remain missing. Text is converted to the type of the setting,
+    because Snakemake leaves numbers inside maps of ``--config`` as text (``--config "tuning={runs: 5}"``).
+
+    Raises:
+        ConfigurationError: unknown keys, wrong values or contradictions.
+    """
+    config = {key: dict(value) if isinstance(value, dict) else value for key, value in raw.items()}
+    if isinstance(config.get("languages"), dict):
+        config["languages"].update(codes_of_yaml(config["languages"]))
+    autos = [(section, key, value) for section, key, value in demo_values() if _is_auto(config, section, key)]
+    for section, key, _ in autos:  # the default of the field is for other corpora than the demo corpus
+        config.get(section, {}).pop(key, None)
+    try:
+        model = TypeAdapter(Config).validate_python(config)
+    except ValidationError as error:
+        raise ConfigurationError(list(lines_of(error.errors(), raw))) from None
+    resolved: dict[str, Any] = TypeAdapter(Config).dump_python(model)
+    resolved["corpora"] = [_without_none(entry) for entry in resolved["corpora"]]
+    resolved["systems"] = {name: _without_none(system) for name, system in resolved["systems"].items()}
+    if mistakes := list(cross_checks(resolved)):
+        raise ConfigurationError(mistakes)
+    if is_demo_corpus(resolved):
+        for section, key, value in autos:
+            resolved[section][key] = value
+    return resolved
+
+
+def _is_auto(config: Mapping[str, Any], section: str, key: str) -> bool:
+    """Return whether a setting is missing or ``auto``."""
+    of_section = config.get(section, {})
+    return isinstance(of_section, dict) and of_section.get(key, "auto") == "auto"
+
+
+def _without_none(value: Any) -> Any:
+    """Return a map without the keys whose value is None, in all depths."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_none(item) for key, item in value.items() if item is not None}
+
+
+def auto_line(raw: Mapping[str, Any], resolved: Mapping[str, Any]) -> str:
+    """Return one line with the values of ``auto``, without those of networks that no system of ``compare`` has."""
+    unused = _unused_networks(resolved)
+    values = [
+        f"{section}.{key}: {resolved[section][key]}"
+        for section, key, _ in demo_values()
+        if _is_auto(raw, section, key)
+        and section not in unused
+        and not (key == "cslm_cells" and {"cslm", "nnjm"} <= unused)
+    ]
+    where = "the demo corpus" if is_demo_corpus(resolved) else "your own corpora"
+    return f"Settings for {where} (auto): {', '.join(values)}" if values else ""
+
+
+def _unused_networks(config: Mapping[str, Any]) -> set[str]:
+    """Return the sections of networks that neither a system of ``compare`` nor one whose lists it rescores uses."""
+    used: set[str] = set()
+    names = list(config["compare"])
+    names += [system["rescores"] for name in names if "rescores" in (system := config["systems"][name])]
+    for name in names:
+        system = config["systems"][name]
+        used.update(system.get("features", ()))
+        if "network" in system:
+            used.add("cslm" if system["network"] == "cslm" else "seq2seq")
+    # cslm and nnjm share the vocabulary of rnn; the feature wp also its settings
+    if used - {"seq2seq"}:
+        used.add("rnn")
+    return {"rnn", "cslm", "nnjm", "seq2seq"} - used

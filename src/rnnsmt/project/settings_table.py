@@ -1,0 +1,95 @@
+"""The table of all settings, and the JSON schema of a configuration, made from their declarations."""
+
+import types
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import TypeAdapter
+
+from rnnsmt.base.fields import fields_of
+from rnnsmt.plan.sections import Config
+from rnnsmt.project.network_settings import PRESETS
+
+UNIONS = (Union, types.UnionType)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of a configuration, for editors."""
+    schema = TypeAdapter(Config).json_schema()
+    for network, presets in PRESETS.items():
+        settings = TypeAdapter(type(presets["paper"])).json_schema()
+        of_section = schema["$defs"][fields_of(Config)[network].annotation.__name__]["properties"]  # type: ignore[union-attr]
+        of_section["settings"] = settings
+    for of_section in schema["$defs"].values():
+        for setting in of_section.get("properties", {}).values():
+            if "demo" in setting:
+                kind = {key: setting.pop(key) for key in ("type", "enum", "minimum") if key in setting}
+                setting["anyOf"] = [{"const": "auto"}, kind]
+    return schema
+
+
+def table_lines() -> Iterator[str]:
+    """Yield a Markdown page with a table of settings for every section."""
+    yield from (
+        "# Settings",
+        "",
+        "All settings of the configuration, printed by `rnnsmt project settings`; [Configuration](configuration.md) "
+        "explains them.",
+        "The settings of the networks (`rnn.settings` and others) are the options of the commands `train`.",
+        "",
+    )
+    yield from _table("Top level", {name: info for name, info in fields_of(Config).items() if not _section(info)})
+    for name, info in fields_of(Config).items():
+        if section := _section(info):
+            yield ""
+            yield from _table(name, fields_of(section), (section.__doc__ or "").splitlines()[0].replace("``", "`"))
+
+
+def _section(info: Any) -> Any:
+    """Return the class of a section, or of the entries of a list or map of sections; None for other settings."""
+    kind = info.annotation
+    if get_origin(kind) in (list, dict):
+        kind = get_args(kind)[-1]
+    return kind if is_dataclass(kind) else None
+
+
+def _table(title: str, settings: dict[str, Any], text: str = "") -> Iterator[str]:
+    yield f"## {title}"
+    yield ""
+    if text:
+        yield from (text, "")
+    yield "| key | values | default | meaning |"
+    yield "|---|---|---|---|"
+    for name, info in settings.items():
+        default = "required" if info.is_required() else _shown(info.get_default(call_default_factory=True))
+        if info.json_schema_extra:
+            default = f"auto: {default}; demo corpus: {_shown(info.json_schema_extra['demo'])}"
+        yield f"| `{name}` | {_values(info)} | {default} | {info.description or ''} |"
+
+
+def _shown(value: Any) -> str:
+    words = {None: "null", True: "true", False: "false"}
+    return words[value] if value is None or isinstance(value, bool) else str(value)
+
+
+def _values(info: Any) -> str:
+    """Return the permitted values of a setting in words."""
+    bounds = []
+    for bound, words in (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below")):
+        bounds += [f"{words} {getattr(part, bound):g}" for part in info.metadata if hasattr(part, bound)]
+    return " ".join([*(["auto or"] if info.json_schema_extra else []), _kind(info.annotation), *bounds])
+
+
+def _kind(annotation: Any) -> str:
+    names = {int: "integer", float: "number", str: "string", bool: "true, false", types.NoneType: "null"}
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return ", ".join(map(str, parts))
+    if origin in UNIONS:
+        return " or ".join(_kind(part) for part in parts)
+    if origin in (list, tuple):
+        return f"list of {_kind(parts[0])}"
+    if hasattr(annotation, "__metadata__"):
+        return _kind(parts[0])
+    return names.get(annotation, "map")
