@@ -42,7 +42,7 @@ PACKAGES: dict[str, str] = {
 
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
-        "make": Stage(5, "generate the English-French demo corpus"),
+        "make": Stage(5, "write the English-French demo corpus"),
     },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),

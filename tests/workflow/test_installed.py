@@ -74,7 +74,7 @@ def test_a_source_distribution_has_it_too(tmp_path):
     names = subprocess.run(["tar", "tf", str(archive)], capture_output=True, text=True, check=True).stdout.splitlines()
     inside = {name.partition("/")[2] for name in names}
     assert {"Snakefile", "config.yaml", "workflow/Snakefile", "workflow/rules/align.smk", "setup.py"} <= inside
-    assert {"profiles/default/config.yaml", "envs/base.post-deploy.sh", "src/rnnsmt/demo/lexicon/nouns.tsv"} <= inside
+    assert {"profiles/default/config.yaml", "envs/base.post-deploy.sh", "src/rnnsmt/demo/texts/dev.en.bz2"} <= inside
 
 
 def test_a_plan_in_an_empty_directory(installed, plan, tmp_path):

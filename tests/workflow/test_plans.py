@@ -795,11 +795,6 @@ def test_checks_of_a_corpus(recorded, tmp_path):
     assert all("--source train2.en" in command or "results/corpus/raw/" in command for command in unchecked)
 
 
-def test_a_seed_that_is_the_version_of_the_demo_corpus(workflow):
-    touched(workflow, {"seed": 4, "demo": {"scale": 1}}, "results/demo/dev.en")
-    assert workflow.plan("results/demo/dev.en", "--config", "seed=1", "demo={scale: 1}")["demo"] == 1
-
-
 def test_lint_is_clean(workflow):
     done = workflow.call("--lint")
     assert done.returncode == 0, done.stdout + done.stderr

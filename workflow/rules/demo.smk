@@ -14,13 +14,12 @@ rule demo:
         "results/logs/corpus/demo.log",
     conda:
         BASE_ENV
-    threads: 2
     resources:
         mem_mb=megabytes(150),
         runtime=minutes(10),
     params:
         version=version("demo", "make"),
-        options=f"--seed {config['seed']} --scale {config['demo']['scale']}",
+        scale=config["demo"]["scale"],
         directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt demo make --output-dir {params.directory:q} {params.options} --threads {threads} &> {log:q}"
+        "rnnsmt demo make --output-dir {params.directory:q} --scale {params.scale} &> {log:q}"

@@ -23,7 +23,7 @@ DEFAULT_LANGUAGES = ("en", "fr")
 """Languages of source and target if neither options nor files specify them: those of the paper and the demo corpus."""
 
 DEMO_DIRECTORY = "results/demo/"
-"""Directory in which the demo corpus is generated."""
+"""Directory to which the demo corpus is written."""
 
 
 @dataclass(frozen=True)
