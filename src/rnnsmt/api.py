@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from rnnsmt.base.io import InputError, check_output, check_output_directory, read_lines, write_lines
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
 from rnnsmt.phrases import SMOOTHINGS
+from rnnsmt.plan.sections import Alignment, Lm, Phrases, Rnn, Tuning
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
@@ -158,7 +159,7 @@ def _check_threads(threads: int) -> None:
 
 
 def align(
-    source: Text, target: Text, aligner: str = "model4", heuristic: str = "grow-diag-final-and", threads: int = 1
+    source: Text, target: Text, aligner: str = "model4", heuristic: str = Alignment.symmetrization, threads: int = 1
 ) -> Links:
     """Align the words of a parallel corpus in both directions, and combine both alignments.
 
@@ -200,7 +201,7 @@ def extract(
     target: Text,
     alignment: str | Path | Links,
     output_dir: str | Path,
-    max_length: int = 7,
+    max_length: int = Phrases.max_length,
     smoothing: str = "none",
     threads: int = 1,
 ) -> TableFiles:
@@ -241,7 +242,7 @@ def extract(
     return tables
 
 
-def estimate_lm(text: Text, output: str | Path, order: int = 5) -> Path:
+def estimate_lm(text: Text, output: str | Path, order: int = Lm.order) -> Path:
     """Estimate an interpolated modified Kneser-Ney language model, as KenLM's lmplz (Heafield et al. 2013).
 
     Args:
@@ -270,7 +271,7 @@ def train_rnn(
     target: Text,
     output_dir: str | Path,
     preset: str = "small",
-    vocab_size: int = 15_000,
+    vocab_size: int = Rnn.vocab_size,
     seed: int = 1,
     threads: int = 1,
     device: str = "auto",
@@ -317,7 +318,7 @@ def train_cslm(
     text: Text,
     output_dir: str | Path,
     preset: str = "small",
-    vocab_size: int = 15_000,
+    vocab_size: int = Rnn.vocab_size,
     seed: int = 1,
     threads: int = 1,
     device: str = "auto",
@@ -364,7 +365,7 @@ def train_nnjm(
     alignment: str | Path | Links,
     output_dir: str | Path,
     preset: str = "small",
-    vocab_size: int = 15_000,
+    vocab_size: int = Rnn.vocab_size,
     seed: int = 1,
     threads: int = 1,
     device: str = "auto",
@@ -512,7 +513,7 @@ def write_ini(
     phrase_table: str | Path,
     reordering_table: str | Path | None,
     lm: str | Path,
-    lm_order: int = 5,
+    lm_order: int = Lm.order,
     scores: int = 4,
     cslm: str | Path | None = None,
     nnjm: str | Path | None = None,
@@ -584,7 +585,7 @@ def tune(
     reference: Text,
     output: str | Path,
     optimiser: str = "mert",
-    iterations: int = 16,
+    iterations: int = Tuning.iterations,
     seed: int = 1,
     threads: int = 1,
 ) -> tuple[Path, float]:

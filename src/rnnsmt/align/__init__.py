@@ -1,5 +1,9 @@
 """Word alignment and symmetrisation."""
 
+from typing import get_args
+
+from rnnsmt.plan.sections import Aligner, Symmetrization
+
 FAST_ALIGN_ITERATIONS = 5
 """Iterations of fast_align, including the last one, which only aligns."""
 
@@ -8,13 +12,13 @@ MODEL1_ITERATIONS = 5
 HMM_ITERATIONS = 5
 """Iterations that estimate parameters; a further one aligns."""
 
-ALIGNERS = ("fast_align", "hmm", "model4")
+ALIGNERS: tuple[str, ...] = get_args(Aligner)
 """Names of the aligners."""
 
 DIRECTIONS = ("forward", "reverse")
 """Alignment directions; in ``forward``, target words are generated from source words."""
 
-HEURISTICS = ("grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
+HEURISTICS: tuple[str, ...] = get_args(Symmetrization)
 """Names of the symmetrisation heuristics, the default first."""
 
 ORDERS = ("atools", "symal")

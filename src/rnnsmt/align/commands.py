@@ -9,6 +9,7 @@ from rnnsmt.base.fields import add_threads
 from rnnsmt.base.io import InputError, count_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.resuming import Stop
+from rnnsmt.plan.sections import Alignment
 
 
 def _add_texts(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +136,7 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--forward", required=True, metavar="FILE", help="alignment with at most one source word per target word")
     add("--reverse", required=True, metavar="FILE", help="alignment with at most one target word per source word")
-    add("--heuristic", choices=HEURISTICS, default=HEURISTICS[0], help="symmetrisation heuristic")
+    add("--heuristic", choices=HEURISTICS, default=Alignment.symmetrization, help="symmetrisation heuristic")
     add("--order", choices=ORDERS, default=ORDERS[0],
         help="order in which grow-diag tries links: as in atools (fast_align) or in symal (Moses)")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: combined alignment, sorted by source position")

@@ -4,7 +4,9 @@ import argparse
 import bz2
 from pathlib import Path
 
-from rnnsmt.base.io import InputError, atomic_binary
+from rnnsmt.base.fields import add_fields
+from rnnsmt.base.io import atomic_binary
+from rnnsmt.plan.sections import Demo
 
 TEXTS = Path(__file__).parent / "texts"
 """Directory of the texts. Version 1.0.0 generated them from a grammar, with seed 1, and the spare pairs after the test
@@ -18,9 +20,7 @@ SPARE = ("spare.en.gz", "spare.fr.gz")
 
 def make_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
-    parser.add_argument(
-        "--scale", type=float, default=1.0, metavar="X", help="fraction of the training lines, 0.01 to 1"
-    )
+    add_fields(parser, Demo, "scale")
     parser.add_argument("--spare", action="store_true", help="also write 5,000 other sentence pairs")
 
 
@@ -42,8 +42,6 @@ def make(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt demo make --output-dir try/demo
     """
-    if not 0.01 <= args.scale <= 1:
-        raise InputError(f"--scale {args.scale}: must be a number from 0.01 to 1")
     lines: dict[str, object] = {}
     for name in (*TRAINING, *HELD_OUT, *(SPARE if args.spare else ())):
         with bz2.open(TEXTS / f"{name.removesuffix('.gz')}.bz2") as packed:

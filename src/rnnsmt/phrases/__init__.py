@@ -1,4 +1,8 @@
 """Phrase extraction, scoring, reordering tables, files of phrase tables, and filtering."""
 
-SMOOTHINGS = ("none", "kneser-ney")
+from typing import get_args
+
+from rnnsmt.plan.sections import Smoothing
+
+SMOOTHINGS: tuple[str, ...] = get_args(Smoothing)
 """Values of the smoothing of phrase probabilities, the default first."""

@@ -38,6 +38,15 @@ Preset = Literal["demo", "small", "paper"]
 
 Program = Literal["rnnsmt", "moses"]
 
+Aligner = Literal["fast_align", "hmm", "model4"]
+"""In order of increasing quality."""
+
+Symmetrization = Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"]
+
+Smoothing = Literal["none", "kneser-ney"]
+
+UnknownScore = Literal["class", "word"]
+
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 Path = Annotated[str, Field(min_length=1)]
@@ -202,14 +211,14 @@ class Alignment:
     """Word alignment."""
 
     aligners: Annotated[
-        list[Literal["fast_align", "hmm", "model4"]],
+        list[Aligner],
         Field(
             min_length=1,
             description="phrases are extracted from the alignments of all listed aligners, and their counts are added",
         ),
     ] = field(default_factory=lambda: ["model4", "fast_align"])
     symmetrization: Annotated[
-        Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
+        Symmetrization,
         Field(description="symmetrisation heuristic"),
     ] = "grow-diag-final-and"
     external: Annotated[
@@ -231,7 +240,7 @@ class Phrases:
         ),
     ] = 7
     smoothing: Annotated[
-        Literal["none", "kneser-ney"],
+        Smoothing,
         auto(
             "smoothing of the phrase probabilities; none: relative frequencies, as in Moses and in the paper; "
             "kneser-ney: Foster et al. (2006)",
@@ -275,7 +284,7 @@ Settings = Annotated[
 NetworkPreset = Annotated[Preset, auto("preset of network sizes and training settings", demo="demo")]
 
 Unknown = Annotated[
-    Literal["class", "word"],
+    UnknownScore,
     auto(
         "score of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided by the number of "
         "such words in the training text",
