@@ -73,6 +73,7 @@ check: $(VENV)/ready-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/snakemake --lint
+	$(BIN)/python benchmarks/size.py
 
 $(DOCS)/ready: requirements-docs.lock
 	$(PYTHON) -m venv $(DOCS)
