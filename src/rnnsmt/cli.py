@@ -29,7 +29,7 @@ from rnnsmt.stages import PACKAGES, SHORT, STAGES
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 """Messages of torch for a failed memory allocation, for which it raises ``RuntimeError``, not ``MemoryError``."""
 
-EXTRAS = {"torch": "networks", "matplotlib": "figures", "sklearn": "figures"}
+EXTRAS = {"torch": "networks", "matplotlib": "figures", "sklearn": "figures", "fastapi": "serve", "uvicorn": "serve"}
 """Modules that a default installation does not include, with the extra that installs them."""
 
 RENAMED_OPTIONS = {"--state-dir": "--checkpoint-dir"}

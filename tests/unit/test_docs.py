@@ -21,7 +21,7 @@ from rnnsmt.plan.sections import Config
 from rnnsmt.plan.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import SHORT, STAGES
-from rnnsmt.translation import api, server, translator
+from rnnsmt.translation import request_queue, serve
 from rnnsmt.translation.system import MAX_CHARACTERS
 
 ROOT = Path(__file__).parents[2]
@@ -231,19 +231,14 @@ def test_limits_of_the_server():
     """Limits in the table of the section "Over HTTP" equal the constants in the code."""
     text = " ".join((ROOT / "docs/translation.md").read_text().split())
     table = text[text.index("| limit | value |") : text.index("### Behind a reverse proxy")]
-    client, total = translator.MOST_COST_OF_CLIENT, translator.MOST_COST
     for said in (
-        f"{api.MOST_BYTES:,} bytes",
-        f"{api.MOST_LINES:,} lines of at most {server.MOST_WORDS} words and {MAX_CHARACTERS:,} characters",
-        f"`nbest` up to {api.MOST_NBEST}",
-        f"{server.MOST_HEAD_BYTES:,} bytes for the request line and headers",
-        f"must arrive within {server.SECONDS:.0f} seconds",
+        f"{serve.MOST_BYTES:,} bytes",
+        f"{serve.MOST_LINES:,} lines of at most {serve.MOST_WORDS} words and {MAX_CHARACTERS:,} characters",
+        f"`nbest` up to {serve.MOST_NBEST}",
         "| 120 `POST` requests in any 60 seconds (`--rate`)",
-        f"{translator.MOST_WAITING} in total, {translator.MOST_WAITING_OF_CLIENT} per address",
-        f"{total:,} characters in total, {client:,} per address",
-        f"every line counts {translator.LINE_COST} characters more",
-        f"more than {server.ANSWER_SECONDS:.0f} seconds",
-        f"{server.MOST_CONNECTIONS} in total, {server.MOST_CONNECTIONS_OF_CLIENT} per address",
+        f"{request_queue.MOST_WAITING}, with {request_queue.MOST_COST:,} characters in total",
+        f"every line counts {request_queue.LINE_COST} characters more",
         "the /64 network of their IPv6 address",
+        f"for at most {serve.DRAIN_SECONDS} seconds",
     ):
         assert said in table, said

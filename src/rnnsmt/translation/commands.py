@@ -144,7 +144,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
     --serve PORT keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST /translate
     with {"text": "..."} as application/json, or requests from LibreTranslate clients. SIGTERM and Ctrl-C stop the
-    server after the requests in progress, at most 30 seconds later; a second signal stops it immediately.
+    server after the requests in progress, at most 30 seconds later; a second Ctrl-C stops it immediately.
 
     Examples, in the directory of a run of the demo corpus:
 
@@ -168,7 +168,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.translation.system import System
 
     if args.serve is not None:
-        from rnnsmt.translation.server import MOST_WORDS, serve
+        from rnnsmt.translation.serve import MOST_WORDS, serve
 
         system = System(args.system, None, args.device, args.threads, MOST_WORDS)
         return serve(

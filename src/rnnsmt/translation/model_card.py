@@ -7,8 +7,8 @@ from typing import Any
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json
 from rnnsmt.evaluation.text_metrics import METRICS as TEXT_METRICS
+from rnnsmt.moses.ini import MosesIni
 from rnnsmt.plan.corpora import language_name
-from rnnsmt.translation.api import features
 from rnnsmt.translation.system import Description, read_ini
 
 ROLES = {
@@ -68,6 +68,25 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
             "run the workflow again"
         ) from None
     return "\n".join([*lines, "", "## Limits", "", *(f"* {limit}" for limit in _limits(description)), ""])
+
+
+def features(about: Description, ini: MosesIni) -> list[str]:
+    """Return descriptions of the features of a system."""
+    names = []
+    for feature in ini.features:
+        if feature.kind == "PhraseDictionaryMemory":
+            columns = f" and {', '.join(about.columns)}" if about.columns else ""
+            names.append(f"phrase table with translation probabilities{columns}")
+        elif feature.kind == "LexicalReordering":
+            names.append("lexicalised reordering")
+        elif feature.is_lm:
+            order = feature.options.get("order")
+            names.append(f"{order}-gram language model" if order else "n-gram language model")
+        elif feature.kind == "CSLM":
+            names.append("continuous-space language model, queried in the search")
+        elif feature.kind == "NNJM":
+            names.append("neural network joint model, queried in the search")
+    return names
 
 
 def _introduction(about: Description, directory: Path, software: Mapping[str, Any]) -> Iterator[str]:

@@ -237,7 +237,8 @@ class WordEvidence(NamedTuple):
     sources: list[tuple[str, int, float]]
 
 
-class PhraseUse(NamedTuple):
+@dataclass(frozen=True)
+class PhraseUse:
     """A phrase pair of a translation.
 
     Attributes:

@@ -1,0 +1,380 @@
+"""The HTTP interface: responses, rejections, fair turns, LibreTranslate's format, and a process that is stopped."""
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import jsonschema
+import pytest
+from fastapi.testclient import TestClient
+
+from rnnsmt.cli import main
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.translation import request_queue
+from rnnsmt.translation.request_queue import FullError, Job, RequestQueue
+from rnnsmt.translation.serve import RateLimit, application, network_of
+from rnnsmt.translation.system import System
+from rnnsmt.translation.templates import alternatives, html_template, plain_template
+
+from ..search.twin import tiny_model
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> System:
+    """Create a tiny system."""
+    directory = tmp_path_factory.mktemp("system")
+    tiny_model(directory, 3)
+    MosesIni.read(directory / "moses.ini").write(directory / "moses.ini")
+    words = ["translation", "describe", "--name", "tiny", "--source-lang", "en", "--target-lang", "fr"]
+    assert main([*words, "--output-dir", str(directory)]) == 0
+    return System(directory)
+
+
+def client_of(system: System, rate: int = 1_000_000, names: Sequence[str] = ()) -> TestClient:
+    """Return a client of a local server; to be used as a context manager."""
+    return TestClient(application(system, rate, names), "http://localhost", raise_server_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def client(system: System) -> Iterator[TestClient]:
+    """Yield a client of a server with a high rate limit."""
+    with client_of(system) as opened:
+        yield opened
+
+
+def test_translations(client, system):
+    text = "a b c\n\nc d"
+    answer = client.post("/translate", json={"text": text})
+    assert answer.status_code == 200
+    expected = system.translate_all(text.split("\n"))
+    assert answer.json() == {"translations": [{"translation": line} for line in expected]}
+    found = client.post("/translate", json={"text": text, "nbest": 2, "explain": True}).json()["translations"]
+    assert [one["translation"] for one in found] == expected
+    assert [len(one["nbest"]) for one in found] == [2, 0, 2]
+    assert found[0]["nbest"][0]["translation"] == expected[0]
+    assert " ".join(use["source"] for use in sorted(found[2]["phrases"], key=lambda use: use["first"])) == "c d"
+    assert set(found[2]["phrases"][0]) == {"first", "last", "source", "target", "scores", "runners_up", "evidence"}
+    assert sum(found[0]["contributions"].values()) == pytest.approx(found[0]["score"])
+
+
+def test_the_page_and_what_is_served(client):
+    answer = client.get("/?text=a")
+    assert (answer.status_code, answer.text[:15]) == (200, "<!DOCTYPE html>")
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert "http://" not in answer.text  # no external resources
+    assert "https://" not in answer.text
+    assert '<textarea id="text" maxlength="100000" dir="auto"' in answer.text
+    assert answer.text.count("lang: ") == answer.text.count('dir: "auto"') == 3  # text from right to left
+    about = client.get("/system").json()
+    assert {name: about[name] for name in ("name", "source", "target_name")} == {
+        "name": "tiny",
+        "source": "en",
+        "target_name": "French",
+    }
+    assert about["features"][0].startswith("phrase table")
+    assert about["warnings"] == []
+    assert client.get("/health").json() == {"status": "ok"}
+    assert client.get("/docs").status_code == 200
+
+
+def test_the_page_warns_of_filtered_tables(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "description", replace(system.description, filtered=True))
+    (warning,) = client_of(system).get("/system").json()["warnings"]
+    assert warning.startswith("tiny contains phrase pairs for its dev and test sets only")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/%2e%2e/system.json", 404),
+        ("/moses.ini", 404),
+        ("//etc/passwd", 404),
+        ("/model-card", 404),
+        ("/translate", 405),
+    ],
+)
+def test_no_file_is_given_out(client, path, status):
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert set(answer.json()) == {"error"}
+
+
+def test_documents_of_a_system(system, tmp_path, monkeypatch):
+    directory = tmp_path / "results/systems/tiny/run1"
+    directory.mkdir(parents=True)
+    (directory / "MODEL_CARD.md").write_text("# tiny: é")
+    (tmp_path / "results/provenance.json").write_text("{}")
+    monkeypatch.setattr(system, "directory", directory)
+    client = client_of(system)
+    assert [one["path"] for one in client.get("/system").json()["documents"]] == ["model-card", "provenance"]
+    assert client.get("/model-card").text == "# tiny: é"
+    assert client.get("/model-card").headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert client.get("/provenance").json() == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"x", 400, "is not valid application/json"),
+        (b"\xff\xfe\x00", 400, "is not valid application/json"),
+        (b"[" * 100_000, 400, "is not valid application/json"),
+        ({"text": 1}, 400, "text: "),
+        ({}, 400, "text: "),
+        ([], 400, ""),
+        ({"text": "a", "further": 1}, 400, "further: "),
+        (b'{"text": "a", "\\ud800": 1}', 400, ""),
+        (b'{"text": "\\ud800"}', 400, "is not valid application/json"),
+        ({"text": "a\n" + "a " * 4001, "explain": True}, 400, "segment 2"),
+        ({"text": "a", "nbest": 101}, 400, "nbest: "),
+        ({"text": "a", "nbest": True}, 400, "nbest: "),
+        ({"text": "a", "explain": "yes"}, 400, "explain: "),
+        ({"text": "a\n" * 1001}, 400, "at most 1000 lines"),
+        ({"text": "a " * 4001}, 400, "more than 4,000 words"),
+        ({"text": "a" * 150_000}, 400, "the maximum is 100,000"),
+        (b"a" * 10_000_000, 413, "at most 200,000 bytes"),
+    ],
+)  # fmt: skip
+def test_refusals_have_error_messages(client, body, status, said):
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer = client.post("/translate", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == status
+    assert set(answer.json()) == {"error"}
+    assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize("text", ["\x00\x07", "a ||| b | c", "<script>&amp;", "🐟 a", " \t "])
+def test_strange_text_is_translated(client, text):
+    answer = client.post("/translate", json={"text": text})
+    assert answer.status_code == 200
+    assert len(answer.json()["translations"]) == 1
+
+
+def test_pages_of_others_do_not_reach_it(client, system):
+    def status(**headers: str) -> int:
+        return client.post("/translate", json={"text": "a"}, headers=headers).status_code
+
+    for name in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
+        assert status(Host=name) == client.get("/", headers={"Host": name}).status_code == 403
+    assert status(Host="127.0.0.1:8000", Origin="http://127.0.0.1:8000") == 200
+    assert status(Origin="http://evil.example") == 403
+    assert status(**{"Content-Type": "text/plain"}) == 415
+    assert status(Host="[") == status(Origin="http://[") == 400
+    for name in ("localhost", "localhost:1", "[::1]:80", "[::1]", "127.0.0.2"):
+        assert status(Host=name) == 200
+    named = client_of(system, names=["Translate.example"])
+    assert named.get("/", headers={"Host": "translate.example"}).status_code == 200
+    assert named.get("/", headers={"Host": "evil.example"}).status_code == 403
+
+
+def test_rate_of_an_address(system):
+    with client_of(system, 3) as client:
+        found = [client.post("/translate", json={"text": "a"}) for _ in range(4)]
+    assert [answer.status_code for answer in found] == [200, 200, 200, 429]
+    assert found[3].headers["Retry-After"] == "10"
+    limit = RateLimit(2)
+    assert [limit.allows("x", now) for now in (0.0, 1.0, 2.0, 60.5, 60.6, 61.5)] == [
+        True,
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert limit.allows("y", 2.0)
+    assert network_of("2001:db8::1:2:3:4") == network_of("2001:db8::") == "2001:db8::/64"
+
+
+def test_long_requests_take_linear_time(client):
+    """Parse requests in linear time: one thread answers all connections, so a slow request would delay them all."""
+    start = time.process_time()
+    body = {"q": "<" + "a" * 190_000, "source": "en", "target": "fr", "format": "html"}
+    assert client.post("/translate", json=body).status_code == 400
+    assert time.process_time() - start < 0.5
+    for template_of, marks in ((html_template, "<b>" * 60_000), (plain_template, "\n" * 90_000)):
+        start = time.process_time()
+        found = alternatives(template_of(f"{marks}a b", []), [[f"{rank}" for rank in range(100)]], 99)
+        assert time.process_time() - start < 0.5
+        assert found == [f"{marks}{rank}" for rank in range(1, 100)]
+
+
+def test_a_failure_is_reported_and_the_next_request_is_answered(client, system, monkeypatch):
+    monkeypatch.setattr(system, "explain_all", lambda *_, **__: 1 / 0)
+    answer = client.post("/translate", json={"text": "a", "explain": True})
+    assert (answer.status_code, answer.json()) == (500, {"error": "the translation failed; see the log"})
+    assert client.post("/translate", json={"text": "a"}).status_code == 200
+
+
+def test_one_bad_text_does_not_spoil_those_beside_it(client):
+    with ThreadPoolExecutor(20) as pool:
+        bodies = [{"text": "a " * 4001 if number % 2 else "a b"} for number in range(20)]
+        found = [one.status_code for one in pool.map(lambda body: client.post("/translate", json=body), bodies)]
+    assert found == [200, 400] * 10
+
+
+class Recorder:
+    """A system that returns the lines, and records its searches."""
+
+    def __init__(self) -> None:
+        self.searches: list[list[str]] = []
+
+    def translate_all(self, lines: list[str], _first: int) -> list[str]:
+        """Return the lines."""
+        self.searches.append([line[:1] for line in lines])
+        return lines
+
+    def nbest(self, line: str, _n: int, _first: int) -> list[object]:
+        """Return no translation."""
+        self.searches.append([line])
+        return []
+
+
+def test_turns():
+    """Lines are taken in turn from every job, up to the cost of a batch; those of abandoned jobs are skipped."""
+
+    async def searches() -> list[list[str]]:
+        system = Recorder()
+        queue = RequestQueue(system)  # type: ignore[arg-type]
+        jobs = [Job(["1", "2", "x" * request_queue.BATCH_COST, "3"]), Job(["4", "5"]), Job(["6"]), Job(["7"], nbest=2)]
+        waiting = [asyncio.ensure_future(queue.translate(job)) for job in jobs]
+        await asyncio.sleep(0)
+        waiting.pop(2).cancel()
+        found = await asyncio.gather(*waiting)
+        assert [[line.translation[:1] for line in lines] for lines in found] == [["1", "2", "x", "3"], ["4", "5"], [""]]
+        return system.searches
+
+    assert asyncio.run(searches()) == [["1", "4", "2", "5", "x"], ["7"], ["3"]]
+
+
+def test_the_queue_is_limited(monkeypatch):
+    async def admitted(*requests: list[str]) -> int:
+        queue = RequestQueue(Recorder())  # type: ignore[arg-type]
+        found = await asyncio.gather(*(queue.translate(Job(lines)) for lines in requests), return_exceptions=True)
+        return sum(not isinstance(answer, FullError) for answer in found)
+
+    assert asyncio.run(admitted(*[["a"]] * 410)) == request_queue.MOST_WAITING == 400
+    monkeypatch.setattr(request_queue, "MOST_COST", 100)
+    assert asyncio.run(admitted(["a" * 1000])) == 1
+    assert asyncio.run(admitted(["a" * 30], ["a" * 30], ["a"])) == 2
+
+
+def test_responses_are_as_specified(client):
+    document = client.get("/spec").json()
+
+    def check(name: str, content: object) -> None:
+        schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        jsonschema.validate(content, schema)
+
+    native = {"text": "a b", "explain": True, "nbest": 2}
+    libretranslate = {"q": ["a b"], "source": "auto", "target": "fr", "alternatives": 2}
+    bodies = document["paths"]["/translate"]["post"]["requestBody"]["content"]
+    for body in (native, libretranslate):
+        jsonschema.validate(body, bodies["application/json"]["schema"])
+    check("Translations", client.post("/translate", json=native).json())
+    check("LibreTranslateTranslations", client.post("/translate", json=libretranslate).json())
+    check("Error", client.get("/none").json())
+    assert set(document["paths"]) == {"/", "/translate", "/languages", "/system", "/health"}
+
+
+def test_requests_of_libretranslate_clients(client, system):
+    """Requests of LibreTranslate clients are answered: JSON with all fields, a form, a list of HTML."""
+
+    def answer(body: dict[str, object]) -> dict[str, object]:
+        return client.post("/translate", json=body).json()
+
+    best = system.translate("a b")
+    assert client.get("/languages").json() == [
+        {"code": "en", "name": "English", "targets": ["fr"]},
+        {"code": "fr", "name": "French", "targets": []},
+    ]
+    body = {"q": "a b", "source": "en", "target": "fr", "format": "text", "alternatives": 3, "api_key": ""}
+    found = answer(body)
+    assert found["translatedText"] == best
+    others = [one.text for one in system.nbest("a b", 4)[1:]]
+    assert found["alternatives"] == others
+    found = client.post("/translate", content=b"q=a+b%0A%0Ac&source=auto&target=fr&api_key=&format=", headers=FORM)
+    assert found.status_code == 200
+    assert found.json() == {
+        "translatedText": f"{best}\n\n{system.translate('c')}",
+        "detectedLanguage": {"language": "en", "confidence": 0.0},
+    }
+    body = {"q": ["<p class='x'> <b>a b</b></p><!-- c --><script>a</script>", ""], "source": "en", "target": "fr"}
+    found = answer({**body, "format": "html"})["translatedText"]
+    assert found == [f"<p class='x'> <b>{best}</b></p><!-- c --><script>a</script>", ""]
+    marks = "<a title=\"it's > b\" href='>'>", "<img alt='>'/>", "<p it's>", '<p x=">'  # the last quotes are not closed
+    for mark in marks:
+        found = answer({**body, "q": f"{mark}a b</a>", "format": "html"})["translatedText"]
+        assert found == f"{mark}{best}</a>"
+    assert answer({**body, "q": []}) == {"translatedText": []}
+    assert answer({**body, "q": ""}) == {"translatedText": ""}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"source": "de"}, "source must be en or auto"),
+        ({"target": "de"}, "and target must be fr"),
+        ({"target": None}, "target: "),
+        ({"q": 1}, "q: "),
+        ({"q": ["a"] * 1001}, "at most 1000 lines"),
+        ({"q": "a\n" * 1001}, "at most 1000 lines"),
+        ({"format": "pdf"}, "format: "),
+        ({"alternatives": 100}, "alternatives: "),
+        ({"alternatives": -1}, "alternatives: "),
+    ],
+)
+def test_what_libretranslate_clients_are_refused(client, change, said):
+    answer = client.post("/translate", json={"q": "a", "source": "en", "target": "fr", **change})
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
+
+
+RECORDED = {"Accept-Encoding": "identity", "User-Agent": "Python-urllib/3.11", "Connection": "close", **FORM}
+"""Headers that ``LibreTranslateAPI`` of libretranslatepy 2.1.4 sends, recorded from a socket."""
+
+
+@pytest.mark.parametrize("key", [b"", b"&api_key=secret"])
+def test_recorded_requests_of_the_python_client(client, system, key):
+    """They are `translate("a b c\\nc & d é", "en", "fr")`, `languages()` and `detect("a b c")`."""
+    body = b"q=a+b+c%0Ac+%26+d+%C3%A9&source=en&target=fr" + key
+    answer = client.post("/translate", content=body, headers=RECORDED)
+    lines = system.translate_all(["a b c", "c & d é"])
+    assert (answer.status_code, answer.json()) == (200, {"translatedText": "\n".join(lines)})
+    assert answer.headers["Content-Type"] == "application/json"
+    answer = client.request("GET", "/languages", content=key[1:], headers=RECORDED)
+    assert (answer.status_code, [one["code"] for one in answer.json()]) == (200, ["en", "fr"])
+    answer = client.post("/detect", content=b"q=a+b+c" + key, headers=RECORDED)
+    assert (answer.status_code, set(answer.json())) == (404, {"error"})
+
+
+def test_a_process_is_stopped_after_its_requests(system: System) -> None:
+    """Abandoned requests are dropped; SIGTERM ends the process with status 0 after the requests in progress."""
+    command = [sys.executable, "-m", "rnnsmt", "translate", "--system", str(system.directory), "--serve", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        assert process.stderr is not None
+        found = next(match for line in process.stderr if (match := re.search(r" at http://127\.0\.0\.1:(\d+)/", line)))
+
+        def sent(content: object) -> http.client.HTTPConnection:
+            connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
+            connection.request("POST", "/translate", json.dumps(content), {"Content-Type": "application/json"})
+            return connection
+
+        for _ in range(8):
+            sent({"text": "a b c d a b c d\n" * 1000, "nbest": 100}).close()
+        assert sent({"text": "a"}).getresponse().status == 200
+        waiting = [sent({"text": "a b\n" * 100}) for _ in range(20)]
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        assert [one.getresponse().status for one in waiting] == [200] * 20
+        assert process.wait(60) == 0
+        assert "stopping: no new connections" in process.stderr.read()
