@@ -33,7 +33,7 @@ def server(system: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         port = free.getsockname()[1]
         free.close()
         command = [sys.executable, "-m", "rnnsmt", "translate", "--system", system, "--serve", str(port)]
-        with subprocess.Popen([*command, "--rate", "1000000"]) as process:
+        with subprocess.Popen(command) as process:
             while process.poll() is None:
                 with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
                     break

@@ -235,10 +235,8 @@ def test_limits_of_the_server():
         f"{serve.MOST_BYTES:,} bytes",
         f"{serve.MOST_LINES:,} lines of at most {serve.MOST_WORDS} words and {MAX_CHARACTERS:,} characters",
         f"`nbest` up to {serve.MOST_NBEST}",
-        "| 120 `POST` requests in any 60 seconds (`--rate`)",
         f"{request_queue.MOST_WAITING}, with {request_queue.MOST_COST:,} characters in total",
         f"every line counts {request_queue.LINE_COST} characters more",
-        "the /64 network of their IPv6 address",
         f"for at most {serve.DRAIN_SECONDS} seconds",
     ):
         assert said in table, said

@@ -126,11 +126,6 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     add("--public-name", nargs="+", default=[], metavar="NAME",
         help="host names that clients use to reach --serve, for example those of a reverse proxy (default: local "
         "names if --host is 127.0.0.1, otherwise all names)")  # fmt: skip
-    add("--trusted-proxy", nargs="+", default=[], metavar="ADDRESS",
-        help="addresses or networks of reverse proxies; for requests from these addresses, the client address is "
-        "taken from the header X-Forwarded-For, which is ignored otherwise")  # fmt: skip
-    add("--rate", type=positive, metavar="N",
-        help="maximum number of requests per minute per client address with --serve (default: 120)")  # fmt: skip
     add_device(parser)
 
 
@@ -159,8 +154,8 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(
             "--serve cannot be combined with --input, --output, --explain or --nbest; they are part of each request"
         )
-    if args.serve is None and (args.host or args.rate or args.public_name or args.trusted_proxy):
-        raise InputError("--host, --rate, --public-name and --trusted-proxy require --serve")
+    if args.serve is None and (args.host or args.public_name):
+        raise InputError("--host and --public-name require --serve")
     texts = None if args.input == STANDARD_STREAM else read_texts(args.input)
     if texts is None and args.serve is None and args.output != STANDARD_STREAM:
         texts = [line for lines in waiting_lines() for line in lines]
@@ -171,9 +166,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         from rnnsmt.translation.serve import MOST_WORDS, serve
 
         system = System(args.system, None, args.device, args.threads, MOST_WORDS)
-        return serve(
-            system, args.host or "127.0.0.1", args.serve, args.rate or 120, args.trusted_proxy, args.public_name
-        )
+        return serve(system, args.host or "127.0.0.1", args.serve, args.public_name)
     system = System(args.system, texts, args.device, args.threads)
     if texts is None:
         done = _answer(system, args)

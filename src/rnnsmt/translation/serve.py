@@ -8,8 +8,8 @@
   gives ``{"translatedText": ...}``, as LibreTranslate does.
 
 ``/spec`` (OpenAPI) and ``/docs`` describe all routes. One thread reads and answers all connections (uvicorn), another
-one translates (``request_queue``). The size of requests and of the waiting work is limited. Encryption, authentication
-and time limits for slow clients are left to a reverse proxy.
+one translates (``request_queue``). The size of requests and of the waiting work is limited. Encryption, authentication,
+and limits per client, of requests, connections and time, are left to a reverse proxy.
 """
 
 import asyncio
@@ -17,8 +17,6 @@ import errno
 import ipaddress
 import signal
 import socket
-import time
-from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from http import HTTPStatus
 from importlib import resources
@@ -58,9 +56,6 @@ MOST_NBEST = 100
 
 DRAIN_SECONDS = 30
 """Time limit in seconds for the requests in progress after the server was requested to stop."""
-
-MOST_ADDRESSES = 10_000
-"""Maximum number of addresses whose requests are counted; the least recently seen address is removed first."""
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 """Content types of requests."""
@@ -112,44 +107,6 @@ class Error(BaseModel):
     error: str
 
 
-class RateLimit:
-    """Limit on the number of requests per address within any 60 seconds."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
-
-    def allows(self, address: str, now: float) -> bool:
-        """Return whether a request may be answered, and count it if so.
-
-        Args:
-            address: address of the client.
-            now: current time in seconds.
-        """
-        times = self._times.setdefault(address, deque())
-        self._times.move_to_end(address)
-        while len(self._times) > MOST_ADDRESSES:
-            self._times.popitem(last=False)
-        while times and times[0] <= now - 60:
-            times.popleft()
-        if len(times) >= self.number:
-            return False
-        times.append(now)
-        return True
-
-
-def network_of(address: str) -> str:
-    """Return the key by which requests are counted: an IPv4 address, or the /64 network of an IPv6 address.
-
-    A user usually controls the whole /64 network.
-    """
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    return address if parsed.version == 4 else str(ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))
-
-
 async def read_query(request: Request) -> Query | LibreTranslateQuery:
     """Read and check the body of a request."""
     body = bytearray()
@@ -168,8 +125,8 @@ async def read_query(request: Request) -> Query | LibreTranslateQuery:
         return Query.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        where = f"{first['loc'][0]}: " if first["loc"] else ""
-        raise HTTPException(HTTPStatus.BAD_REQUEST, f"{where[:40]}{first['msg']}; see /docs") from None
+        where = "".join(f"{name}: " for name in first["loc"][:1])[:40]
+        raise HTTPException(HTTPStatus.BAD_REQUEST, f"{where}{first['msg']}; see /docs") from None
     except ValueError:
         raise HTTPException(HTTPStatus.BAD_REQUEST, f"the request is not valid {kind}; see /docs") from None
 
@@ -209,16 +166,15 @@ async def libretranslate(
     return LibreTranslateTranslations(**answer)
 
 
-def application(system: System, rate: int, names: Iterable[str] = (), is_local: bool = True) -> FastAPI:
+def application(system: System, names: Iterable[str] = (), is_local: bool = True) -> FastAPI:
     """Return the routes of a system.
 
     Args:
         system: the system.
-        rate: maximum number of requests per address and minute.
         names: public names of the server, which are accepted in the ``Host`` header.
         is_local: whether the server listens on the loopback interface.
     """
-    queue, limit, about = RequestQueue(system), RateLimit(rate), system.description
+    queue, about = RequestQueue(system), system.description
     accepted = {"", "localhost", *(name.lower() for name in names)}
     accepts_all = not is_local and not names
 
@@ -294,17 +250,13 @@ def application(system: System, rate: int, names: Iterable[str] = (), is_local: 
     @app.post(
         "/translate",
         response_model_exclude_unset=True,
-        responses={status: {"model": Error} for status in (400, 403, 413, 415, 429, 500, 503)},
+        responses={status: {"model": Error} for status in (400, 403, 413, 415, 500, 503)},
         openapi_extra={"requestBody": {"required": True, "content": bodies}},
     )
     async def translate(
         request: Request, query: Annotated[Query | LibreTranslateQuery, Depends(read_query)]
     ) -> Translations | LibreTranslateTranslations:
         """Translate a text."""
-        client = network_of(request.client.host if request.client else "")
-        if not limit.allows(client, time.monotonic()):
-            sentence = f"more than {limit.number} requests per minute; try again later"
-            raise HTTPException(HTTPStatus.TOO_MANY_REQUESTS, sentence)
 
         async def of_lines(lines: list[str], nbest: int, explain: bool) -> list[LineTranslation]:
             if len(lines) > MOST_LINES:
@@ -328,7 +280,7 @@ async def _failed(_: Request, error: Exception) -> JSONResponse:
         status, sentence = HTTPStatus.BAD_REQUEST, str(error)
     elif isinstance(error, FullError):
         status, sentence = HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are waiting; try again later"
-    is_busy = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+    is_busy = status == HTTPStatus.SERVICE_UNAVAILABLE
     return JSONResponse({"error": sentence}, status, {"Retry-After": "10"} if is_busy else None)
 
 
@@ -399,36 +351,25 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(
-    system: System, host: str, port: int, rate: int, proxies: Sequence[str] = (), names: Sequence[str] = ()
-) -> dict[str, object]:
+def serve(system: System, host: str, port: int, names: Sequence[str] = ()) -> dict[str, object]:
     """Serve a system until Ctrl-C or SIGTERM.
 
     Args:
         system: the system.
         host, port: address to listen on.
-        rate: maximum number of requests per address and minute.
-        proxies: addresses or networks of the reverse proxies whose ``X-Forwarded-For`` is trusted.
         names: public names of the server.
     """
     listening, is_local = _listening(host, port), host == "localhost" or _is_loopback(host)
-    app = application(system, rate, names, is_local)
+    app = application(system, names, is_local)
     system.explain_all(["a"])  # compile or load the kernels of the search before the first request
     system.nbest("a", 2)
     shown = f"[{host}]" if ":" in host else host
     say(f"{system.description.name} at http://{shown}:{listening.getsockname()[1]}/, Ctrl-C to quit")
     if not is_local:
         say("warning: the server accepts connections from the network, without authentication and encryption")
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        log_config=None,
-        log_level="error",
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies),
+    server = _Server(
+        uvicorn.Config(app, lifespan="off", log_config=None, log_level="error", timeout_graceful_shutdown=DRAIN_SECONDS)
     )
-    server = _Server(config)
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn sends a signal that it handled again, for exit status 0
         signal.signal(number, server.handle_exit)
     server.run(sockets=[listening])

@@ -21,7 +21,7 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.translation import request_queue
 from rnnsmt.translation.request_queue import FullError, Job, RequestQueue
-from rnnsmt.translation.serve import RateLimit, application, network_of
+from rnnsmt.translation.serve import application
 from rnnsmt.translation.system import System
 from rnnsmt.translation.templates import alternatives, html_template, plain_template
 
@@ -41,14 +41,14 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> System:
     return System(directory)
 
 
-def client_of(system: System, rate: int = 1_000_000, names: Sequence[str] = ()) -> TestClient:
+def client_of(system: System, names: Sequence[str] = ()) -> TestClient:
     """Return a client of a local server; to be used as a context manager."""
-    return TestClient(application(system, rate, names), "http://localhost", raise_server_exceptions=False)
+    return TestClient(application(system, names), "http://localhost", raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="module")
 def client(system: System) -> Iterator[TestClient]:
-    """Yield a client of a server with a high rate limit."""
+    """Yield a client of a server."""
     with client_of(system) as opened:
         yield opened
 
@@ -175,24 +175,6 @@ def test_pages_of_others_do_not_reach_it(client, system):
     named = client_of(system, names=["Translate.example"])
     assert named.get("/", headers={"Host": "translate.example"}).status_code == 200
     assert named.get("/", headers={"Host": "evil.example"}).status_code == 403
-
-
-def test_rate_of_an_address(system):
-    with client_of(system, 3) as client:
-        found = [client.post("/translate", json={"text": "a"}) for _ in range(4)]
-    assert [answer.status_code for answer in found] == [200, 200, 200, 429]
-    assert found[3].headers["Retry-After"] == "10"
-    limit = RateLimit(2)
-    assert [limit.allows("x", now) for now in (0.0, 1.0, 2.0, 60.5, 60.6, 61.5)] == [
-        True,
-        True,
-        False,
-        True,
-        False,
-        True,
-    ]
-    assert limit.allows("y", 2.0)
-    assert network_of("2001:db8::1:2:3:4") == network_of("2001:db8::") == "2001:db8::/64"
 
 
 def test_long_requests_take_linear_time(client):
