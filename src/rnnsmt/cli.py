@@ -222,6 +222,7 @@ def _unknown_command(words: Sequence[str]) -> str | None:
 
 def entry() -> None:
     """Run the console command; a closed pipe, and Ctrl-C before or after the command, print no traceback."""
+    gc.set_threshold(100_000)  # imports create many objects and no garbage; the default takes 0.1 s with numba
     code: object
     try:
         code = _main_with_streams()

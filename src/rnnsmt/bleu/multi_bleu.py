@@ -100,7 +100,7 @@ def log_precision_and_penalty(total: Sequence[int] | NDArray[np.number]) -> tupl
     """Return the logarithms of the geometric mean of the precisions and of the brevity penalty, of statistics ``[9]``.
 
     BLEU (0 to 1) is ``exp`` of their sum. This is the only implementation of the formula: it is called from Python for
-    single scores and compiled in ``batch`` for many. The first value is minus infinity if an order has no
+    single scores and compiled as a kernel in ``batch`` for many. The first value is minus infinity if an order has no
     match, the second if the hypothesis has no word and the reference has some.
     """
     log_penalty = 0.0

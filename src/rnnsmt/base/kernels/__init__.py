@@ -1,33 +1,51 @@
-"""Decorator of kernels, which numba compiles, and kernels that several packages use."""
+"""Decorator of kernels, which numba compiles, and kernels that several packages use.
 
-import gc
+Importing this package selects the directory of numba's cache of compiled kernels. Numba recompiles a kernel if its own
+file has changed, but not if a kernel, constant or named tuple from another file has changed that was compiled into it.
+Nodes of a cluster with different processors may share the directory. Therefore, its name contains a hash of the
+sources, the versions and the processor. Directories with other hashes are not removed, because other processes may use
+them.
+"""
+
+import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-NOT_NEEDED = ("scipy", "yaml")
-"""Modules that numba imports only to check the version (scipy) and to read ``.numba_config.yaml`` (yaml)."""
+if "scipy" not in sys.modules:
+    # Numba imports scipy, which takes 0.2 s, to check its version and for BLAS, which no kernel uses.
+    sys.modules["scipy"] = None  # type: ignore[assignment]  # None: the import raises ImportError
+    import numba.np.arraymath
 
+    del sys.modules["scipy"]
 
-@contextmanager
-def _quick_import() -> Iterator[None]:
-    """Disable the import of ``NOT_NEEDED``, and garbage collection, since an import creates no garbage."""
-    needed = {"yaml"} if Path(".numba_config.yaml").exists() else set()
-    hidden = [name for name in NOT_NEEDED if name not in sys.modules and name not in needed]
-    collecting = gc.isenabled()
-    gc.disable()
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: the import raises ImportError
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-        if collecting:
-            gc.enable()
+import llvmlite.binding  # type: ignore[import-untyped]
+import numba
+
+PACKAGE = Path(__file__).parents[2]
 
 
-if "numba" not in sys.modules:
-    with _quick_import():
-        import_module("numba")
+def kernel_sources() -> list[Path]:
+    """Return the files with kernels, and with constants and named tuples used by kernels: they contain this word."""
+    return sorted(path for path in PACKAGE.rglob("*.py") if b"kernel" in path.read_bytes())
+
+
+def _cache_directory() -> Path:
+    """Return a directory in NUMBA_CACHE_DIR if that is set, in the package if it is writable, or in ~/.cache/rnnsmt."""
+    config: Any = numba.config
+    if config.CACHE_DIR:
+        parent = Path(config.CACHE_DIR)
+    elif os.access(PACKAGE, os.W_OK):
+        parent = PACKAGE / "__pycache__"
+    else:
+        parent = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "rnnsmt")
+    versions = (sys.version, numba.__version__, llvmlite.__version__)
+    processor = (llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten())
+    content = sha256(repr((versions, processor, config.CPU_NAME, config.CPU_FEATURES)).encode())
+    for path in kernel_sources():
+        content.update(path.read_bytes())
+    return parent / f"kernels-{content.hexdigest()[:16]}"
+
+
+numba.config.CACHE_DIR = str(_cache_directory())  # type: ignore[attr-defined]

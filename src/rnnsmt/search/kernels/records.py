@@ -1,4 +1,4 @@
-"""Arrays of the search: those that all sentences share, and the state of one sentence between two stacks.
+"""Arrays of the search kernels: those that all sentences share, and the state of one sentence between two stacks.
 
 The hypotheses of a stack are divided into *groups*: same coverage, same end of the last source phrase, and same
 position at which the next phrase must end to be a swap; with a hierarchical reordering model (Galley and Manning 2008)
