@@ -1,8 +1,4 @@
-"""Set-up of the directory of a run: the configuration file and the profile that ``rnnsmt init`` writes.
-
-The configuration file begins with the settings that a user must specify, the languages and corpora. The other settings
-follow as in config.yaml, with its comments, but commented out: they show the defaults without setting them.
-"""
+"""Set-up of the directory of a run: the configuration file and the profile that ``rnnsmt init`` writes."""
 
 import argparse
 import json
@@ -15,6 +11,8 @@ from glob import escape
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+
+import yaml
 
 from rnnsmt.base.io import InputError, atomic_text
 from rnnsmt.plan.corpora import (
@@ -31,8 +29,16 @@ from rnnsmt.plan.pipeline import pipeline_directory
 
 ROLES = ("bitext", "mono", "dev", "test")
 
-SET_BY_INIT = ("languages", "data_dir", "corpora")
-"""Settings of config.yaml that ``rnnsmt init`` writes itself."""
+HEAD = """\
+# Settings of this run. `rnnsmt run` reads this file; `rnnsmt run --config key=value` overrides it.
+# All other settings have defaults: see the page Configuration of the documentation.
+"""
+
+DEMO = """\
+# The corpus is the English-French demo corpus.
+demo:
+  scale: 1.0
+"""
 
 WITHOUT_NETWORKS = """\
 # PyTorch was not installed when this file was written; therefore, only the system without networks is run. For all
@@ -44,7 +50,7 @@ CHECKED_SEGMENTS = 100
 """Number of segments of a file with both sides that are read."""
 
 PLACEHOLDERS = """\
-# Replace the file names with those of your files.
+# Replace the file names with those of your files. Relative paths are relative to the directory of the run.
 corpora:
   - {name: train, role: bitext, source: train.en.gz, target: train.fr.gz}
   - {name: dev, role: dev, source: dev.en, target: dev.fr}
@@ -73,72 +79,30 @@ class CorpusFiles:
 
 
 def configuration(
-    defaults: str,
-    corpora: Sequence[CorpusFiles],
-    languages: Sequence[str],
-    demo: bool,
-    has_networks: bool,
+    corpora: Sequence[CorpusFiles], languages: Sequence[str], demo: bool, systems: Sequence[str] | None
 ) -> str:
     """Return the text of a configuration file.
 
     Args:
-        defaults: text of config.yaml.
-        corpora: the corpora; without any, those of the demo corpus or placeholders are written.
+        corpora: the corpora; without any, placeholders are written.
         languages: codes of source and target.
         demo: whether the corpus is the demo corpus.
-        has_networks: whether PyTorch is installed.
+        systems: systems in the table; None: PyTorch is not installed.
 
     Raises:
         InputError: a role is missing, or a file does not exist.
     """
-    blocks = _blocks(defaults)
-    lines = [
-        "# Settings of this run. `rnnsmt run` reads this file; `rnnsmt run --config key=value` overrides it.",
-        "# Settings that are commented out have the values shown. To change one, remove the # of its line and of\n"
-        "# its section.",
-        "",
-    ]
+    parts = [HEAD]
     if demo:
-        lines += ["# The corpus is the English-French demo corpus.", *blocks.pop("demo").splitlines(), ""]
+        parts.append(DEMO)
     else:
-        lines += [*_comments(blocks["languages"]), "languages:"]
-        lines += [f"  source: {yaml_code(languages[0])}", f"  target: {yaml_code(languages[1])}", ""]
-        if corpora:
-            lines += [*_comments(blocks["data_dir"]), *_corpora(corpora, languages, _comments(blocks["corpora"])), ""]
-        else:
-            lines += [
-                *blocks["data_dir"].splitlines(),
-                "",
-                *_comments(blocks["corpora"]),
-                *PLACEHOLDERS.splitlines(),
-                "",
-            ]
-    if not has_networks:
-        lines += [*WITHOUT_NETWORKS.splitlines(), ""]
-    for key, block in blocks.items():
-        if key not in SET_BY_INIT:
-            lines += [*_commented_out(block), ""]
-    return "\n".join(lines)
-
-
-def _blocks(defaults: str) -> dict[str, str]:
-    """Return the settings of config.yaml by key, each with the comments above it."""
-    blocks: dict[str, str] = {}
-    for paragraph in re.split(r"\n\n+", defaults.strip()):
-        if key := re.search(r"^(\w+):", paragraph, re.M):
-            blocks[key[1]] = paragraph
-    return blocks
-
-
-def _comments(block: str) -> list[str]:
-    """Return the comments above a setting."""
-    return [line for line in block.splitlines() if line.startswith("#")]
-
-
-def _commented_out(block: str) -> Iterator[str]:
-    """Yield the lines of a setting, with ``#`` before those that are not comments."""
-    for line in block.splitlines():
-        yield line if line.startswith("#") else f"#{line}"
+        parts.append(f"languages:\n  source: {yaml_code(languages[0])}\n  target: {yaml_code(languages[1])}\n")
+        parts.append("".join(f"{line}\n" for line in _corpora(corpora, languages)) if corpora else PLACEHOLDERS)
+    if systems is None:
+        parts.append(WITHOUT_NETWORKS)
+    else:
+        parts.append(f"# Systems in the table, in the order of its rows.\ncompare: [{', '.join(systems)}]\n")
+    return "\n".join(parts)
 
 
 def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) -> tuple[tuple[str, str], list[str]]:
@@ -206,14 +170,14 @@ def _check_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) -> None:
                 )
 
 
-def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], comments: Sequence[str]) -> list[str]:
+def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str]) -> list[str]:
     """Return the lines of ``data_dir`` and ``corpora``."""
     if missing := [role for role in ("bitext", "dev", "test") if role not in [corpus.role for corpus in corpora]]:
         raise InputError(f"there is no corpus for {' and '.join(missing)}; add --{' and --'.join(missing)}")
     for corpus in corpora:
         _check_files(corpus, languages)
     directory = os.path.commonpath([_absolute(path).parent for corpus in corpora for path in corpus.files])
-    lines = [f"data_dir: {json.dumps(directory, ensure_ascii=False)}", "", *comments, "corpora:"]
+    lines = [f"data_dir: {json.dumps(directory, ensure_ascii=False)}", "corpora:"]
     names: set[str] = set()
     for corpus in corpora:
         entry: dict[str, object] = {"name": _name(corpus, names), "role": corpus.role}
@@ -360,7 +324,8 @@ def set_up(args: argparse.Namespace) -> list[str]:
     _check_absent(directory / CONFIG, directory / PROFILE)
     has_networks = find_spec("torch") is not None
     languages, notes = _languages(args.languages, corpora)
-    text = configuration((pipeline / CONFIG).read_text(encoding="utf-8"), corpora, languages, args.demo, has_networks)
+    defaults = yaml.safe_load((pipeline / CONFIG).read_text(encoding="utf-8"))
+    text = configuration(corpora, languages, args.demo, defaults["compare"] if has_networks else None)
     profile = (pipeline / "profiles" / args.profile / "config.yaml").read_text(encoding="utf-8")
     for name, content in ((CONFIG, text), (PROFILE, profile)):
         path = directory / name
