@@ -9,21 +9,20 @@ signal n.
 
 import argparse
 import difflib
-import errno
 import gc
 import inspect
+import os
 import re
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 
 from rnnsmt import __version__
-from rnnsmt.base.io import InputError, stdout_is_closed
+from rnnsmt.base.io import InputError
 from rnnsmt.base.options import check_options
 from rnnsmt.base.progress import StageClock
-from rnnsmt.base.resuming import catch_signals, drop_streams, leave_signals, open_closed_streams, signal_again
+from rnnsmt.base.resuming import catch_signals, leave_signals, signal_again
 from rnnsmt.stages import PACKAGES, SHORT, STAGES
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
@@ -31,12 +30,6 @@ _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 
 EXTRAS = {"torch": "networks", "matplotlib": "figures", "sklearn": "figures", "fastapi": "serve", "uvicorn": "serve"}
 """Modules that a default installation does not include, with the extra that installs them."""
-
-RENAMED_OPTIONS = {"--state-dir": "--checkpoint-dir"}
-"""Options of earlier versions, with their replacements."""
-
-MESSAGE = 2000
-"""Maximum length of an error message in characters; the middle of a longer one is cut out."""
 
 PASSES_ON = ("project", "run")
 """Command whose options are not parsed here, but passed to another program (``args.passed``)."""
@@ -59,9 +52,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser(words, short)
     if unknown := _unknown_command(words):
         parser.error(unknown)
-    for option in (word.partition("=")[0] for word in words[2:]):
-        if new := RENAMED_OPTIONS.get(option):
-            parser.error(f"{option} was renamed; use {new}")
     passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
     args = parser.parse_args(words[: len(words) - len(passed)])
     args.passed = passed
@@ -92,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: Exception) -> str | None:
-    """Return the message for an error, one line of about ``MESSAGE`` characters at most, or None if it is a bug."""
+    """Return the message for an error, one line, or None if it is a bug."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError):
         module = (error.name or "").partition(".")[0]
@@ -101,21 +91,18 @@ def _sentence(error: Exception) -> str | None:
         text = f"the Python module {module} is not installed; run `pip install 'rnnsmt[{EXTRAS[module]}]'`"
     elif isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(text)):
         text = "out of memory; use a machine with more memory, or reduce --threads, --memory-mb or --batch"
-    elif isinstance(error, OSError) and error.filename is None and error.errno is None:
-        return None
-    elif isinstance(error, OSError) and error.filename is not None:  # a wrong path or permission, not a bug
-        text = f"{error.filename}: {error.strerror}; check the path and its permissions"
-    elif isinstance(error, OSError) and error.errno == errno.EBADF and stdout_is_closed():
-        text = "standard output is closed; redirect it to a file, or specify an output file"
     elif isinstance(error, OSError):
+        if error.errno is None:
+            return None
         text = f"a file cannot be written ({error.strerror}); free disk space and run the same command again"
+        if error.filename is not None:
+            text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     elif isinstance(error, RuntimeError):
         if "cannot cache function" not in text:
             return None
         text = "no writable cache directory for compiled code; set NUMBA_CACHE_DIR to a writable directory"
-    # escape control characters, for example of a damaged file
-    line = "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
-    return line if len(line) <= MESSAGE else f"{line[: MESSAGE // 2]} ... {line[-MESSAGE // 2 :]}"
+    # escape control characters, for example of a text file
+    return "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -196,65 +183,34 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
 
 def _unknown_command(words: Sequence[str]) -> str | None:
     """Return the error message for words that name no command, with similar commands; None if they name one."""
-    package, stage = [*words[:2], "", ""][:2]
-    if package.startswith("-") or not package or (package in PACKAGES and (stage.startswith("-") or not stage)):
-        return None  # --help, --version, or the help of a package
-    if stage in STAGES.get(package, {}):
+    typed = [word for word in words[:2] if not word.startswith("-")]
+    if not typed or (typed[0] in PACKAGES and (len(typed) == 1 or typed[1] in STAGES[typed[0]])):
         return None
-    word = stage if package in PACKAGES else package
-    every = {f"{name} {candidate}": candidate for name, stages in STAGES.items() for candidate in stages}
-    near = [command for command, candidate in every.items() if candidate == word]
-    if not near and package not in PACKAGES:
-        near = difflib.get_close_matches(package, SHORT, 1)
-    if not near and package in PACKAGES:
-        near = [f"{package} {candidate}" for candidate in difflib.get_close_matches(stage, STAGES[package], 1)]
-    if not near and package not in PACKAGES:
-        names = difflib.get_close_matches(package, PACKAGES, 1)
-        near = [f"{name} {stage}" if stage in STAGES[name] else name for name in names]
-    if not near:
-        close = difflib.get_close_matches(word, every.values(), 1)
-        near = [command for command, candidate in every.items() if candidate in close]
-    typed = " ".join(name for name in words[:2] if not name.startswith("-"))
-    if near:
-        return f"no command {typed}; did you mean rnnsmt {' or rnnsmt '.join(near)}?"
-    return f"no command {typed}; available: {', '.join(STAGES[package] if package in PACKAGES else PACKAGES)}"
+    commands = [f"{package} {stage}" for package, stages in STAGES.items() for stage in stages]
+    near = [command for command in commands if command.split()[1] == typed[-1]]
+    near = near or difflib.get_close_matches(" ".join(typed), [*SHORT, *commands], 3)
+    hint = f"did you mean rnnsmt {' or rnnsmt '.join(near)}?" if near else "rnnsmt --help lists all commands"
+    return f"no command {' '.join(typed)}; {hint}"
 
 
 def entry() -> None:
-    """Run the console command; a closed pipe, and Ctrl-C before or after the command, print no traceback."""
+    """Run the console command; a closed pipe prints no traceback."""
     gc.set_threshold(100_000)  # imports create many objects and no garbage; the default takes 0.1 s with numba
-    code: object
+    sys.unraisablehook = signal_again
+    code: object = None
     try:
-        code = _main_with_streams()
-    except KeyboardInterrupt:
-        code = 128 + signal.SIGINT
+        try:
+            code = main()
+        finally:
+            leave_signals()
+            sys.stdout.flush()
+    except OSError as error:  # of standard output: a closed pipe, or one that main has reported
+        if error.errno is None:
+            raise
+        code = 128 + signal.SIGPIPE if isinstance(error, BrokenPipeError) else 2
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes the rest at exit
     # Skip the garbage collection at exit, which takes 0.2 s with numba. It is not skipped if DuckDB is loaded:
     # otherwise, DuckDB prints messages about objects that were not freed.
     if "_duckdb" not in sys.modules:
         gc.freeze()
     raise SystemExit(code)
-
-
-def _main_with_streams() -> object:
-    leave_signals()
-    open_closed_streams()
-    sys.unraisablehook = signal_again
-    code: object = 0
-    try:
-        try:
-            code = main()
-        except SystemExit as stopped:
-            code = stopped.code
-        leave_signals()
-        sys.stdout.flush()
-    except OSError as error:  # main has already reported other errors; this one concerns stdout or stderr
-        gone, reported = isinstance(error, BrokenPipeError), bool(code)
-        code = 128 + signal.SIGPIPE if gone else 2
-        sentence = _sentence(error)
-        if sentence is None:
-            raise
-        with suppress(OSError):
-            if not gone and not reported:
-                print(f"rnnsmt: error: {sentence}", file=sys.stderr)
-        drop_streams()
-    return code

@@ -5,7 +5,7 @@ Outputs are the options whose names begin with ``--output``, and those of ``OTHE
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ DIRECTORIES = ("output_dir", "checkpoint_dir", "run_dir")
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
 NO_PATHS = ("package", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing", "threshold")
-"""Options whose values are not paths; an output may have the same name as a value."""
+"""Options whose values may be equal to the name of an output."""
 
 
 def positive(text: str) -> int:
@@ -120,22 +120,23 @@ def check_options(args: argparse.Namespace) -> None:
         raise InputError(f"--save-every {args.save_every}: must be a non-negative number of seconds")
     if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
         raise InputError(f"--time-limit {args.time_limit}: must be a positive number of seconds")
-    outputs = [(name, path) for name, path in _outputs(args) if str(path) != STANDARD_STREAM]
-    for index, (name, path) in enumerate(outputs):
-        check_output(path)
-        if any(_same(path, before) for other, before in outputs[:index] if other == name):
+    paths = [
+        (name, Path(item))
+        for name, value in vars(args).items()
+        for item in _values(value)
+        if name not in NO_PATHS and isinstance(item, (str, Path)) and str(item) != STANDARD_STREAM
+    ]
+    for name, path in paths:
+        if name in DIRECTORIES:
+            check_output_directory(path)
+        elif name.startswith("output") or name in OTHER_OUTPUTS:
+            check_output(path)
+        else:
+            continue
+        # the directories of different options may be equal
+        others = [other.resolve() for user, other in paths if user == name or name not in DIRECTORIES]
+        if others.count(path.resolve()) > 1:
             raise InputError(f"{option(name)} {path}: used twice; every output must have a different name")
-        for other, value in _paths(args):
-            if other != name and _same(path, value):
-                raise InputError(
-                    f"{option(name)} {path}: is also {option(other)}; every output must have a different name"
-                )
-    for name in DIRECTORIES:
-        directories = _values(getattr(args, name, None))
-        for index, directory in enumerate(directories):
-            check_output_directory(directory)
-            if any(_same(directory, before) for before in directories[:index]):
-                raise InputError(f"{option(name)} {directory}: used twice; every run must have a different directory")
 
 
 def option(name: str) -> str:
@@ -155,28 +156,3 @@ def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> 
         if not least <= value <= most:
             limit = f"at least {least}" if value < least else f"at most {most}"
             raise InputError(f"{option(name)} {value}: must be {limit}")
-
-
-def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
-    """Yield the name and the path of every output file."""
-    for name, value in vars(args).items():
-        if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in DIRECTORIES:
-            yield from ((name, path) for path in _values(value))
-
-
-def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
-    """Yield the name of the option and the value for all values that may be paths."""
-    for name, value in vars(args).items():
-        if name in NO_PATHS:
-            continue
-        for item in _values(value):
-            if isinstance(item, (str, Path)) and str(item):
-                yield name, item
-
-
-def _same(path: str | Path, other: str | Path) -> bool:
-    """Return whether two paths denote the same file, which need not exist."""
-    try:
-        return Path(path).resolve() == Path(other).resolve()
-    except (OSError, ValueError):
-        return False

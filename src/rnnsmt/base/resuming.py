@@ -1,4 +1,4 @@
-"""Early termination of stages by signals, a time limit or closed standard streams, and directories of checkpoints.
+"""Early termination of stages by signals or a time limit, and directories of checkpoints.
 
 Most stages terminate on SIGTERM and Ctrl-C as on an exception (``catch_signals``). Long stages with checkpoints record
 the signal and poll it, and the time limit, at points where they can stop (``Stop``). A signal that is ignored when the
@@ -11,7 +11,6 @@ job with other settings replaces the checkpoint. The checkpoint of an interrupte
 """
 
 import fcntl
-import os
 import signal
 import sys
 import time
@@ -125,27 +124,6 @@ def signal_again(lost: "sys.UnraisableHookArgs") -> None:
     signal.setitimer(signal.ITIMER_REAL, AGAIN)
 
 
-def open_closed_streams() -> None:
-    """Reopen closed file descriptors 0 to 2 on /dev/null.
-
-    Libraries print to these descriptors, so no output file may have one of them. A closed standard output is opened
-    for reading, so that writing to it fails and no output is lost silently.
-    """
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        if number == 1:
-            os.close(number)
-            os.open(os.devnull, os.O_RDONLY)
-    os.close(number)
-    sys.stdout = sys.stdout or os.fdopen(1, "w")
-    sys.stderr = sys.stderr or os.fdopen(2, "w")
-
-
-def drop_streams() -> None:
-    """Discard the buffered output of stdout and stderr at exit."""
-    for stream in (sys.stdout, sys.stderr):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
 FINISHED = "finished.json"
 """Name of the file that marks a finished job."""
 
@@ -245,14 +223,13 @@ class CheckpointDirectory:
         """Mark the job as finished: its outputs are written."""
         write_json(self._finished, self.fingerprint)
 
-    def _changed(self, before: object) -> list[str]:
+    def _changed(self, saved: Mapping[str, object]) -> list[str]:
         """Return the names of the settings that differ, with old and new values if these are short."""
-        saved = before if isinstance(before, Mapping) else {}
         names = [*self.fingerprint, *(name for name in saved if name not in self.fingerprint)]
         changed = []
         for name in names:
             old, new = saved.get(name, "not set"), self.fingerprint.get(name, "not set")
             if old != new:
                 short = max(len(str(old)), len(new)) <= LONGEST_VALUE
-                changed.append(f"{name} (was {old}, is {new})" if short else str(name))
+                changed.append(f"{name} (was {old}, is {new})" if short else name)
         return changed

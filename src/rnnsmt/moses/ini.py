@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rnnsmt.base.io import InputError, atomic_text, is_regular_file, read_lines
+from rnnsmt.base.io import InputError, atomic_text, read_lines
 from rnnsmt.plan.features import CSLM, NNJM
 
 NO_LIMIT = -1
@@ -322,9 +322,9 @@ class MosesIni:
             InputError: the file is missing, or the feature has no file.
         """
         path = self.file_of(feature)
-        if directory is not None and is_regular_file(directory / path.name):
+        if directory is not None and (directory / path.name).is_file():
             return directory / path.name
-        if not is_regular_file(path):
+        if not path.is_file():
             where = f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
             raise InputError(
                 f"{where}: the file of {feature.name} is missing: {path}; correct path= or create the file"

@@ -10,7 +10,7 @@ from select import select
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.fields import add_fields
-from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, standard_input, write_lines_or_stdout
+from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import read_segments, read_texts
@@ -179,7 +179,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 def _answer(system: "System", args: argparse.Namespace) -> int:
     """Translate standard input line by line as it arrives, and return the number of segments."""
     description, done, prompt = system.description, 0, ""
-    if standard_input().isatty():
+    if sys.stdin.isatty():
         say(f"{description.name}, {description.source} to {description.target}: one segment per line, Ctrl-D to quit")
         prompt = f"{description.source}> "
     for texts in waiting_lines(prompt):
@@ -196,7 +196,7 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
     Raises:
         InputError: a line is not UTF-8 or longer than ``MOST_BYTES``.
     """
-    descriptor, number, ended = standard_input().fileno(), 0, False
+    descriptor, number, ended = sys.stdin.fileno(), 0, False
     lines = [b""]  # the last one may be incomplete
     while not ended or len(lines) > 1:
         while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([descriptor], [], [], 0)[0])):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, is_regular_file, read_json, read_lines, sha256, words_of, write_json
+from rnnsmt.base.io import InputError, read_json, read_lines, sha256, words_of, write_json
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_THREADS, check_choice, check_integer
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
@@ -190,7 +190,7 @@ def check_sums(directory: Path) -> None:
                 "the archive again"
             )
         path = directory / name
-        if not is_regular_file(path):
+        if not path.is_file():
             raise InputError(f"{path}: is missing; unpack the archive again")
         if sha256(path) != digest:
             raise InputError(
@@ -344,9 +344,8 @@ class System:
             InputError: the file is missing or is not a regular file: reading a pipe or a device might never end.
         """
         file = self.directory / path
-        if not is_regular_file(file):
-            # Path.exists raises an exception for a name that is too long
-            problem = "is not a regular file" if os.path.exists(file) else "does not exist"  # noqa: PTH110
+        if not file.is_file():
+            problem = "is not a regular file" if file.exists() else "does not exist"
             raise InputError(f"{self.directory / FILE}: refers to {file}, which {problem}; run the workflow again")
         return file
 

@@ -58,7 +58,7 @@ def test_score_refuses_a_run_that_is_given_twice(tmp_path, capsys):
     directories = [str(tmp_path), f"{tmp_path}/."]
     arguments = ["--run-dir", *directories, "--set", "dev=a=b", "--lang", "fr", "--system", "baseline"]
     assert main(["evaluation", "score", *arguments]) == 2
-    assert "used twice; every run must have a different directory" in capsys.readouterr().err
+    assert "used twice" in capsys.readouterr().err
 
 
 def test_score_refuses_a_set_that_is_given_twice(tmp_path, capsys):

@@ -217,7 +217,7 @@ def test_refused_empty_table(table, tmp_path, capsys):
 def test_refused_own_table_as_output(table, tmp_path, capsys):
     command = ["--phrase-table", str(table), "--column", column(tmp_path, [-1.0] * 3), "--output", str(table)]
     assert main(["phrases", "augment", *command]) == 2
-    assert "is also --phrase-table" in capsys.readouterr().err
+    assert "used twice" in capsys.readouterr().err
     assert lines(table) == LINES
 
 
@@ -306,7 +306,7 @@ WordPenalty0= -1
             "has no PhraseDictionaryMemory; scores can be added to",
         ),
         ("PhraseDictionaryMemory", 3, ["--output-ini", "new.ini"], "line 1: 4 scores, but moses.ini has 3 weights of"),
-        ("PhraseDictionaryMemory", 4, ["--output-ini", "moses.ini"], "--output-ini moses.ini: is also --ini"),
+        ("PhraseDictionaryMemory", 4, ["--output-ini", "moses.ini"], "--output-ini moses.ini: used twice"),
     ],
 )
 def test_refused_models(table, capsys, monkeypatch, kind, scores, options, said):

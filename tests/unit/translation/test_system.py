@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -167,25 +166,6 @@ def test_an_open_pipe_does_not_delay_the_end(system, how):
     assert said.splitlines()[-1].startswith(
         "rnnsmt translate: " + ("interrupted" if how == "interrupt" else "error: segment 2")
     )
-
-
-@pytest.mark.parametrize(
-    ("streams", "said"),
-    [
-        ("<&-", "standard input is closed"),
-        ("0>/dev/null", "standard input is closed"),
-        (">&-", "standard output is closed"),
-    ],
-)
-def test_closed_streams(system, streams, said):
-    line = f"{shlex.quote(sys.executable)} -m rnnsmt translate --system {shlex.quote(str(system))} {streams}"
-    done = subprocess.run(
-        line, shell=True, check=False, input=b"a b\n" if streams[0] == ">" else None, stderr=subprocess.PIPE
-    )
-    assert done.returncode == 2
-    last = done.stderr.decode().splitlines()[-1]
-    assert last.startswith(f"rnnsmt translate: error: {said}; ")
-    assert b"Traceback" not in done.stderr
 
 
 def test_nbest(system, capsysbinary, tmp_path):
