@@ -457,23 +457,6 @@ def test_wrong_arguments_from_python(system, call, said):
     assert str(error.value).startswith(said)
 
 
-@pytest.mark.parametrize("name", ["a" * 3000, "b\0c"], ids=["long", "NUL"])
-def test_names_that_no_file_can_have(system: Path, name: str) -> None:
-    """Invalid file names in the checksums or description of a system are errors of the input."""
-    (system / "SHA256SUMS").write_text(f"{'0' * 64}  {name}\n")
-    with pytest.raises(InputError, match=r"is missing; unpack|expected SHA-256"):
-        System(system)
-    (system / "SHA256SUMS").unlink()
-    change(system, truecaser=name)
-    with pytest.raises(InputError, match="which does not exist"):
-        System(system)
-    change(system, truecaser=None)
-    ini = system / "moses.ini"
-    ini.write_text(ini.read_text().replace("/phrase-table", f"/{name}"))
-    with pytest.raises(InputError, match="the file of TranslationModel0 is missing"):
-        System(system)
-
-
 @pytest.fixture
 def archive(system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Pack a system, and set an empty cache."""

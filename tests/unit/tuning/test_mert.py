@@ -290,7 +290,7 @@ def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
     [
         (["--seed", "1", "2"], "specify one value of each for each run"),
         (["--seed", "1", "-1"], "--seed -1: must be at least 0"),
-        (["--checkpoint-dir", "checkpoint", "x/../checkpoint"], "--checkpoint-dir x/../checkpoint: used twice"),
+        (["--checkpoint-dir", "checkpoint", "x/../checkpoint"], "--checkpoint-dir checkpoint: used twice"),
         (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: used twice"),
     ],
 )
