@@ -7,7 +7,6 @@ outputs must not change.
 import bz2
 import gzip
 import io
-import json
 import lzma
 import os
 import random
@@ -445,34 +444,6 @@ def test_damaged_pairs(trained: Path, capsys: pytest.CaptureFixture[str], name: 
     path = trained / "pairs" / name
     path.write_bytes(damage(path.read_bytes()))
     assert name.partition(".")[0] in refused(trained, SCORE, capsys)
-
-
-ITERATION: dict[str, object] = {"iteration": 1, "dev_bleu": 1.0, "weights": ["x"], "new_candidates": 1}
-
-
-@pytest.mark.parametrize(
-    "spoilt",
-    [
-        None,
-        [],
-        "x",
-        3,
-        {"fingerprint": 3},
-        {"iterations": [3]},
-        {"iterations": [{}]},
-        {"iterations": [ITERATION]},
-        {"result": 3},
-        {"result": {"weights": ["x"], "dev_bleu": 1.0}},
-        {"format": "rnnsmt-mert-1"},
-    ],
-)
-def test_a_damaged_checkpoint_of_mert(place: Path, capsys: pytest.CaptureFixture[str], spoilt: object) -> None:
-    assert main(STAGES["mert"].split()) == 0
-    path = place / "OD/checkpoint.json"
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, **spoilt} if isinstance(spoilt, dict) else spoilt))
-    capsys.readouterr()
-    assert "OD/checkpoint.json: " in refused(place, STAGES["mert"], capsys)
 
 
 def test_weights_that_are_there_twice(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

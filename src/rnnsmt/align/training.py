@@ -14,8 +14,7 @@ from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MAX_PAIRS, MODEL
 from rnnsmt.align.bitext import Bitext, Offsets
 from rnnsmt.align.direction import Counts, Direction, Parameters, Statistics
 from rnnsmt.align.pharaoh import BLOCK, Links
-from rnnsmt.base.arrays import DAMAGED_ARRAY
-from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.base.io import atomic_path
 from rnnsmt.base.progress import say, time_left
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 
@@ -142,12 +141,12 @@ class AlignmentCheckpoint:
         """Return the number of completed passes and the parameters after them; 0 and {} if there is no checkpoint.
 
         Raises:
-            InputError: the checkpoint was written by another job, or is damaged.
+            InputError: the checkpoint was written by another job.
         """
         self._last = time.monotonic()  # the first pass is timed from here
         if not self._path.exists():
             return 0, {}
-        fingerprint, parameters = load_arrays(self._path, self._directory.remedy)
+        fingerprint, parameters = load_arrays(self._path)
         self._directory.check(fingerprint)
         done = int(parameters.pop("done"))
         say(f"{self._directory.path}: resuming after iteration {done}")
@@ -177,33 +176,18 @@ class AlignmentCheckpoint:
         self._path.unlink(missing_ok=True)
 
 
-ARRAYS = "arrays"
-"""Name of the list of all arrays, which detects a damaged archive in which one is missing or has another name."""
-
-
 def save_arrays(path: str | Path, fingerprint: dict[str, str], **arrays: npt.NDArray[Any]) -> None:
-    """Write arrays, their names, and the fingerprint of the job to a ``.npz`` file, atomically."""
-    names, values = zip(*(fingerprint | {ARRAYS: " ".join(arrays)}).items(), strict=True)
+    """Write arrays and the fingerprint of the job to a ``.npz`` file, atomically."""
+    names, values = zip(*fingerprint.items(), strict=True)
     with atomic_path(path) as temporary, temporary.open("wb") as out:
         np.savez(out, names=np.array(names), values=np.array(values), **arrays)  # type: ignore[arg-type]
 
 
-def load_arrays(path: str | Path, remedy: str) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
-    """Read the fingerprint and the arrays of a file written by ``save_arrays``.
-
-    Raises:
-        InputError: the file is damaged, or lacks an array.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as saved:
-            fingerprint = dict(zip(saved["names"].tolist(), saved["values"].tolist(), strict=True))
-            array_names = [name for name in saved.files if name not in ("names", "values")]
-            # files of earlier versions have no list
-            if fingerprint.pop(ARRAYS, " ".join(array_names)) != " ".join(array_names):
-                raise ValueError
-            return fingerprint, {name: saved[name] for name in array_names}
-    except (OSError, KeyError, *DAMAGED_ARRAY):
-        raise InputError(f"{path}: damaged; {remedy}") from None
+def load_arrays(path: str | Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
+    """Read the fingerprint and the arrays of a file written by ``save_arrays``."""
+    with np.load(path) as saved:
+        fingerprint = dict(zip(saved["names"].tolist(), saved["values"].tolist(), strict=True))
+        return fingerprint, {name: saved[name] for name in saved.files if name not in ("names", "values")}
 
 
 def fingerprint(bitext: Bitext) -> dict[str, object]:

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.base.arrays import DAMAGED_ARRAY
-from rnnsmt.base.io import InputError, atomic_path, checksum_of, open_binary, read_json, write_json
+from rnnsmt.base.io import InputError, atomic_path, open_binary, read_json, write_json
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
@@ -30,7 +29,7 @@ class TuningCheckpoint:
         """Open or create a checkpoint directory, and lock it.
 
         Raises:
-            InputError: the directory contains the checkpoint of another run, or the checkpoint is damaged.
+            InputError: the directory contains the checkpoint of another run or version.
         """
         self._checkpoint = CheckpointDirectory(directory, fingerprint)
         self.directory = self._checkpoint.path
@@ -44,23 +43,13 @@ class TuningCheckpoint:
             self._read()
 
     def _read(self) -> None:
-        """Read and check ``checkpoint.json``."""
+        """Read ``checkpoint.json``, and compare its fingerprint with that of this run."""
         saved = read_json(self.path)
-        if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+        if saved["format"] != FORMAT:
             raise InputError(f"{self.path}: not a checkpoint of this version of MERT; {self._checkpoint.remedy}")
-        before = saved.get("fingerprint")
-        iterations, result = saved.get("iterations"), saved.get("result")
-        if (
-            not isinstance(before, dict)
-            or not (isinstance(iterations, list) and all(_whole(record, ITERATION) for record in iterations))
-            or not (result is None or _whole(result, RESULT))
-        ):
-            raise InputError(f"{self.path}: damaged; {self._checkpoint.remedy}")
-        if saved.get("checksum") != checksum_of(saved):
-            raise InputError(f"{self.path}: is damaged: its checksum is wrong; {self._checkpoint.remedy}")
-        self._checkpoint.check(before)
-        self.iterations = iterations
-        self._result = result
+        self._checkpoint.check(saved["fingerprint"])
+        self.iterations = saved["iterations"]
+        self._result = saved["result"]
 
     def save(self, iteration: Mapping[str, Any], batch: CandidateBatch) -> None:
         """Save a completed iteration and the candidates that it added to the pool."""
@@ -87,45 +76,23 @@ class TuningCheckpoint:
             "iterations": self.iterations,
             "result": self._result,
         }
-        write_json(self.path, saved | {"checksum": checksum_of(saved)})
+        write_json(self.path, saved)
 
     def finish(self) -> None:
         """Mark the run as finished: its outputs are written, so other settings may replace the checkpoint."""
         self._checkpoint.finish()
 
     def batches(self) -> list[CandidateBatch]:
-        """Return the candidates that each iteration added.
-
-        Raises:
-            InputError: a file is missing or damaged.
-        """
+        """Return the candidates that each iteration added."""
         batches = []
         for number in range(len(self.iterations)):
-            path = self._batch_path(number)
-            try:
-                with np.load(path) as arrays:
-                    batches.append(CandidateBatch(arrays["features"], arrays["statistics"], arrays["sentences"]))
-            except (OSError, KeyError, *DAMAGED_ARRAY) as error:
-                raise InputError(f"{path}: damaged ({error}); {self._checkpoint.remedy}") from None
+            with np.load(self._batch_path(number)) as arrays:
+                batches.append(CandidateBatch(arrays["features"], arrays["statistics"], arrays["sentences"]))
         return batches
 
     def _batch_path(self, number: int) -> Path:
         """Return the file of the candidates of an iteration. number: 0-based."""
         return self.directory / f"nbest-{number + 1:03}.npz"
-
-
-ITERATION = {"iteration": int, "dev_bleu": (int, float), "weights": list, "new_candidates": int}
-"""Required keys of the record of an iteration and the types of their values; records may have further keys."""
-
-RESULT = {"dev_bleu": (int, float), "weights": list}
-"""The same for the record of the result."""
-
-
-def _whole(record: object, kinds: Mapping[str, Any]) -> bool:
-    """Return whether a record has the required keys with values of the right type, and its weights are numbers."""
-    if not isinstance(record, dict) or not all(isinstance(record.get(name), kind) for name, kind in kinds.items()):
-        return False
-    return all(type(weight) in (int, float) for weight in record["weights"])
 
 
 def content_hash(*paths: str | Path) -> str:

@@ -1,7 +1,6 @@
 """The stage ``align words``: input and output files, interrupted jobs, malformed input."""
 
 import gzip
-import os
 import random
 import re
 import signal
@@ -14,7 +13,6 @@ import pytest
 
 from rnnsmt.align import ALIGNERS, bitext, training
 from rnnsmt.align import direction as direction_module
-from rnnsmt.base.io import InputError
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.cli import main
 
@@ -150,7 +148,7 @@ def test_killed_and_stopped(tmp_path):
     assert (tmp_path / "out.gz").read_bytes() == right
 
 
-def test_checkpoint_of_another_job_and_damaged_checkpoint(tmp_path, capsys):
+def test_checkpoint_of_another_job(tmp_path, capsys):
     state = ["--checkpoint-dir", str(tmp_path / "checkpoint"), "--save-every", "0", "--time-limit", "0.001"]
     assert words(tmp_path, *text(50)) == 0
     command = [sys.executable, "-m", "rnnsmt", *options(tmp_path, *state)]
@@ -160,28 +158,13 @@ def test_checkpoint_of_another_job_and_damaged_checkpoint(tmp_path, capsys):
     assert "saved with different settings; changed: source text, target text" in capsys.readouterr().err
     assert words(tmp_path, *text(50), "--aligner", "hmm", *state) == 2
     assert "--aligner (was model4, is hmm)" in capsys.readouterr().err
-    saved = tmp_path / "checkpoint/passes.npz"
-    os.truncate(saved, saved.stat().st_size // 2)
-    assert words(tmp_path, *text(50), *state) == 2
-    assert "passes.npz: damaged" in capsys.readouterr().err
 
 
 def test_a_checkpoint_may_have_any_name(tmp_path):
     training.save_arrays(tmp_path / "counts", {"--aligner": "hmm"}, t=np.arange(3))
-    about, arrays = training.load_arrays(tmp_path / "counts", "create it again")
+    about, arrays = training.load_arrays(tmp_path / "counts")
     assert about == {"--aligner": "hmm"}
     assert arrays["t"].tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("lost", ["t", "names"])
-def test_an_archive_that_lost_an_array_is_refused(tmp_path, lost):
-    """A .npz file that lacks an array is refused, as after damage to its directory."""
-    path = tmp_path / "passes.npz"
-    training.save_arrays(path, {"text": "x"}, t=np.arange(3), done=np.array(1))
-    with np.load(path) as saved:
-        np.savez(path, **{name: saved[name] for name in saved.files if name != lost})
-    with pytest.raises(InputError, match="damaged; remove it"):
-        training.load_arrays(path, "remove it")
 
 
 @pytest.mark.parametrize(
