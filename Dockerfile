@@ -12,6 +12,8 @@ FROM python:${PYTHON}-slim
 ARG DEVICE=cpu
 # Snakemake loads GitPython, and the image has no git.
 ENV GIT_PYTHON_REFRESH=quiet
+# curl downloads corpora.
+RUN apt-get update && apt-get install --yes --no-install-recommends curl && rm -rf /var/lib/apt/lists/*
 WORKDIR /install
 COPY requirements-hashed.lock requirements-hashed-torch.lock ./
 # PyTorch's build for CPUs is on an index of its own, whose hashes pip compares with those that this index states.

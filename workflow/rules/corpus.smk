@@ -9,7 +9,7 @@ KEPT_WHOLE = {"dev": "--keep-all --min-lines 2", "test": "--keep-all"}
 CLEANING = f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} {TEXT_STEPS}"
 
 
-# A partial download is kept (file.part); the next attempt, or the next run, resumes it.
+# A partial download is kept (file.KEY.part); the next attempt, or the next run, resumes it.
 rule fetch:
     output:
         "results/downloads/{key}/{file}",

@@ -128,18 +128,17 @@ FINISHED = "finished.json"
 """Name of the file that marks a finished job."""
 
 
-def lock_or_wait(file: IO[Any], path: Path, use: str = "using") -> bool:
+def lock_or_wait(file: IO[Any], path: Path) -> bool:
     """Lock an open file, after waiting for a process that has locked it; return False if it cannot be locked.
 
     Args:
         file: the file, open for writing.
         path: locked file or directory, for messages.
-        use: participle that describes its use by the other process, for messages.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        say(f"another process is {use} {path}; waiting until it ends")
+        say(f"another process is using {path}; waiting until it ends")
         fcntl.flock(file, fcntl.LOCK_EX)
     except OSError as error:  # some cluster file systems do not support locks
         say(f"{path}: cannot be locked ({error.strerror}); make sure that no other process uses it")

@@ -52,10 +52,10 @@ def fetch_options(parser: argparse.ArgumentParser) -> None:
 def fetch(args: argparse.Namespace) -> dict[str, object]:
     """Download a corpus file and check its SHA-256.
 
-    --url is tried first, then the mirrors in the given order. After a broken connection, a timeout or a temporary
-    server error, the same URL is tried again after increasing pauses. An incomplete download is kept in FILE.part,
-    and the same command resumes it; FILE is written only when the download is complete. If FILE exists and has the
-    expected SHA-256, nothing is downloaded.
+    --url is tried first, then the mirrors in the given order. The program curl must be installed. It downloads the
+    file, resumes after a broken connection, and retries if a server is busy. An incomplete download is kept in
+    FILE.KEY.part, and the same command resumes it; FILE is written only when the download is complete. If FILE exists
+    and has the expected SHA-256, nothing is downloaded.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -93,8 +93,7 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.corpus.download import extract_member
 
-    size, passed = extract_member(args.archive, args.member, args.output)
-    return {"bytes": size, "files passed": passed}
+    return {"bytes": extract_member(args.archive, args.member, args.output)}
 
 
 def _add_languages(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,6 @@ import torch
 import rnnsmt
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.cli import main
-from rnnsmt.corpus import download
 from rnnsmt.moses.ini import NEURAL_MODELS
 from rnnsmt.translation import commands
 from rnnsmt.translation.archives import CACHE
@@ -508,9 +507,8 @@ def test_an_archive_is_a_system(system, archive, tmp_path):
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [directory.name], "the archive itself is not kept"
 
 
-def test_an_address_needs_the_right_hash(archive, tmp_path, monkeypatch, capsys):
+def test_an_address_needs_the_right_hash(archive, tmp_path, capsys):
     """An address without SHA-256 is not requested, and an archive with another one is not unpacked."""
-    monkeypatch.setattr(download.time, "sleep", lambda _: None)
     (tmp_path / "in").write_text("a\n")
     with served(archive.parent) as (site, asked):
         for ending in ("", "#", "#sha256=abc", f"#md5={'0' * 32}"):
