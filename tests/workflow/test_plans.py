@@ -18,7 +18,6 @@ import pytest
 import yaml
 
 from rnnsmt import __version__
-from rnnsmt.corpus.check import FUNCTION_WORDS
 from rnnsmt.stages import STAGES
 from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow
@@ -235,8 +234,8 @@ def test_environments_are_those_of_the_package():
     }
     of_rules = [line for line in project["dependencies"] if not line.startswith("snakemake")]
     extras = project["optional-dependencies"]
-    assert asked["base"][-1]["pip"] == of_rules + extras["figures"]
-    assert asked["torch"][-1]["pip"] == of_rules + extras["figures"] + extras["networks"]
+    assert asked["base"][-1]["pip"] == of_rules + extras["check"] + extras["figures"]
+    assert asked["torch"][-1]["pip"] == of_rules + extras["check"] + extras["figures"] + extras["networks"]
     assert asked["base"][:-1] == asked["torch"][:-1]
 
 
@@ -835,12 +834,17 @@ def test_an_invalid_corpus_is_reported_and_can_be_corrected(workflow):
     assert workflow.call(*options).returncode == 0
 
 
+SENTENCES = {
+    "en": ["the boats are in the harbour", "she has not read this book yet", "we would like to go to the market"],
+    "fr": ["les bateaux sont dans le port", "elle n'a pas encore lu ce livre", "nous voudrions aller au marché"],
+}
+
+
 def test_swapped_sides_end_a_run(workflow):
     """A text is read by the first job, not when the workflow is planned; `check: false` accepts it."""
     for name in ("train", "dev", "test"):
         for lang in ("en", "fr"):
-            words = FUNCTION_WORDS[lang].split()
-            lines = (f"{name} {' '.join(words[number % 9 :])}\n" for number in range(30))
+            lines = (f"{name} {number} {SENTENCES[lang][number % 3]}\n" for number in range(30))
             (workflow.directory / f"{name}.{lang}").write_text("".join(lines))
     config = workflow.directory / "mine.yaml"
     text = (

@@ -4,7 +4,8 @@ import argparse
 import re
 import sys
 from functools import partial
-from itertools import chain, islice
+from importlib.util import find_spec
+from itertools import chain
 from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -400,7 +401,7 @@ def split(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt corpus split --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
             --target-lang fr --dev 100 --test 100 --output-dir try/own --report try/own/split.json
     """
-    from rnnsmt.corpus.check import sample_warnings
+    from rnnsmt.corpus.sample import sample_warnings
     from rnnsmt.corpus.splitting import FILES, SplitOptions, split_bitext
 
     if not 0 < args.similarity <= 1:
@@ -500,12 +501,12 @@ def check(args: argparse.Namespace) -> None:
 
     For every corpus, the report contains the numbers of lines, of empty lines, of lines that are not UTF-8, and of
     pairs that have very different lengths, have the same text on both sides, or are repeated. It is an error if source
-    and target are swapped. The command warns if the function words of a side are from another language; if sentence
-    lengths show that one side is shifted by a line, and from which line on; if sentences of dev and test are also in
-    the training text (compared ignoring case, punctuation and the values of digits) or have a near-duplicate there
-    (half of the word trigrams are shared); and if many words of dev and test do not occur in the training text. The
-    n-gram overlap of dev and test is the share of the n-grams of their source sentences, n = 1 to 4, that occur in the
-    training text: the mean over n and over the sentences.
+    and target are swapped. The command warns if a side is in another language (as guessed by py3langid, the extra
+    `check`); if sentence lengths show that one side is shifted by a line, and from which line on; if sentences of dev
+    and test are also in the training text (compared ignoring case, punctuation and the values of digits) or have a
+    near-duplicate there (half of the word trigrams are shared); and if many words of dev and test do not occur in the
+    training text. The n-gram overlap of dev and test is the share of the n-grams of their source sentences, n = 1 to 4,
+    that occur in the training text: the mean over n and over the sentences.
 
     The exit status is 0 if no problems are found, 3 if problems are found, and 2 for invalid options.
 
@@ -516,6 +517,8 @@ def check(args: argparse.Namespace) -> None:
     """
     from rnnsmt.corpus.check import CorpusCheck, lines_of
 
+    if find_spec("py3langid") is None:
+        say("the languages are not checked, because py3langid is not installed; run `pip install 'rnnsmt[check]'`")
     languages, texts = _texts_to_check(args)
     for side, lang in zip(("source", "target"), languages, strict=True):
         if wrong := code_mistake(lang):
@@ -538,7 +541,7 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     Raises:
         InputError: an option ``--corpus`` or the configuration is malformed.
     """
-    from rnnsmt.corpus.check import text_of
+    from rnnsmt.corpus.check import checked
     from rnnsmt.plan.corpora import corpora_listed
 
     settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
@@ -559,7 +562,7 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     later = [corpus for corpus in listed if corpus.downloads and not all(map(Path.exists, map(Path, corpus.downloads)))]
     for corpus in later:
         say(f"{corpus.name}: not checked, because the file has not been downloaded yet (see `rnnsmt corpus fetch`)")
-    return pair, [text_of(corpus, pair) for corpus in listed if corpus not in later]
+    return pair, [checked(corpus, pair) for corpus in listed if corpus not in later]
 
 
 def _languages_of_names(corpora: list[str]) -> dict[str, str]:
@@ -629,7 +632,7 @@ def overlap(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt corpus overlap --training try/general.en.gz --set dev=try/dev.en.gz --output try/overlap.json
     """
-    from rnnsmt.corpus.check import known_sentences, known_warnings
+    from rnnsmt.corpus.overlap import known_sentences, known_warnings
 
     files: dict[str, str] = {}
     for text in args.set:
@@ -712,14 +715,9 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt corpus truecase --model try/truecaser.fr --input try/dev.fr.gz --output try/dev.tc.fr.gz
     """
     from rnnsmt.base.parallel import map_lines
-    from rnnsmt.corpus.check import SAMPLE_LINES, unknown_words_warning
     from rnnsmt.corpus.tokenizer import Truecaser
 
     model = Truecaser(args.model)  # read here, so that an invalid model is reported before any work
-    if Path(args.input).is_file():  # a pipe can be read only once
-        sample = islice(read_lines(args.input), SAMPLE_LINES)
-        if warning := unknown_words_warning(args.input, sample, model.best, args.model):
-            say(f"warning: {warning}")
     lines = track(read_lines(args.input), "truecasing")
     return {"lines": write_lines(args.output, map_lines(lambda: model, lines, args.threads))}
 

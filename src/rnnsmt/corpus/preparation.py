@@ -17,7 +17,7 @@ from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
-from rnnsmt.corpus.check import FEW_LINES, refuse_columns, sample_warnings
+from rnnsmt.corpus.check import FEW_LINES
 from rnnsmt.corpus.raw_text import (
     BAD_UTF8,
     LINE_BYTES,
@@ -29,6 +29,7 @@ from rnnsmt.corpus.raw_text import (
     read_pairs,
     read_segments,
 )
+from rnnsmt.corpus.sample import refuse_columns, sample_warnings
 from rnnsmt.corpus.tokenizer import has_rules
 
 SAMPLES = 20

@@ -10,20 +10,16 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.corpus import commands
-from rnnsmt.corpus.check import FEW_LINES, FUNCTION_WORDS
+from rnnsmt.corpus.check import FEW_LINES
 from rnnsmt.corpus.raw_text import LINE_BYTES
 
-NOUNS = [a + b + c for a in ("ba", "ko", "tu") for b in ("ri", "ne", "lo", "sa") for c in ("m", "d", "x")]
+from .sentences import WORDS
 
 
 def text(lang: str, lines: int, seed: int) -> list[str]:
-    """Return random lines of function words of a language and of nouns."""
-    source = random.Random(f"{lang}{seed}")
-    words = FUNCTION_WORDS[lang].split()
-    return [
-        " ".join(source.choice(words if n % 2 else [lang + noun for noun in NOUNS]) for n in range(14))
-        for _ in range(lines)
-    ]
+    """Return random lines of words of a language."""
+    source, words = random.Random(f"{lang}{seed}"), WORDS[lang].split()
+    return [" ".join(source.choice(words) for _ in range(14)) for _ in range(lines)]
 
 
 @pytest.fixture
@@ -183,7 +179,7 @@ def test_lines_that_are_wrong(corpora: Path, capsys: pytest.CaptureFixture[str])
     assert train["figures"] | {"lines": 1500, "not_utf8": 3, "empty": 200, "unequal_length": 200, "untranslated": 200,
                                "repeated": 200} == train["figures"]  # fmt: skip
     assert [line.split(") ")[1][:25] for line in train["warnings"]] == [
-        "are not UTF-8; convert th", "have an empty side", "have sides whose lengths ", "have the same text on bot",
+        "have an empty side", "are not UTF-8; convert th", "have sides whose lengths ", "have the same text on bot",
         "are repetitions of an ear",
     ]  # fmt: skip
     assert dev["warnings"] == ["1 of 120 lines (0.8 %) have an empty side"]
@@ -221,7 +217,7 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert lines[2].startswith("tune (dev): 120 lines")
     assert lines[3].startswith("  error: source and target look swapped")
     assert lines[-1] == "1 problem found"
-    with pytest.raises(SystemExit):  # as de: the function words of French are found
+    with pytest.raises(SystemExit):  # as de: French is found
         main(["corpus", "check", *options, "--target-lang", "de", "--max-lines", "500"])
     assert "(de): looks like fr, but the language of this side is de" in capsys.readouterr().out
 

@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsmt.cli import main
-from rnnsmt.corpus.check import FUNCTION_WORDS
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key, trigrams
 
-WORDS = [f"w{c}{d}" for c in "abcdefghij" for d in "klmnopqrst"]
+from .sentences import WORDS
+
+TOKENS = [f"w{c}{d}" for c in "abcdefghij" for d in "klmnopqrst"]
 
 
 def sentence(source: random.Random, length: int = 12) -> list[str]:
-    return [source.choice(WORDS) for _ in range(length)]
+    return [source.choice(TOKENS) for _ in range(length)]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_swapped_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     """Swapped sides are refused, and not exchanged."""
     monkeypatch.chdir(tmp_path)
     for lang in ("en", "fr"):
-        source, words = random.Random(lang), FUNCTION_WORDS[lang].split()
+        source, words = random.Random(lang), WORDS[lang].split()
         lines = (" ".join(source.choice(words) for _ in range(source.randint(5, 20))) for _ in range(400))
         (tmp_path / f"all.{lang}").write_text("".join(f"{line}\n" for line in lines))
     options = ["--dev", "10", "--test", "10", "--output-dir", "out"]
@@ -201,7 +202,7 @@ def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str], options: l
 
 def test_variants_of_one_sentence_are_no_test_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for lang in ("en", "fr"):
-        lines = [f"this is one sentence of a long list, with the only word {word} in it\n" for word in WORDS]
+        lines = [f"this is one sentence of a long list, with the only word {word} in it\n" for word in TOKENS]
         (tmp_path / f"all.{lang}").write_text("".join(lines))
     assert split(tmp_path) == 2
     assert "only 1 of the pairs drawn are not similar to each other, but 30 dev and 40 test" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import sys
 from itertools import islice
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.cli import main
-from rnnsmt.corpus.check import FUNCTION_WORDS, language_warnings, refuse_columns, unknown_words_warning
+from rnnsmt.corpus.sample import _identifier, content_warnings, refuse_columns
 
 GERMAN = (
     """Der Hund läuft mit dem Ball über die Wiese und bellt .
@@ -21,6 +22,13 @@ Es gibt für die Stadt auch einen neuen Plan , der den Verkehr in der Mitte verr
     * 4
 )
 """Sentences written for this test."""
+
+CROATIAN = [
+    "Kuća se nalazi uz more i ljeti ovamo dolazi mnogo ljudi na kupanje .",
+    "Nije ga vidjela od jučer , ali misli da je kod kuće .",
+    "Moramo kupiti kruh i mlijeko prije nego što se trgovina zatvori .",
+] * 6
+"""Text that could be Bosnian or Serbian."""
 
 REAL = [
     *(f"multi30k/{name}" for name in ("train", "val", "test_2016_flickr")),
@@ -39,38 +47,39 @@ def real(shared_dir: Path, name: str, lang: str) -> list[str]:
 def test_real_text(shared_dir, name):
     """Real texts of several domains cause no warning in the right order and an error if swapped."""
     english, french = (real(shared_dir, name, lang) for lang in ("en", "fr"))
-    assert list(language_warnings(["a", "b"], ["en", "fr"], [english, french])) == []
+    assert list(content_warnings(["a", "b"], ["en", "fr"], [english, french])) == []
     with pytest.raises(InputError, match=r"^source and target look swapped: a looks like fr and b"):
-        list(language_warnings(["a", "b"], ["en", "fr"], [french, english]))
-    assert list(language_warnings(["a", "b"], ["en", "de"], [english, french])) == [
+        list(content_warnings(["a", "b"], ["en", "fr"], [french, english]))
+    assert list(content_warnings(["a", "b"], ["en", "de"], [english, french])) == [
         "b: looks like fr, but the language of this side is de; check the file and languages"
     ]
-    # Galician has no function words here: the sides are compared
-    assert list(language_warnings(["a", "b"], ["gl", "fr"], [english, french])) == []
-    assert len(list(language_warnings(["a", "b"], ["gl", "en"], [english, french]))) == 2
 
 
-def test_words_of_dev_that_training_lacks(shared_dir):
-    training = {word.lower(): 1 for line in real(shared_dir, "multi30k/train", "en") for word in line.split()}
-    assert unknown_words_warning("dev", real(shared_dir, "multi30k/val", "en"), training, "truecaser.en") is None
-    warning = unknown_words_warning("dev", real(shared_dir, "multi30k/val", "fr"), training, "truecaser.en")
-    assert warning is not None and warning.startswith("dev: 97 %") and "are source and target swapped" in warning
+def warned(langs: list[str], *samples: list[str]) -> list[str]:
+    return list(content_warnings(["a", "b"][: len(langs)], langs, samples))
 
 
-def test_no_warning_in_doubtful_cases():
-    mixed = [*GERMAN, *["the house of the dog is in the garden and he was there ."] * 12]
-    assert list(language_warnings(["a"], ["en"], [GERMAN])) == [
+def test_doubtful_cases():
+    """No warning for short text, text without words, and languages that py3langid confuses or does not know."""
+    assert warned(["en"], GERMAN) == [
         "a: looks like de, but the language of this side is en; check the file and languages"
     ]
-    for lang, text in (("de", GERMAN), ("en", GERMAN[:3]), ("gl", GERMAN), ("en", mixed)):
-        assert list(language_warnings(["a"], [lang], [text])) == []
-    for text in (["1 2 3 4"] * 500, ["foo bar baz"] * 500):
-        assert list(language_warnings(["a", "b"], ["en", "gl"], [text, text])) == []
+    assert warned(["en"], [line.upper() for line in GERMAN]) != []
+    for lang, text in (("de", GERMAN), ("en", GERMAN[:3]), ("hsb", GERMAN), ("sr", CROATIAN), ("bs", CROATIAN)):
+        assert warned([lang], text) == []
+    for text in (["foo bar baz"] * 500, ["x1 y2 QQ-33"] * 500):
+        assert warned(["en", "gl"], text, text) == []
 
 
-def test_function_words():
-    assert all(code.isalpha() and len(code) == 2 for code in FUNCTION_WORDS)
-    assert all(len(set(words.split())) > 20 for words in FUNCTION_WORDS.values())
+def test_without_py3langid(monkeypatch, capsys, tmp_path):
+    """`corpus check` says that the languages are not checked."""
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    monkeypatch.setattr("rnnsmt.corpus.sample._identifier", _identifier.__wrapped__)
+    assert warned(["en"], GERMAN) == []
+    monkeypatch.setattr("rnnsmt.corpus.commands.find_spec", lambda _: None)
+    (tmp_path / "a.en").write_text("".join(f"{line} {number}\n" for number, line in enumerate(GERMAN)))
+    assert main(["corpus", "check", "--corpus", f"a=mono={tmp_path}/a.en", "--target-lang", "en"]) == 0
+    assert "the languages are not checked, because py3langid is not installed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "opener"), [("t.tsv", open), ("t.gz", gzip.open)])
@@ -89,15 +98,11 @@ def test_tabs_in_some_lines_are_no_table(tmp_path):
     refuse_columns(str(path))
 
 
-def test_stages_print_the_warnings(tmp_path, capsys):
-    """`corpus prepare` and `corpus truecase` print the warnings and write their output."""
+def test_a_stage_prints_the_warnings(tmp_path, capsys):
+    """`corpus prepare` prints the warnings and writes its output."""
     text, other = tmp_path / "a.en", tmp_path / "b.fr"
     text.write_text("\n".join(GERMAN) + "\n")
     other.write_text("le chat est dans la maison et il ne sort pas de la cuisine .\n" * len(GERMAN))
     outputs = [f"--output-source={tmp_path}/o.en", f"--output-target={tmp_path}/o.fr", f"--report={tmp_path}/r"]
     assert main(["corpus", "prepare", f"--source={text}", f"--target={other}", *outputs, "--keep-all"]) == 0
     assert f"warning: {text}: looks like de, but the language of this side is en" in capsys.readouterr().err
-    (tmp_path / "model").write_text("".join(f"word{i} (1/1)\n" for i in range(1000)))
-    truecase = ["corpus", "truecase", f"--model={tmp_path}/model", f"--input={text}", f"--output={tmp_path}/t"]
-    assert main(truecase) == 0
-    assert f"warning: {text}: 100 % of the words do not occur in the training text of" in capsys.readouterr().err

@@ -1,0 +1,168 @@
+"""Checks of the first lines of a corpus: another language, swapped sides, several columns, shifted lines.
+
+The language of a side is guessed by py3langid (a naive Bayes classifier of byte n-grams; Lui and Baldwin 2012), if it
+is installed. There is no warning in doubtful cases, and none for languages that py3langid does not know.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from rnnsmt.base.io import InputError
+from rnnsmt.corpus.raw_text import read_segments
+from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
+from rnnsmt.corpus.splitting import UNSPACED
+
+SAMPLE_LINES = 2000
+"""Number of lines of a text that are examined."""
+
+MIN_CHARACTERS = 1000
+"""Minimum number of characters of the sample; the language of a shorter text is not checked."""
+
+MIN_PROBABILITY = 0.99
+"""Minimum probability of another language; similar ones (Bosnian, Croatian, Serbian; Malay, Indonesian) have less."""
+
+MIN_CODES = 0.9
+"""Minimum share of lines without a sentence (numbers, identifiers) for which a side is reported."""
+
+MAX_CODES_OTHER = 0.5
+"""Maximum share of such lines of the other side; in a word list, both sides have more."""
+
+MIN_UNSPACED = 200
+"""Minimum number of characters of scripts without spaces between words for which the spaces are counted."""
+
+MAX_UNSPACED = 8
+"""Maximum mean number of characters between two spaces in scripts without spaces between words; words have 2 to 5."""
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+COLUMN_LINES = 100
+"""Number of lines that are examined for tabs between columns."""
+
+Row = Sequence[bytes | None]
+"""Raw segment of each side; None for a segment that is too long."""
+
+
+def text_of(raw: bytes | None) -> str | None:
+    """Return a raw segment without white space at both ends; None if it is too long or not UTF-8."""
+    try:
+        return None if raw is None else raw.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return None
+
+
+def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about the first lines of a text: its languages, and lines that are shifted on one side.
+
+    Args:
+        paths: file of each side, or the file with both sides once.
+        rows: raw segments of each side.
+        langs: code of each side.
+
+    Raises:
+        InputError: the sides are swapped, or the text cannot be read.
+    """
+    texts = [[text_of(raw) or "" for raw in row] for row in islice(rows, SAMPLE_LINES)]
+    sides = [[row[side] for row in texts] for side in range(len(langs))]
+    yield from content_warnings(paths, langs, [list(filter(None, lines)) for lines in sides])
+    if len(langs) == 2:
+        lengths = [list(map(len, lines)) for lines in sides]
+        yield from (f"{' and '.join(paths)}: {warning}" for warning in shift_warnings(shifted_lines(*lengths)))
+
+
+def content_warnings(paths: Sequence[str], langs: Sequence[str], samples: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield warnings about a side without sentences, without spaces between words, or in another language.
+
+    Args:
+        paths: file of each side, or the file with both sides once.
+        langs: code of each side.
+        samples: first lines of each side that are not empty.
+
+    Raises:
+        InputError: each of two sides is in the language of the other.
+    """
+    one_file = len(paths) < len(langs)
+    names = [f"{paths[0]} ({lang})" for lang in langs] if one_file else paths
+    codes = [sum(map(_is_code, lines)) for lines in samples]
+    shares = [count / max(1, len(lines)) for count, lines in zip(codes, samples, strict=True)]
+    if len(langs) == 2 and min(shares) <= MAX_CODES_OTHER and max(shares) >= MIN_CODES:
+        side = shares.index(max(shares))
+        remedy = "check the file"
+        if one_file:
+            remedy = (
+                "if the file has other columns, select those of source and target (`columns` in the configuration, "
+                "--columns)"
+            )
+        yield (
+            f"{names[side]}: {codes[side]:,} of the first {len(samples[side]):,} lines are a number or one word, not a "
+            f"sentence; {remedy}"
+        )
+        return
+    for name, lines in zip(names, samples, strict=True):
+        counts = [count for line in lines for part in line.split() if (count := len(_UNSPACED.findall(part)))]
+        if sum(counts) >= MIN_UNSPACED and sum(counts) > MAX_UNSPACED * len(counts):
+            yield (
+                f"{name}: has no spaces between words ({sum(counts) / len(counts):.0f} characters between two spaces); "
+                "segment the text into words first, because the tokeniser separates words only at spaces"
+            )
+    yield from _language_warnings(names, langs, samples)
+
+
+def _is_code(text: str) -> bool:
+    """Return whether a line is a number or one ASCII word: an identifier or a score, not a sentence."""
+    return not any(map(str.isalpha, text)) or (text.isascii() and len(text.split()) == 1)
+
+
+def _language_warnings(names: Sequence[str], langs: Sequence[str], samples: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a warning for every side in another language, see ``content_warnings``."""
+    others = _other_languages(langs, ["\n".join(lines) for lines in samples])
+    if len(langs) == 2 and others == [langs[1], langs[0]]:
+        raise InputError(
+            f"source and target look swapped: {names[0]} looks like {others[0]} and {names[1]} like {others[1]}; "
+            "exchange them, or, if they are right, set `check: false` in the entry of the corpus (--no-check of "
+            "`corpus prepare`)"
+        )
+    for name, lang, other in zip(names, langs, others, strict=True):
+        if other is not None:
+            yield f"{name}: looks like {other}, but the language of this side is {lang}; check the file and languages"
+
+
+def _other_languages(langs: Sequence[str], texts: Sequence[str]) -> list[str | None]:
+    """Return the language of every text that is clearly not in the expected one, otherwise None."""
+    others: list[str | None] = [None] * len(texts)
+    examined = [side for side, text in enumerate(texts) if len(text) >= MIN_CHARACTERS]
+    if examined and (identifier := _identifier()):
+        for side in examined:
+            best, probability = identifier.classify(texts[side])
+            if langs[side] in identifier.labels and best != langs[side] and probability >= MIN_PROBABILITY:
+                others[side] = best
+    return others
+
+
+@cache  # loading the model takes 0.6 CPU seconds
+def _identifier() -> Any:
+    """Return py3langid's classifier, or None if it is not installed."""
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ModuleNotFoundError:
+        return None
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def refuse_columns(path: str) -> None:
+    """Reject a file with a tab in nearly every line, e.g. a TSV with both sides.
+
+    Raises:
+        InputError: the file has several columns; the message contains the remedy.
+    """
+    first = [segment.strip() for segment in islice(read_segments(path), COLUMN_LINES) if segment and segment.strip()]
+    tabs = sum(b"\t" in segment for segment in first)
+    if len(first) < 10 or tabs < 0.9 * len(first):
+        return
+    raise InputError(
+        f"{path}: {tabs} of the first {len(first)} lines contain a tab; if this is a TSV file with source and "
+        "target, use the key `file` in the configuration (`rnnsmt corpus prepare --bitext`), or write each column to "
+        "a separate file"
+    )
