@@ -26,15 +26,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
+from sacremoses.corpus import NonbreakingPrefixes
+
 from rnnsmt.base.io import InputError, atomic_text, read_lines
-from rnnsmt.corpus.moses_rules import (
-    MosesDetokenizer,
-    MosesDetruecaser,
-    MosesPunctNormalizer,
-    MosesTokenizer,
-    MosesTruecaser,
-    NonbreakingPrefixes,
-)
 
 MEMORY_ENTRIES = 500_000
 """Maximum number of cached chunks; the cache is then cleared."""
