@@ -1,6 +1,7 @@
-"""Files with both sides of a bitext: zip archives as OPUS distributes them, translation memories (TMX), tables (TSV).
+"""The raw text of a corpus: one file for each side, or one file with both sides.
 
-The format is recognised by the first bytes. All formats are read as streams; the memory does not depend on the size of
+Files with both sides are zip archives as OPUS distributes them, translation memories (TMX) and tables (TSV). The format
+is recognised by the first bytes. These formats are read as streams; the memory does not depend on the size of
 the file. A zip archive contains one text file for each side, ``Books.en-fr.en`` and ``Books.en-fr.fr``, or one TMX or
 TSV file. TMX is parsed by expat: nothing is downloaded, and a document type that contains declarations (entities,
 default attributes) is rejected, since these can expand a small file to any size.
@@ -28,7 +29,7 @@ from rnnsmt.base.io import (
     open_zip_member,
 )
 from rnnsmt.base.progress import say
-from rnnsmt.corpus.raw_text import LINE_BYTES, refuse_foreign
+from rnnsmt.corpus.raw_text import LINE_BYTES, read_pairs, read_segments, refuse_foreign
 from rnnsmt.plan.corpora import (
     TWO_LETTERS,
     language_of,
@@ -38,8 +39,8 @@ from rnnsmt.plan.corpora import (
     two_letters,
 )
 
-Row = tuple[bytes | None, bytes | None]
-"""Raw segments of source and target; None for a segment that is too long."""
+Row = tuple[bytes | None, ...]
+"""Raw segment of each side; None for a segment that is too long."""
 
 CHUNK = 1 << 16
 """Number of bytes that are parsed at once."""
@@ -62,52 +63,68 @@ _BREAKS = re.compile("[\t\n\r]+")
 
 
 @dataclass(frozen=True)
-class BitextFile:
-    """A file with both sides of a bitext.
+class RawCorpus:
+    """The raw text of a corpus: one side, two sides, or one file with both sides.
 
     Attributes:
-        path: zip archive, TMX file or TSV file; TMX and TSV may be compressed with gzip, bzip2 or xz.
-        langs: codes of source and target.
+        paths: file of each side, or the file with both sides once: a zip archive, TMX or TSV. All but zip archives may
+            be compressed with gzip, bzip2 or xz.
+        langs: code of each side.
         columns: columns of source and target in a TSV file, 1-based.
         members: names of source and target in a zip archive; None: they are selected by their suffixes.
     """
 
-    path: str
-    langs: tuple[str, str]
+    paths: tuple[str, ...]
+    langs: tuple[str, ...]
     columns: tuple[int, int] = (1, 2)
     members: tuple[str, str] | None = None
 
+    @property
+    def is_one_file(self) -> bool:
+        """Return whether one file contains both sides."""
+        return len(self.paths) < len(self.langs)
 
-def read_bitext(file: BitextFile, limit: int | None = LINE_BYTES) -> Iterator[Row]:
-    """Yield the raw segments of both sides of a file, in order.
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the name of each side in messages."""
+        return [f"{self.paths[0]} ({lang})" for lang in self.langs] if self.is_one_file else self.paths
 
-    Args:
-        file: the file.
-        limit: maximum number of bytes of a segment; a longer one is returned as None. None: no limit.
+    def __str__(self) -> str:
+        return " and ".join(self.paths)
 
-    Raises:
-        InputError: the file is missing, damaged, or none of these formats; it has no pair of these languages; a segment
-            has more than ``MAX_LINE_BYTES`` bytes; the sides of a zip archive have different numbers of lines.
-    """
-    for row in _rows(file):
-        if limit is None:
-            yield row
+    def rows(self, limit: int | None = LINE_BYTES) -> Iterator[Row]:
+        """Yield the raw segments of all sides, in order.
+
+        Args:
+            limit: maximum number of bytes of a segment; a longer one is returned as None. None: no limit.
+
+        Raises:
+            InputError: a file is missing, damaged, or in none of these formats; it has no pair of these languages; a
+                segment has more than ``MAX_LINE_BYTES`` bytes; the sides have different numbers of lines.
+        """
+        if len(self.langs) == 1:
+            yield from ((segment,) for segment in read_segments(self.paths[0], limit))
+        elif not self.is_one_file:
+            yield from read_pairs(self.paths[0], self.paths[1], limit)
         else:
-            source, target = (None if side is not None and len(side) > limit else side for side in row)
-            yield source, target
+            for row in _rows(self):
+                yield tuple(None if limit and side is not None and len(side) > limit else side for side in row)
 
 
-def languages_of_bitext(path: str, members: Sequence[str] | None = None) -> tuple[str, str] | None:
-    """Return the languages of source and target that a file specifies, or None if it does not specify two.
+def languages_of_input(path: str, members: Sequence[str] | None = None) -> tuple[str, str] | None:
+    """Return the languages of source and target that a file with both sides specifies, or None if there are not two.
 
     Args:
         path: zip archive, whose languages are the suffixes of its files, in the order in its name or theirs
-            (``Books.sv-en``); or TMX file, whose languages are those of its first translation units and ``srclang``.
+            (``Books.sv-en``); TMX file, whose languages are those of its first translation units and ``srclang``; or
+            prefix of two files, whose languages are their suffixes.
         members: names of source and target in a zip archive.
 
     Raises:
-        InputError: the file is missing or damaged.
+        InputError: the file is damaged.
     """
+    if not Path(path).exists():
+        return languages_with_prefix(path)
     with open_zip(path) as archive:
         if archive is not None:
             names, single = _names(archive)
@@ -120,15 +137,6 @@ def languages_of_bitext(path: str, members: Sequence[str] | None = None) -> tupl
             return (codes[0], codes[1]) if len(codes) == 2 else None
     with open_text(path) as stream:
         return _languages_of_stream(path, stream)
-
-
-def languages_of_input(path: str, members: Sequence[str] | None = None) -> tuple[str, str] | None:
-    """Return the languages of a file with both sides, or of the two files of a prefix; None if there are not two.
-
-    Raises:
-        InputError: as ``languages_of_bitext``.
-    """
-    return languages_of_bitext(path, members) if Path(path).exists() else languages_with_prefix(path)
 
 
 def _languages_of_stream(name: str, stream: BufferedReader) -> tuple[str, str] | None:
@@ -151,25 +159,26 @@ def names_in_archive(path: str) -> list[str]:
         return [] if archive is None else _names(archive)[0]
 
 
-def _rows(file: BitextFile) -> Iterator[Row]:
-    """Yield the raw segments of both sides."""
-    with open_zip(file.path) as archive:
+def _rows(corpus: RawCorpus) -> Iterator[Row]:
+    """Yield the raw segments of a file with both sides."""
+    (path,) = corpus.paths
+    with open_zip(path) as archive:
         if archive is not None:
-            yield from _zip_rows(file, archive)
+            yield from _zip_rows(corpus, archive)
             return
-    if file.members is not None:
-        raise InputError(f"{file.path}: is not a zip archive; remove members (--members), or use the archive")
-    with open_text(file.path) as stream:
-        yield from _rows_of_stream(file, file.path, stream)
+    if corpus.members is not None:
+        raise InputError(f"{path}: is not a zip archive; remove members (--members), or use the archive")
+    with open_text(path) as stream:
+        yield from _rows_of_stream(corpus, path, stream)
 
 
-def _rows_of_stream(file: BitextFile, name: str, stream: BufferedReader) -> Iterator[Row]:
+def _rows_of_stream(corpus: RawCorpus, name: str, stream: BufferedReader) -> Iterator[Row]:
     """Yield the segments of a TMX or TSV file; ``name`` is its name in messages."""
     if _is_xml(name, stream):
-        yield from _tmx_rows(name, file.langs, stream)
+        yield from _tmx_rows(name, corpus.langs, stream)
         return
     refuse_foreign(name, _start(name, stream))
-    yield from _tsv_rows(name, file.columns, stream)
+    yield from _tsv_rows(name, corpus.columns, stream)
 
 
 def _is_xml(name: str, stream: BufferedReader) -> bool:
@@ -197,21 +206,20 @@ def _names(archive: zipfile.ZipFile) -> tuple[list[str], str | None]:
     return names, single[0] if len(single) == 1 else None
 
 
-def _zip_rows(file: BitextFile, archive: zipfile.ZipFile) -> Iterator[Row]:
+def _zip_rows(corpus: RawCorpus, archive: zipfile.ZipFile) -> Iterator[Row]:
     """Yield the segments of a zip archive."""
+    (path,) = corpus.paths
     names, single = _names(archive)
-    if file.members is None and single is not None:
-        with open_zip_member(archive, file.path, single) as stream:
-            yield from _rows_of_stream(file, f"{file.path}: {single}", stream)
+    if corpus.members is None and single is not None:
+        with open_zip_member(archive, path, single) as stream:
+            yield from _rows_of_stream(corpus, f"{path}: {single}", stream)
         return
-    source, target = _members(file, names)
+    source, target = _members(corpus, names)
     with (
-        open_zip_member(archive, file.path, source) as source_stream,
-        open_zip_member(archive, file.path, target) as target_stream,
+        open_zip_member(archive, path, source) as source_stream,
+        open_zip_member(archive, path, target) as target_stream,
     ):
-        sides = [
-            _member_lines(f"{file.path}: {name}", s) for name, s in ((source, source_stream), (target, target_stream))
-        ]
+        sides = [_member_lines(f"{path}: {name}", s) for name, s in ((source, source_stream), (target, target_stream))]
         number = 0
         while True:
             row = [next(side, None) for side in sides]
@@ -220,7 +228,7 @@ def _zip_rows(file: BitextFile, archive: zipfile.ZipFile) -> Iterator[Row]:
             if row[0] is None or row[1] is None:
                 shorter, longer = (source, target) if row[0] is None else (target, source)
                 raise InputError(
-                    f"{file.path}: {shorter} ends after line {number}, but {longer} has more lines; download it again"
+                    f"{path}: {shorter} ends after line {number}, but {longer} has more lines; download it again"
                 )
             number += 1
             yield row[0], row[1]
@@ -238,26 +246,27 @@ def _member_lines(name: str, stream: BufferedReader) -> Iterator[bytes]:
         yield line
 
 
-def _members(file: BitextFile, names: Sequence[str]) -> tuple[str, str]:
+def _members(corpus: RawCorpus, names: Sequence[str]) -> tuple[str, str]:
     """Return the names of source and target in an archive.
 
     Raises:
         InputError: a given name is not in the archive, or the suffixes do not select one pair of files.
     """
-    if file.members is not None:
-        for name in file.members:
+    if corpus.members is not None:
+        for name in corpus.members:
             if name not in names:
-                raise InputError(f"{file.path}: the archive contains no file {name}; available: {first_names(names)}")
-        return file.members
+                raise InputError(f"{corpus}: the archive contains no file {name}; available: {first_names(names)}")
+        return corpus.members
     stems: list[dict[str, str]] = [
-        {_without_language(name, lang): name for name in names if language_suffix(name) == lang} for lang in file.langs
+        {_without_language(name, lang): name for name in names if language_suffix(name) == lang}
+        for lang in corpus.langs
     ]
     pairs = [(source, stems[1][stem]) for stem, source in stems[0].items() if stem in stems[1]]
     if len(pairs) != 1:
-        source, target = file.langs
+        source, target = corpus.langs
         count = f"{len(pairs)} pairs" if pairs else "no pair"
         raise InputError(
-            f"{file.path}: the archive contains {count} of text files NAME.{source} and NAME.{target}; available: "
+            f"{corpus}: the archive contains {count} of text files NAME.{source} and NAME.{target}; available: "
             f"{first_names(names)}; check the languages, or select two files with `members` in the configuration or "
             "with --members"
         )
@@ -311,7 +320,7 @@ def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:
     )
 
 
-def _tmx_rows(name: str, langs: tuple[str, str], stream: BufferedReader) -> Iterator[Row]:
+def _tmx_rows(name: str, langs: tuple[str, ...], stream: BufferedReader) -> Iterator[Row]:
     """Yield the segments of a TMX file."""
     reader = _TmxReader(name, langs)
     for rows in reader.rows_of(stream):
@@ -326,7 +335,7 @@ class _TmxReader:
     variant in ``en-GB`` is ``en``.
     """
 
-    def __init__(self, name: str, langs: tuple[str, str]) -> None:
+    def __init__(self, name: str, langs: tuple[str, ...]) -> None:
         self._name, self._langs = name, langs
         self._rows: list[Row] = []
         self._open: list[str] = []

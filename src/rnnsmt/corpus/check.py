@@ -9,16 +9,16 @@ Dev and test sets are read first, and an index of their sentences is kept in mem
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
-from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
+from rnnsmt.corpus.bitext_files import RawCorpus, Row
 from rnnsmt.corpus.overlap import MAX_KNOWN, NgramOverlap
-from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions, read_pairs, read_segments
-from rnnsmt.corpus.sample import SAMPLE_LINES, Row, content_warnings, refuse_columns, text_of
+from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions
+from rnnsmt.corpus.sample import SAMPLE_LINES, content_warnings, refuse_columns, text_of
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
 from rnnsmt.plan.corpora import Corpus, files_of
@@ -50,40 +50,6 @@ DEFECTS = {
     "repeated": ("are repetitions of an earlier line", MAX_SHARE),
 }
 """Description of defective lines, and their maximum share without a warning, by figure."""
-
-
-@dataclass(frozen=True)
-class CheckedCorpus:
-    """A corpus to check.
-
-    Attributes:
-        name, role: as in the configuration.
-        paths: file of each side, or the file with both sides once.
-        rows: function that returns the raw segments of both sides, or of the target side of monolingual text.
-    """
-
-    name: str
-    role: str
-    paths: Sequence[str]
-    rows: Callable[[], Iterator[Row]]
-
-
-def checked(corpus: Corpus, langs: tuple[str, str]) -> CheckedCorpus:
-    """Return a corpus of a configuration as a text to check."""
-
-    def rows() -> Iterator[Row]:
-        if corpus.file is not None:
-            file = BitextFile(corpus.file.path, langs, corpus.file.columns or (1, 2), corpus.file.members)
-            yield from read_bitext(file)
-            return
-        for _, path in files_of(corpus):
-            refuse_columns(path)
-        if corpus.source is None:
-            yield from ((segment,) for segment in read_segments(corpus.target))
-        else:
-            yield from read_pairs(corpus.source, corpus.target)
-
-    return CheckedCorpus(corpus.name, corpus.role, [path for _, path in files_of(corpus)], rows)
 
 
 @dataclass
@@ -142,27 +108,35 @@ class CorpusCheck:
         self._vocabularies: tuple[set[str], set[str]] = (set(), set())
         self._overlap = NgramOverlap()
 
-    def run(self, texts: Sequence[CheckedCorpus]) -> list[Findings]:
-        """Check all corpora; return the findings in the order of ``texts``."""
+    def run(self, corpora: Sequence[Corpus]) -> list[Findings]:
+        """Check all corpora; return the findings in their order."""
         by_name: dict[str, Findings] = {}
-        held_out = [text for text in texts if text.role in ("dev", "test")]
-        for text in (*held_out, *(text for text in texts if text not in held_out)):
-            findings = by_name[text.name] = Findings(text.name, text.role)
+        for corpus in sorted(corpora, key=lambda corpus: corpus.role not in ("dev", "test")):
+            findings = by_name[corpus.name] = Findings(corpus.name, corpus.role)
             try:
-                self._read(text, findings)
+                self._read(corpus, findings)
             except InputError as error:
                 findings.errors.append(str(error))
-        for held_out_set in self._sets:
-            self._report_overlap(held_out_set)
-        return [by_name[text.name] for text in texts]
+        for held_out in self._sets:
+            self._report_overlap(held_out)
+        return [by_name[corpus.name] for corpus in corpora]
 
-    def _read(self, text: CheckedCorpus, findings: Findings) -> None:
+    def _raw(self, corpus: Corpus) -> RawCorpus:
+        """Return the raw text of a corpus."""
+        if (file := corpus.file) is not None:
+            return RawCorpus((file.path,), self._langs, file.columns or (1, 2), file.members)
+        paths = tuple(path for _, path in files_of(corpus))
+        for path in paths:
+            refuse_columns(path)
+        return RawCorpus(paths, self._langs[-len(paths) :])
+
+    def _read(self, corpus: Corpus, findings: Findings) -> None:
         """Read a corpus once, and record its counts and problems."""
-        langs = self._langs if text.role != "mono" else self._langs[1:]
-        sides = range(2 - len(langs), 2)
-        counts = _LineCounts(len(langs))
-        current = _Set(findings) if text.role in ("dev", "test") else None
-        for number, row in enumerate(track(text.rows(), f"checking {text.name}")):
+        raw = self._raw(corpus)
+        sides = range(2 - len(raw.langs), 2)
+        counts = _LineCounts(len(sides))
+        current = _Set(findings) if corpus.role in ("dev", "test") else None
+        for number, row in enumerate(track(raw.rows(), f"checking {corpus.name}")):
             if current is None and self._max_lines and number >= self._max_lines:
                 findings.figures["only_first_lines"] = number
                 break
@@ -172,10 +146,10 @@ class CorpusCheck:
         if current is not None:
             self._sets.append(current)
         findings.figures.update(counts.figures())
-        findings.warnings += counts.warnings(text.role)
-        if len(langs) == 2:
+        findings.warnings += counts.warnings(corpus.role)
+        if len(sides) == 2:
             findings.warnings += shift_warnings(shifted_lines(*counts.characters))
-        findings.warnings += content_warnings(text.paths, langs, counts.samples)
+        findings.warnings += content_warnings(raw, counts.samples)
 
     def _add(self, side: int, words: list[str], current: _Set | None) -> None:
         """Add a sentence to a dev or test set, or compare a sentence of the training text (None) with all sets."""

@@ -24,11 +24,10 @@ from rnnsmt.plan.corpora import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from rnnsmt.corpus.bitext_files import BitextFile, Row
-    from rnnsmt.corpus.check import CheckedCorpus
-    from rnnsmt.corpus.preparation import CorpusSide
+    from rnnsmt.corpus.bitext_files import RawCorpus
+    from rnnsmt.plan.corpora import Corpus
 
 FOUND = 3
 """Exit status of `rnnsmt corpus check` if it finds problems."""
@@ -97,22 +96,22 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     return {"bytes": extract_member(args.archive, args.member, args.output)}
 
 
-def _add_languages(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the languages, which ``_set_languages`` sets if they are missing."""
+def _add_languages(parser: argparse.ArgumentParser, source: str = "the input files") -> None:
+    """Add the options for the languages; ``source`` says where the default is from."""
     for side, lang in zip(("source", "target"), DEFAULT_LANGUAGES, strict=True):
         parser.add_argument(
             f"--{side}-lang",
             metavar="L",
-            help=f"{side} language, two-letter code (ISO 639-1) (default: from the input files, otherwise {lang})",
+            help=f"{side} language, two-letter code (ISO 639-1) (default: from {source}, otherwise {lang})",
         )
 
 
 def _add_bitext(parser: argparse.ArgumentParser, required: bool, pair: bool = False) -> None:
     """Add the options for a file with both sides; with ``pair``, also for two files."""
     add = parser.add_argument
-    text = "file with source and target text: zip archive, TMX or TSV"
+    text = "file with source and target text: zip archive, TMX or TSV, or the prefix of two text files"
     if pair:
-        text += ", or the prefix of two text files; or a source file and a target file"
+        text += "; or a source file and a target file"
     add("--bitext", required=required, nargs="+" if pair else None, metavar="FILE", help=text)
     add(
         "--columns",
@@ -131,72 +130,69 @@ def _add_bitext(parser: argparse.ArgumentParser, required: bool, pair: bool = Fa
     )
 
 
-def _set_languages(args: argparse.Namespace, files: "Sequence[str | None]") -> list[str]:
-    """Set languages without an option to those of the files, or to the default; return a warning about a default.
+def _add_output_sides(parser: argparse.ArgumentParser, required: bool) -> None:
+    for side in ("source", "target"):
+        note = "" if required else f"; required with --{side}"
+        parser.add_argument(
+            f"--output-{side}", required=required, metavar="FILE", help=f"output file: {side} side{note}"
+        )
+
+
+def _add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processes")
+
+
+def _raw_corpus(args: argparse.Namespace, files: "Sequence[str | None]") -> "tuple[RawCorpus, list[str]]":
+    """Return the corpus that the options describe, and a warning if its languages are not known.
 
     Args:
-        args: ``source_lang`` and ``target_lang`` are set.
-        files: one file with both sides, or the files of source and target; None for a side without text.
+        args: the options of ``_add_languages`` and ``_add_bitext``.
+        files: a file with both sides or the prefix of two files; or the files of source and target, of which one may be
+            None.
     """
-    from rnnsmt.corpus.bitext_files import languages_of_input
+    from rnnsmt.corpus.bitext_files import RawCorpus, languages_of_input
 
-    options = (args.source_lang, args.target_lang)
-    if all(options):
-        return []
-    both = files[0] if len(files) == 1 else None
+    options, both = (args.source_lang, args.target_lang), files[0] if len(files) == 1 else None
+    found: Sequence[str | None] = (None, None)
     if both is None:
-        found = tuple(None if file is None else language_of(file) for file in files)
-    else:
-        found = languages_of_input(both, args.members) or (None, None)
-    if both is not None and args.members is None and any(map(eq, options, reversed(found))):
-        found = (found[1], found[0])  # such a file determines both languages, but not their order
-    sides = list(zip(("source", "target"), options, found, DEFAULT_LANGUAGES, strict=True))
-    args.source_lang, args.target_lang = (option or lang or assumed for _, option, lang, assumed in sides)
+        found = [None if file is None else language_of(file) for file in files]
+    elif not all(options):
+        found = languages_of_input(both, args.members) or found
+        if args.members is None and any(map(eq, options, reversed(found))):
+            found = found[::-1]  # such a file determines both languages, but not their order
+    by_side = files if both is None else [both, both]
+    sides = list(zip(("source", "target"), by_side, options, found, DEFAULT_LANGUAGES, strict=True))
+    langs = tuple(option or lang or assumed for _, _, option, lang, assumed in sides)
     lacking = [
-        f"--{side}-lang {assumed}"
-        for (side, option, lang, assumed), file in zip(sides, [both] * 2 if both else files, strict=True)
-        if file and not (option or lang)
+        f"--{side}-lang {assumed}" for side, file, option, lang, assumed in sides if file and not (option or lang)
     ]
-    if not lacking:
-        return []
     names = " and ".join(filter(None, files))
-    if args.source_lang == args.target_lang:
+    if lacking and langs[0] == langs[1]:
         option, lang = lacking[0].split()
         raise InputError(f"{names}: cannot determine both languages, and one of them is {lang}; specify {option}")
-    return [f"{names}: cannot determine the languages; assuming {' '.join(lacking)}"]
-
-
-def _bitext(args: argparse.Namespace, path: str | None) -> "BitextFile":
-    """Return the file with both sides that the options describe; path: None: only check the options.
-
-    Raises:
-        InputError: an invalid language code, or both sides are the same.
-    """
-    from rnnsmt.corpus.bitext_files import BitextFile
-
-    for side in ("source", "target"):
-        if wrong := code_mistake(getattr(args, f"{side}_lang")):
+    for (side, file, *_), lang in zip(sides, langs, strict=True):
+        if file and (wrong := code_mistake(lang)):
             raise InputError(f"--{side}-lang {wrong}")
     for what, option, values in (
-        ("language", "--source-lang and --target-lang", [args.source_lang, args.target_lang]),
+        ("language", "--source-lang and --target-lang", langs if all(files) else (0, 1)),
         ("column", "--columns", args.columns),
-        ("member", "--members", args.members or ["", None]),
+        ("member", "--members", args.members or (0, 1)),
     ):
         if values[0] == values[1]:
             raise InputError(f"source and target have the same {what}, {values[0]}; specify two with {option}")
-    return BitextFile(
-        path or "",
-        (args.source_lang, args.target_lang),
-        (args.columns[0], args.columns[1]),
-        None if args.members is None else (args.members[0], args.members[1]),
-    )
+    warnings = [f"{names}: cannot determine the languages; assuming {' '.join(lacking)}"] if lacking else []
+    if both is not None:
+        members = None if args.members is None else (args.members[0], args.members[1])
+        paths = files_with_prefix(both, langs) or (both,)
+        return RawCorpus(paths, langs, (args.columns[0], args.columns[1]), members), warnings
+    given = [(file, lang) for file, lang in zip(files, langs, strict=True) if file is not None]
+    return RawCorpus(tuple(file for file, _ in given), tuple(lang for _, lang in given)), warnings
 
 
 def separate_options(parser: argparse.ArgumentParser) -> None:
     _add_bitext(parser, required=True)
     _add_languages(parser)
-    parser.add_argument("--output-source", required=True, metavar="FILE", help="output file: source side")
-    parser.add_argument("--output-target", required=True, metavar="FILE", help="output file: target side")
+    _add_output_sides(parser, required=True)
 
 
 def separate(args: argparse.Namespace) -> dict[str, object]:
@@ -213,12 +209,11 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
             --output-source try/pairs.en.gz --output-target try/pairs.fr.gz
     """
     from rnnsmt.base.io import atomic_binary
-    from rnnsmt.corpus.bitext_files import read_bitext
 
-    warnings = _set_languages(args, [args.bitext])
+    corpus, warnings = _raw_corpus(args, [args.bitext])
     lines = 0
     with atomic_binary(args.output_source) as source, atomic_binary(args.output_target) as target:
-        for source_segment, target_segment in track(read_bitext(_bitext(args, args.bitext), None), "separating"):
+        for source_segment, target_segment in track(corpus.rows(None), "separating"):
             source.write((source_segment or b"") + b"\n")
             target.write((target_segment or b"") + b"\n")
             lines += 1
@@ -235,8 +230,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     add("--target", metavar="FILE", help="target text; omit it for monolingual source text")
     _add_bitext(parser, required=False)
     _add_languages(parser)
-    add("--output-source", metavar="FILE", help="output file: source side; required with --source")
-    add("--output-target", metavar="FILE", help="output file: target side; required with --target")
+    _add_output_sides(parser, required=False)
     add(
         "--report",
         required=True,
@@ -248,26 +242,20 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     add("--no-escape", action="store_true", help="do not escape & | < > ' \" [ ] as entities")
     add("--lowercase", action="store_true", help="lowercase the text")
     defaults = CleaningOptions()
-    add(
-        "--min-length",
-        type=int,
-        default=defaults.min_length,
-        metavar="N",
-        help="minimum number of tokens per line, on each side",
-    )
-    add(
-        "--max-length",
-        type=int,
-        default=defaults.max_length,
-        metavar="N",
-        help="maximum number of tokens per line, on each side",
-    )
+    for name, what in (("min", "minimum"), ("max", "maximum")):
+        add(
+            f"--{name}-length",
+            type=int,
+            default=getattr(defaults, f"{name}_length"),
+            metavar="N",
+            help=f"{what} number of tokens per line, on each side",
+        )
     add("--max-ratio", type=float, default=defaults.max_ratio, metavar="R",
         help="maximum ratio of the token counts of the two sides")  # fmt: skip
     add("--keep-all", action="store_true", help="keep all lines and repair invalid ones (for dev and test sets)")
     add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines in the output")
     add("--no-check", action="store_true", help="do not check the languages, the order of the sides, and shifted lines")
-    add("--threads", type=int, default=1, metavar="N", help="number of processes")
+    _add_threads(parser)
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
@@ -298,8 +286,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus
 
-    warnings = _set_languages(args, [args.bitext] if args.bitext else [args.source, args.target])
-    sides = _sides(args)
+    files, outputs = _sides(args)
+    corpus, warnings = _raw_corpus(args, files)
     options = CleaningOptions(
         normalize=not args.no_normalize,
         tokenize=not args.no_tokenize,
@@ -311,45 +299,34 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         keep_all=args.keep_all,
     )
     check_cleaning(options)
-    bitext = None if args.bitext is None else _bitext(args, args.bitext)
-    prepared = prepare_corpus(sides, options, args.threads, args.min_lines, bitext, not args.no_check)
+    prepared = prepare_corpus(corpus, outputs, options, args.threads, args.min_lines, not args.no_check)
     write_json(args.report, prepared.report())
     for warning in warnings:  # last, so that the output of a failed command is only the error
         say(f"warning: {warning}")
     return prepared.figures()
 
 
-def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
-    """Return the source side, the target side, or both, as the options specify.
+def _sides(args: argparse.Namespace) -> "tuple[list[str | None], list[str]]":
+    """Return the raw files, see ``_raw_corpus``, and the output of each side.
 
     Raises:
-        InputError: no side is given, an input without its output or the reverse, or an invalid language code.
+        InputError: no side is given, or an input without its output or the reverse.
     """
-    from rnnsmt.corpus.preparation import CorpusSide
-
-    paths = [args.source, args.target]
+    files, outputs = [args.source, args.target], [args.output_source, args.output_target]
     if args.bitext is not None:
-        if args.source is not None or args.target is not None:
+        if files != [None, None]:
             raise InputError("--bitext cannot be combined with --source or --target")
-        if args.output_source is None or args.output_target is None:
+        if None in outputs:
             raise InputError("--bitext requires --output-source and --output-target")
-        paths = [f"{args.bitext} ({lang})" for lang in (args.source_lang, args.target_lang)]
-    sides = []
-    for name, path, output, lang in (
-        ("source", paths[0], args.output_source, args.source_lang),
-        ("target", paths[1], args.output_target, args.target_lang),
-    ):
-        if (path is None) != (output is None):
-            raise InputError(f"--{name} and --output-{name} must be used together")
-        if path is not None:
-            if wrong := code_mistake(lang):
-                raise InputError(f"--{name}-lang {wrong}")
-            sides.append(CorpusSide(path, output, lang))
-    if not sides:
+        return [args.bitext], outputs
+    for side, file, output in zip(("source", "target"), files, outputs, strict=True):
+        if (file is None) != (output is None):
+            raise InputError(f"--{side} and --output-{side} must be used together")
+    if files == [None, None]:
         raise InputError(
             "no input; specify --source, --target or both, or --bitext, with the corresponding --output options"
         )
-    return sides
+    return files, [output for output in outputs if output is not None]
 
 
 def split_options(parser: argparse.ArgumentParser) -> None:
@@ -406,21 +383,25 @@ def split(args: argparse.Namespace) -> dict[str, object]:
 
     if not 0 < args.similarity <= 1:
         raise InputError(f"--similarity {args.similarity}: must be a number greater than 0 and at most 1")
-    paths, rows, langs, warnings = _text_to_split(args)
+    files = args.bitext or []
+    if bool(files) == (args.source is not None) or (args.source is None) != (args.target is None):
+        raise InputError("--source and --target, or --bitext, is required")
+    if len(files) > 2:
+        raise InputError(f"--bitext: {len(files)} files; specify one file with both languages, or two files")
+    corpus, warnings = _raw_corpus(args, files or [args.source, args.target])
     options = SplitOptions(args.dev, args.test, args.similarity, args.min_words, args.unique, args.seed)
-    name = " and ".join(paths)
-    for warning in [*warnings, *sample_warnings(paths, rows(), langs)]:
+    for warning in [*warnings, *sample_warnings(corpus)]:
         say(f"warning: {warning}")
-    done = split_bitext(rows, langs, Path(args.output_dir), options, name)
+    done = split_bitext(corpus, Path(args.output_dir), options)
     if args.report:
         settings = {"seed": args.seed, "similarity": args.similarity, "unique": args.unique}
-        write_json(args.report, {"input": name, **settings, **done.report()})
+        write_json(args.report, {"input": str(corpus), **settings, **done.report()})
     roles = {"train": "bitext", "dev": "dev", "test": "test"}
     entries = []
     for subset, role in roles.items():
-        source, target = (FILES[subset].format(lang) for lang in langs)
+        source, target = (FILES[subset].format(lang) for lang in corpus.langs)
         entries.append(f"  - {{name: {subset}, role: {role}, source: {source}, target: {target}}}")
-    codes = [yaml_code(lang) for lang in langs]
+    codes = [yaml_code(lang) for lang in corpus.langs]
     print("\n".join([f"languages: {{source: {codes[0]}, target: {codes[1]}}}", "corpora:", *entries]))
     discarded = {
         "near-duplicates of dev and test": done.near.total(),
@@ -429,33 +410,6 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     }
     counts = ", ".join(f"{reason}: {number:,}" for reason, number in discarded.items() if number)
     return {**{subset: f"{done.sizes[subset]:,} pairs" for subset in roles}, "discarded": counts or "none"}
-
-
-def _text_to_split(
-    args: argparse.Namespace,
-) -> "tuple[list[str], Callable[[], Iterator[Row]], tuple[str, str], list[str]]":
-    """Return the files of the text, a function that reads its pairs, the languages, and warnings about them.
-
-    Raises:
-        InputError: no text is given, or several are.
-    """
-    from rnnsmt.corpus.bitext_files import read_bitext
-    from rnnsmt.corpus.raw_text import read_pairs
-
-    files = args.bitext or []
-    if bool(files) == (args.source is not None) or (args.source is None) != (args.target is None):
-        raise InputError("--source and --target, or --bitext, is required")
-    if len(files) > 2:
-        raise InputError(f"--bitext: {len(files)} files; specify one file with both languages, or two files")
-    one_file = files[0] if len(files) == 1 else None
-    files = files or [args.source, args.target]
-    warnings = _set_languages(args, files)
-    bitext = _bitext(args, one_file)
-    pair = files_with_prefix(one_file, bitext.langs) if one_file else files
-    if pair is None:
-        return files, lambda: read_bitext(bitext), bitext.langs, warnings
-    source, target = pair
-    return [source, target], lambda: read_pairs(source, target), bitext.langs, warnings
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
@@ -476,16 +430,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
         help="corpora to check, instead of --config; ROLE is bitext, mono, dev or test; FILE=FILE are source and "
         "target, a single FILE contains both (for mono, only the target)",
     )
-    add(
-        "--source-lang",
-        metavar="L",
-        help="source language, two-letter code (default: from the configuration or the file names, otherwise en)",
-    )
-    add(
-        "--target-lang",
-        metavar="L",
-        help="target language, two-letter code (default: from the configuration or the file names, otherwise fr)",
-    )
+    _add_languages(parser, "the configuration or the file names")
     add(
         "--max-lines",
         type=int,
@@ -519,11 +464,11 @@ def check(args: argparse.Namespace) -> None:
 
     if find_spec("py3langid") is None:
         say("the languages are not checked, because py3langid is not installed; run `pip install 'rnnsmt[check]'`")
-    languages, texts = _texts_to_check(args)
+    languages, corpora = _corpora_to_check(args)
     for side, lang in zip(("source", "target"), languages, strict=True):
         if wrong := code_mistake(lang):
             raise InputError(f"{side} language: {wrong}")
-    checked = CorpusCheck(languages, args.max_lines).run(texts)
+    checked = CorpusCheck(languages, args.max_lines).run(corpora)
     if args.json:
         import json
 
@@ -535,13 +480,12 @@ def check(args: argparse.Namespace) -> None:
         raise SystemExit(FOUND)
 
 
-def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[CheckedCorpus]]":
+def _corpora_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Corpus]]":
     """Return the languages and the corpora that the options or the configuration name.
 
     Raises:
         InputError: an option ``--corpus`` or the configuration is malformed.
     """
-    from rnnsmt.corpus.check import checked
     from rnnsmt.plan.corpora import corpora_listed
 
     settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
@@ -562,7 +506,7 @@ def _texts_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Ch
     later = [corpus for corpus in listed if corpus.downloads and not all(map(Path.exists, map(Path, corpus.downloads)))]
     for corpus in later:
         say(f"{corpus.name}: not checked, because the file has not been downloaded yet (see `rnnsmt corpus fetch`)")
-    return pair, [checked(corpus, pair) for corpus in listed if corpus not in later]
+    return pair, [corpus for corpus in listed if corpus not in later]
 
 
 def _languages_of_names(corpora: list[str]) -> dict[str, str]:
@@ -701,7 +645,7 @@ def truecase_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="FILE", help="model written by `corpus train-truecaser`")
     parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: truecased text")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processes")
+    _add_threads(parser)
 
 
 def truecase(args: argparse.Namespace) -> dict[str, object]:
@@ -728,7 +672,7 @@ def detokenize_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", required=True, metavar="L", help="language of the text, two-letter code (ISO 639-1)")
     parser.add_argument("--no-detruecase", action="store_true", help="do not capitalise the first word of a sentence")
     parser.add_argument("--no-detokenize", action="store_true", help="do not detokenise: keep tokens and entities")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processes")
+    _add_threads(parser)
 
 
 def detokenize(args: argparse.Namespace) -> dict[str, object]:

@@ -16,7 +16,7 @@ from typing import TextIO
 from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
-from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
+from rnnsmt.corpus.bitext_files import RawCorpus, Row
 from rnnsmt.corpus.check import FEW_LINES
 from rnnsmt.corpus.raw_text import (
     BAD_UTF8,
@@ -26,8 +26,6 @@ from rnnsmt.corpus.raw_text import (
     CleaningOptions,
     RejectedLineError,
     is_utf8,
-    read_pairs,
-    read_segments,
 )
 from rnnsmt.corpus.sample import refuse_columns, sample_warnings
 from rnnsmt.corpus.tokenizer import has_rules
@@ -49,18 +47,6 @@ NO_WORDS = "no words"
 
 LONG = f"more than {LONG_SEGMENT} words"
 """Reason: the segment is longer than ``LONG_SEGMENT``."""
-
-Segments = tuple[bytes | None, ...]
-"""The raw segment on each side; None for a line that was too long to read."""
-
-
-@dataclass(frozen=True)
-class CorpusSide:
-    """One language of a corpus: raw file (or its name in messages), tokenised file, language code."""
-
-    input: str
-    output: str
-    lang: str
 
 
 @dataclass
@@ -126,7 +112,7 @@ class Tally:
         """Return an empty tally for this number of sides."""
         return cls([0] * sides, [(0, 0)] * sides, [0] * sides)
 
-    def count_bad_utf8(self, row: Segments) -> None:
+    def count_bad_utf8(self, row: Row) -> None:
         """Count the sides of the current line that are not UTF-8."""
         for side, raw in enumerate(row):
             if raw is not None and not is_utf8(raw):
@@ -166,75 +152,67 @@ class Tally:
 
 
 def prepare_corpus(
-    sides: Sequence[CorpusSide],
+    corpus: RawCorpus,
+    outputs: Sequence[str],
     options: CleaningOptions,
     threads: int,
     min_lines: int = 1,
-    bitext: BitextFile | None = None,
     check: bool = True,
 ) -> "Prepared":
     """Write the tokens of a corpus with one or two sides, in several processes.
 
     Args:
-        sides: languages of the corpus.
+        corpus: the raw text.
+        outputs: tokenised file of each side.
         options: processing and cleaning.
         threads: number of processes.
         min_lines: minimum number of kept lines with words.
-        bitext: file with both sides, instead of one file for each side.
         check: whether the languages and the first lines are checked (``sample_warnings``).
 
     Raises:
-        InputError: as ``read_pairs``; a file has another encoding or several columns, or was modified while it was
-            read; the sides are swapped; a dev or test segment is too long for the decoder; fewer than ``min_lines``
-            lines with words remain. No output is written in these cases.
+        InputError: as ``RawCorpus.rows``; a file has another encoding or several columns; the sides are swapped; a dev
+            or test segment is too long for the decoder; fewer than ``min_lines`` lines with words remain. No output is
+            written in these cases.
     """
-    for side in sides:
-        if options.tokenize and not has_rules(side.lang):
-            say(f"warning: the tokeniser has no rules for the language {side.lang}; generic rules are used")
-    inputs = [InputFile.of(path) for path in ([bitext.path] if bitext else [side.input for side in sides])]
-    if bitext is None:
-        for side in sides:
-            refuse_columns(side.input)
-    of_sample: list[str] = []
-    if check:
-        rows = _rows(sides, bitext, LINE_BYTES)
-        of_sample += sample_warnings([file.path for file in inputs], rows, [side.lang for side in sides])
-    rows = _rows(sides, bitext, None if options.keep_all else LINE_BYTES)
-    total = Tally.of(len(sides))
+    for lang in corpus.langs:
+        if options.tokenize and not has_rules(lang):
+            say(f"warning: the tokeniser has no rules for the language {lang}; generic rules are used")
+    inputs = [_properties(path) for path in corpus.paths]
+    if not corpus.is_one_file:
+        for path in corpus.paths:
+            refuse_columns(path)
+    of_sample = list(sample_warnings(corpus)) if check else []
+    total = Tally.of(len(corpus.langs))
     with ExitStack() as stack:
-        files = [stack.enter_context(atomic_text(side.output)) for side in sides]
+        files = [stack.enter_context(atomic_text(output)) for output in outputs]
         meter = Meter("preparing")
-        cleaner = partial(_chunk_cleaner, [side.lang for side in sides], options)
+        cleaner = partial(_chunk_cleaner, corpus.langs, options)
+        rows = corpus.rows(None if options.keep_all else LINE_BYTES)
         for texts, tally in map_chunks(cleaner, rows, threads):
             _write_lines(files, texts)
             total.add(tally)
             meter.add(tally.lines)
-        for file in inputs:
-            file.check_unchanged()
-        _check_total([side.input for side in sides], total, min_lines)
-    prepared = Prepared(sides, inputs, total)
+        _check_total(corpus.names, total, min_lines)
+    prepared = Prepared(corpus, inputs, total)
     for warning in (*prepared.warnings(options.keep_all), *of_sample):
         say(f"warning: {warning}")
     return prepared
 
 
-def _rows(sides: Sequence[CorpusSide], bitext: BitextFile | None, limit: int | None) -> Iterator[Segments]:
-    """Return the raw segments of all sides; a segment of more than ``limit`` bytes is None."""
-    if bitext:
-        return read_bitext(bitext, limit)
-    if len(sides) == 2:
-        return read_pairs(sides[0].input, sides[1].input, limit)
-    return ((segment,) for segment in read_segments(sides[0].input, limit))
+def _properties(path: str) -> dict[str, object]:
+    """Return the path, the size and the hash of a raw file for the report."""
+    open_binary(path).close()  # raises InputError if the file cannot be opened
+    return {"path": path, "bytes": Path(path).stat().st_size, "sha256": sha256(path)}
 
 
 def _chunk_cleaner(
-    langs: list[str], options: CleaningOptions
-) -> Callable[[tuple[Segments, ...]], tuple[list[list[str]], Tally]]:
+    langs: Sequence[str], options: CleaningOptions
+) -> Callable[[tuple[Row, ...]], tuple[list[list[str]], Tally]]:
     """Return the function that is run in the worker processes."""
     return partial(_clean_chunk, [Cleaner(lang, options) for lang in langs])
 
 
-def _clean_chunk(cleaners: list[Cleaner], rows: tuple[Segments, ...]) -> tuple[list[list[str]], Tally]:
+def _clean_chunk(cleaners: list[Cleaner], rows: tuple[Row, ...]) -> tuple[list[list[str]], Tally]:
     """Clean a chunk of lines; return the kept lines of each side and the tally."""
     texts: list[list[str]] = [[] for _ in cleaners]
     tally = Tally.of(len(cleaners))
@@ -319,51 +297,18 @@ def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
 
 
 @dataclass(frozen=True)
-class InputFile:
-    """Size, hash and time of a raw file before it was read, for the report."""
-
-    path: str
-    size: int
-    sha256: str
-    changed_ns: int
-
-    @classmethod
-    def of(cls, path: str) -> "InputFile":
-        """Read the properties of a file.
-
-        Raises:
-            InputError: the file cannot be read.
-        """
-        open_binary(path).close()  # raises InputError if the file cannot be opened
-        status = Path(path).stat()
-        return cls(path, status.st_size, sha256(path), status.st_mtime_ns)
-
-    def check_unchanged(self) -> None:
-        """Check that the file has not been modified since this object was created.
-
-        Raises:
-            InputError: the size or the modification time has changed.
-        """
-        status = Path(self.path).stat()
-        if (status.st_size, status.st_mtime_ns) != (self.size, self.changed_ns):
-            raise InputError(
-                f"{self.path}: was modified while being read; run the same command again when the file is complete"
-            )
-
-
-@dataclass(frozen=True)
 class Prepared:
     """Result of the preparation of a corpus."""
 
-    sides: Sequence[CorpusSide]
-    inputs: Sequence[InputFile]
+    corpus: RawCorpus
+    inputs: Sequence[dict[str, object]]
     total: Tally
 
     def report(self) -> dict[str, object]:
         """Return the report for JSON: raw files, and numbers of lines by outcome and reason."""
         total = self.total
         return {
-            "inputs": [{"path": f.path, "bytes": f.size, "sha256": f.sha256} for f in self.inputs],
+            "inputs": self.inputs,
             "lines": total.lines,
             "kept": total.kept,
             "tokens": total.tokens,
@@ -375,21 +320,21 @@ class Prepared:
     def figures(self) -> dict[str, object]:
         """Return the figures for the last line of the log: kept, rejected and repaired lines, and tokens."""
         total = self.total
-        names = " and ".join(Path(side.input).name for side in self.sides)
+        names = " and ".join(Path(name).name for name in self.corpus.names)
         figures: dict[str, object] = {
             f"{names}: kept": f"{total.kept:,} of {total.lines:,} lines",
             "rejected": str(total.rejected),
             "repaired": str(total.repaired),
         }
-        return figures | {f"{side.lang} tokens": n for side, n in zip(self.sides, total.tokens, strict=True)}
+        return figures | {f"{lang} tokens": n for lang, n in zip(self.corpus.langs, total.tokens, strict=True)}
 
     def warnings(self, keep_all: bool) -> Iterator[str]:
         """Yield warnings about accepted lines that should be inspected."""
-        total, names = self.total, " and ".join(side.input for side in self.sides)
-        for side, (count, first) in zip(self.sides, total.bad_utf8, strict=True):
+        total, names = self.total, " and ".join(self.corpus.names)
+        for name, (count, first) in zip(self.corpus.names, total.bad_utf8, strict=True):
             if count:
                 yield (
-                    f"{side.input}: {count:,} of {total.lines:,} lines are not UTF-8, the first is line {first}; they "
+                    f"{name}: {count:,} of {total.lines:,} lines are not UTF-8, the first is line {first}; they "
                     f"were {'repaired' if keep_all else 'rejected'}"
                 )
         for reason, count in sorted(total.suspicious.lines.items()):

@@ -5,12 +5,13 @@ is installed. There is no warning in doubtful cases, and none for languages that
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
 
 from rnnsmt.base.io import InputError
+from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import read_segments
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import UNSPACED
@@ -41,9 +42,6 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 COLUMN_LINES = 100
 """Number of lines that are examined for tabs between columns."""
 
-Row = Sequence[bytes | None]
-"""Raw segment of each side; None for a segment that is too long."""
-
 
 def text_of(raw: bytes | None) -> str | None:
     """Return a raw segment without white space at both ends; None if it is too long or not UTF-8."""
@@ -53,44 +51,37 @@ def text_of(raw: bytes | None) -> str | None:
         return None
 
 
-def sample_warnings(paths: Sequence[str], rows: Iterable[Row], langs: Sequence[str]) -> Iterator[str]:
-    """Yield warnings about the first lines of a text: its languages, and lines that are shifted on one side.
-
-    Args:
-        paths: file of each side, or the file with both sides once.
-        rows: raw segments of each side.
-        langs: code of each side.
+def sample_warnings(corpus: RawCorpus) -> Iterator[str]:
+    """Yield warnings about the first lines of a corpus: its languages, and lines that are shifted on one side.
 
     Raises:
         InputError: the sides are swapped, or the text cannot be read.
     """
-    texts = [[text_of(raw) or "" for raw in row] for row in islice(rows, SAMPLE_LINES)]
-    sides = [[row[side] for row in texts] for side in range(len(langs))]
-    yield from content_warnings(paths, langs, [list(filter(None, lines)) for lines in sides])
-    if len(langs) == 2:
+    texts = [[text_of(raw) or "" for raw in row] for row in islice(corpus.rows(), SAMPLE_LINES)]
+    sides = [[row[side] for row in texts] for side in range(len(corpus.langs))]
+    yield from content_warnings(corpus, [list(filter(None, lines)) for lines in sides])
+    if len(sides) == 2:
         lengths = [list(map(len, lines)) for lines in sides]
-        yield from (f"{' and '.join(paths)}: {warning}" for warning in shift_warnings(shifted_lines(*lengths)))
+        yield from (f"{corpus}: {warning}" for warning in shift_warnings(shifted_lines(*lengths)))
 
 
-def content_warnings(paths: Sequence[str], langs: Sequence[str], samples: Sequence[Sequence[str]]) -> Iterator[str]:
+def content_warnings(corpus: RawCorpus, samples: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield warnings about a side without sentences, without spaces between words, or in another language.
 
     Args:
-        paths: file of each side, or the file with both sides once.
-        langs: code of each side.
+        corpus: names and languages of the sides.
         samples: first lines of each side that are not empty.
 
     Raises:
         InputError: each of two sides is in the language of the other.
     """
-    one_file = len(paths) < len(langs)
-    names = [f"{paths[0]} ({lang})" for lang in langs] if one_file else paths
+    names = corpus.names
     codes = [sum(map(_is_code, lines)) for lines in samples]
     shares = [count / max(1, len(lines)) for count, lines in zip(codes, samples, strict=True)]
-    if len(langs) == 2 and min(shares) <= MAX_CODES_OTHER and max(shares) >= MIN_CODES:
+    if len(names) == 2 and min(shares) <= MAX_CODES_OTHER and max(shares) >= MIN_CODES:
         side = shares.index(max(shares))
         remedy = "check the file"
-        if one_file:
+        if corpus.is_one_file:
             remedy = (
                 "if the file has other columns, select those of source and target (`columns` in the configuration, "
                 "--columns)"
@@ -107,7 +98,7 @@ def content_warnings(paths: Sequence[str], langs: Sequence[str], samples: Sequen
                 f"{name}: has no spaces between words ({sum(counts) / len(counts):.0f} characters between two spaces); "
                 "segment the text into words first, because the tokeniser separates words only at spaces"
             )
-    yield from _language_warnings(names, langs, samples)
+    yield from _language_warnings(names, corpus.langs, samples)
 
 
 def _is_code(text: str) -> bool:

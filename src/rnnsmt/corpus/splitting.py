@@ -17,7 +17,7 @@ import re
 import unicodedata
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,7 +27,7 @@ import numpy as np
 
 from rnnsmt.base.io import InputError, atomic_binary
 from rnnsmt.base.progress import track
-from rnnsmt.corpus.bitext_files import Row
+from rnnsmt.corpus.bitext_files import RawCorpus, Row
 
 NEAR = 0.5
 """Minimum similarity of near-duplicates: replacing one of 12 words gives 0.6, replacing two gives 0.33 to 0.5."""
@@ -159,39 +159,32 @@ class Split:
         }
 
 
-def split_bitext(
-    rows: Callable[[], Iterator[Row]], langs: tuple[str, str], directory: Path, options: SplitOptions, name: str
-) -> Split:
+def split_bitext(corpus: RawCorpus, directory: Path, options: SplitOptions) -> Split:
     """Write the parts of a bitext to the files ``FILES`` of a directory.
-
-    Args:
-        rows: function that returns the pairs of raw segments, the same in every call.
-        langs: codes of source and target, for the names of the files.
-        directory: the directory.
-        options: sizes and rules.
-        name: the bitext, for messages.
 
     Raises:
         InputError: too few pairs can be dev or test pairs, or no training pair remains.
     """
     split = Split()
-    places = _draw(_read_keys(rows(), split, options.min_words), options, name)
+    places = _draw(_read_keys(corpus.rows(), split, options.min_words), options, str(corpus))
     drawn = set(places.drawn.tolist())
-    texts = {number: row for number, row in enumerate(track(rows(), "drawing")) if number in drawn}
-    indices = [SentenceIndex(options.similarity) for _ in langs]
+    texts = {number: row for number, row in enumerate(track(corpus.rows(), "drawing")) if number in drawn}
+    indices = [SentenceIndex(options.similarity) for _ in corpus.langs]
     chosen = _choose([(int(number), texts[int(number)]) for number in places.drawn], indices, options)
     if len(chosen) < options.dev + options.test:
         raise InputError(
-            f"{name}: only {len(chosen):,} of the pairs drawn are not similar to each other, but {options.dev:,} dev "
+            f"{corpus}: only {len(chosen):,} of the pairs drawn are not similar to each other, but {options.dev:,} dev "
             f"and {options.test:,} test pairs are required; reduce --dev and --test, or increase --similarity"
         )
     directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         files = {
-            subset: [stack.enter_context(atomic_binary(directory / FILES[subset].format(lang))) for lang in langs]
+            subset: [
+                stack.enter_context(atomic_binary(directory / FILES[subset].format(lang))) for lang in corpus.langs
+            ]
             for subset in PARTS
         }
-        for number, row in enumerate(track(rows(), "splitting")):
+        for number, row in enumerate(track(corpus.rows(), "splitting")):
             subset = chosen.get(number, "train")
             if places.excluded[number] or (subset == "train" and len(chosen) and _is_near(row, indices, split)):
                 continue
@@ -200,7 +193,7 @@ def split_bitext(
                 file.write((side or b"").removesuffix(b"\r") + b"\n")
         split.repeated = places.repeated
         if not split.sizes["train"]:
-            raise InputError(f"{name}: no pairs remain for training; reduce --dev and --test")
+            raise InputError(f"{corpus}: no pairs remain for training; reduce --dev and --test")
     return split
 
 

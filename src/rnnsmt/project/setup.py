@@ -62,7 +62,7 @@ corpora:
 class CorpusFiles:
     """Files of one corpus: those of source and target, or one with both; for the role ``mono``, that of the target.
 
-    ``columns`` and ``members`` locate the sides in a file with both, see ``BitextFile``.
+    ``columns`` and ``members`` locate the sides in a file with both, see ``RawCorpus``.
     """
 
     role: str
@@ -215,15 +215,15 @@ def _check_both_sides(corpus: CorpusFiles, languages: Sequence[str]) -> None:
     Raises:
         InputError: they cannot be read, or there are none.
     """
-    from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
+    from rnnsmt.corpus.bitext_files import RawCorpus
 
-    file = BitextFile(corpus.files[0], (languages[0], languages[1]), corpus.columns or (1, 2), corpus.members)
+    raw = RawCorpus(corpus.files[:1], tuple(languages), corpus.columns or (1, 2), corpus.members)
     try:
-        rows = list(islice(read_bitext(file), CHECKED_SEGMENTS))
+        rows = list(islice(raw.rows(), CHECKED_SEGMENTS))
     except InputError as error:
         raise InputError(f"--{corpus.role}: {error}") from None
     if not rows:
-        raise InputError(f"--{corpus.role}: {file.path}: contains no segments")
+        raise InputError(f"--{corpus.role}: {raw}: contains no segments")
 
 
 def _absolute(path: str) -> Path:

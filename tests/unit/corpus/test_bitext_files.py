@@ -15,7 +15,7 @@ import pytest
 
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.corpus.bitext_files import BitextFile, read_bitext
+from rnnsmt.corpus.bitext_files import RawCorpus
 
 PAIRS = [(f"The {n} boats are red.", f"Les {n} bateaux « sont » rouges.") for n in range(300)]
 ROWS = [(source.encode(), target.encode()) for source, target in PAIRS]
@@ -59,7 +59,7 @@ OPUS = {
 
 def rows(path: Path, content: bytes | str, limit: int | None = None, **settings) -> list:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return list(read_bitext(BitextFile(str(path), ("en", "fr"), **settings), limit))
+    return list(RawCorpus((str(path),), ("en", "fr"), **settings).rows(limit))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_an_endless_item_takes_no_memory(tmp_path: Path, monkeypatch: pytest.Mon
     path.write_bytes(start.encode() + b"x" * (1 << 25))
     tracemalloc.start()
     with pytest.raises(InputError, match="than 1048576"):
-        list(read_bitext(BitextFile(str(path), ("en", "fr"))))
+        list(RawCorpus((str(path),), ("en", "fr")).rows())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 << 20
@@ -234,7 +234,7 @@ def test_a_long_file_is_a_stream(tmp_path: Path) -> None:
         out.write("</body></tmx>")
     assert body and tail
     tracemalloc.start()
-    count = sum(1 for _ in read_bitext(BitextFile(str(path), ("en", "fr"))))
+    count = sum(1 for _ in RawCorpus((str(path),), ("en", "fr")).rows())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count == 12_000

@@ -15,7 +15,7 @@ import pytest
 
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.cli import main
-from rnnsmt.corpus.preparation import MAX_SEGMENT, InputFile
+from rnnsmt.corpus.preparation import MAX_SEGMENT
 from rnnsmt.search.source_text import MAX_WORDS
 
 
@@ -460,23 +460,6 @@ def test_languages_without_rules_are_reported(work: Workplace, capsys: pytest.Ca
     assert "warning: the tokeniser has no rules for the language zz" in capsys.readouterr().err
     assert work.pair("a\n", "b\n", "--target-lang", "zz", "--no-tokenize") == 0
     assert "warning" not in capsys.readouterr().err
-
-
-def test_a_file_that_changes_while_it_is_read_is_refused(
-    work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that changes while it is read is refused, because the report would describe another text."""
-    source = work.file("s", "a\n" * 30)
-    check = InputFile.check_unchanged
-
-    def replaced(file: InputFile) -> None:
-        source.write_text("other text\n")
-        check(file)
-
-    monkeypatch.setattr(InputFile, "check_unchanged", replaced)
-    assert work.run(source, None) == 2
-    assert "s: was modified while being read" in capsys.readouterr().err
-    assert work.nothing_written("s")
 
 
 def test_an_endless_test_line_is_refused(

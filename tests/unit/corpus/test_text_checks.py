@@ -10,6 +10,7 @@ import pytest
 
 from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.cli import main
+from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.sample import _identifier, content_warnings, refuse_columns
 
 GERMAN = (
@@ -47,16 +48,16 @@ def real(shared_dir: Path, name: str, lang: str) -> list[str]:
 def test_real_text(shared_dir, name):
     """Real texts of several domains cause no warning in the right order and an error if swapped."""
     english, french = (real(shared_dir, name, lang) for lang in ("en", "fr"))
-    assert list(content_warnings(["a", "b"], ["en", "fr"], [english, french])) == []
+    assert list(content_warnings(RawCorpus(("a", "b"), ("en", "fr")), [english, french])) == []
     with pytest.raises(InputError, match=r"^source and target look swapped: a looks like fr and b"):
-        list(content_warnings(["a", "b"], ["en", "fr"], [french, english]))
-    assert list(content_warnings(["a", "b"], ["en", "de"], [english, french])) == [
+        list(content_warnings(RawCorpus(("a", "b"), ("en", "fr")), [french, english]))
+    assert list(content_warnings(RawCorpus(("a", "b"), ("en", "de")), [english, french])) == [
         "b: looks like fr, but the language of this side is de; check the file and languages"
     ]
 
 
 def warned(langs: list[str], *samples: list[str]) -> list[str]:
-    return list(content_warnings(["a", "b"][: len(langs)], langs, samples))
+    return list(content_warnings(RawCorpus(("a", "b")[: len(langs)], tuple(langs)), samples))
 
 
 def test_doubtful_cases():
