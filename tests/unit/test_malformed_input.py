@@ -71,7 +71,7 @@ def valid_files() -> None:
             Path(f"{name}.{side}").write_text(text(side[0], 40, 1))
         Path(f"dev.{side}").write_text(text(side[0], 20, 2))
     for line in (
-        "corpus train-truecaser --input tok.en --output-model tc.en --lang en",
+        "corpus train-truecaser --input tok.en --output-model tc.en",
         STAGES["models"].replace("OD", "sel"),
         STAGES["score"].replace("O1", "scores"),
         STAGES["words"].replace("O1", "fwd"),

@@ -206,7 +206,7 @@ rule train_truecaser:
     params:
         version=version("corpus", "train-truecaser"),
     shell:
-        "rnnsmt corpus train-truecaser --input {input:q} --output-model {output:q} --lang {wildcards.lang} &> {log:q}"
+        "rnnsmt corpus train-truecaser --input {input:q} --output-model {output:q} &> {log:q}"
 
 
 rule truecase:

@@ -100,10 +100,9 @@ class _Set:
 class CorpusCheck:
     """Checker of all corpora of an experiment."""
 
-    def __init__(self, langs: tuple[str, str], max_lines: int = 0) -> None:
-        """Set the languages of source and target, and how many lines of a training corpus are read (0: all)."""
+    def __init__(self, langs: tuple[str, str]) -> None:
+        """Set the languages of source and target."""
         self._langs = langs
-        self._max_lines = max_lines
         self._sets: list[_Set] = []
         self._vocabularies: tuple[set[str], set[str]] = (set(), set())
         self._overlap = NgramOverlap()
@@ -136,10 +135,7 @@ class CorpusCheck:
         sides = range(2 - len(raw.langs), 2)
         counts = _LineCounts(len(sides))
         current = _Set(findings) if corpus.role in ("dev", "test") else None
-        for number, row in enumerate(track(raw.rows(), f"checking {corpus.name}")):
-            if current is None and self._max_lines and number >= self._max_lines:
-                findings.figures["only_first_lines"] = number
-                break
+        for row in track(raw.rows(), f"checking {corpus.name}"):
             for side, words in zip(sides, counts.add(row), strict=True):
                 if words:
                     self._add(side, words, current)
@@ -259,10 +255,9 @@ def lines_of(reports: Sequence[Findings]) -> Iterator[str]:
         figures = findings.figures
         shown = [
             f"{figures['lines']:,} lines" if "lines" in figures else "not read",
-            *(["only the first ones were read"] if "only_first_lines" in figures else []),
             *([f"{' and '.join(map(str, figures['words_per_line']))} words per line"] if "lines" in figures else []),
             *(f"{name.replace('_', ' ')}: {count:,}" for name, count in figures.items() if isinstance(count, int)
-              and count and name not in ("lines", "only_first_lines")),
+              and count and name != "lines"),
             *([f"n-gram overlap: {figures['ngram_overlap']:.2f}"] if "ngram_overlap" in figures else []),
         ]  # fmt: skip
         yield f"{findings.name} ({findings.role}): {', '.join(shown)}"

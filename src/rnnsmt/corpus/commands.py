@@ -431,13 +431,6 @@ def check_options(parser: argparse.ArgumentParser) -> None:
         "target, a single FILE contains both (for mono, only the target)",
     )
     _add_languages(parser, "the configuration or the file names")
-    add(
-        "--max-lines",
-        type=int,
-        default=0,
-        metavar="N",
-        help="maximum number of lines of training text to read; 0: no limit",
-    )
     add("--json", action="store_true", help="print the report as JSON")
 
 
@@ -468,7 +461,7 @@ def check(args: argparse.Namespace) -> None:
     for side, lang in zip(("source", "target"), languages, strict=True):
         if wrong := code_mistake(lang):
             raise InputError(f"{side} language: {wrong}")
-    checked = CorpusCheck(languages, args.max_lines).run(corpora)
+    checked = CorpusCheck(languages).run(corpora)
     if args.json:
         import json
 
@@ -617,7 +610,6 @@ def join(args: argparse.Namespace) -> dict[str, object]:
 def train_truecaser_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text in one language")
     parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: truecasing model")
-    parser.add_argument("--lang", default="fr", metavar="L", help="two-letter language code, used only in the log")
 
 
 def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
@@ -628,7 +620,7 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt corpus train-truecaser --input try/general.fr.gz --output-model try/truecaser.fr --lang fr
+        rnnsmt corpus train-truecaser --input try/general.fr.gz --output-model try/truecaser.fr
     """
     from rnnsmt.corpus.tokenizer import learn_casing, save_casing
 
@@ -638,7 +630,7 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"{', '.join(args.input)}: every line has at most one word; is this tokenised text?")
     save_casing(casing, args.output_model)
     forms = sum(len(forms) for forms in casing.values())
-    return {"language": args.lang, "words": len(casing), "forms": forms}
+    return {"words": len(casing), "forms": forms}
 
 
 def truecase_options(parser: argparse.ArgumentParser) -> None:
