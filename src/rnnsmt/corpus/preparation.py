@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
 from rnnsmt.base.parallel import map_chunks
@@ -51,12 +51,12 @@ LONG = f"more than {LONG_SEGMENT} words"
 
 @dataclass
 class LineCounts:
-    """Number of lines by reason, and the line numbers of the first ones."""
+    """Number of lines by reason or by number of the side, and the line numbers of the first ones."""
 
-    lines: Counter[str] = field(default_factory=Counter)
-    first: dict[str, list[int]] = field(default_factory=dict)
+    lines: Counter[Any] = field(default_factory=Counter)
+    first: dict[Any, list[int]] = field(default_factory=dict)
 
-    def add(self, reason: str, line: int) -> None:
+    def add(self, reason: str | int, line: int) -> None:
         """Count a line."""
         self.lines[reason] += 1
         self._sample(reason, [line])
@@ -67,7 +67,7 @@ class LineCounts:
             self._sample(reason, [offset + number for number in numbers])
         self.lines += later.lines
 
-    def _sample(self, reason: str, numbers: list[int]) -> None:
+    def _sample(self, reason: str | int, numbers: list[int]) -> None:
         samples = self.first.setdefault(reason, [])
         samples.extend(numbers[: SAMPLES - len(samples)])
 
@@ -89,35 +89,29 @@ class Tally:
 
     Attributes:
         tokens: number of tokens of the kept lines by side.
-        bad_utf8: number of lines that are not UTF-8, and the number of the first one, by side.
-        too_long: line of the first segment of more than ``MAX_SEGMENT`` words by side; 0 if there is none.
         lines: number of lines.
         kept: number of lines that are kept.
         rejected: rejected lines by reason.
         repaired: repaired lines by reason; a line may have several reasons.
         suspicious: lines of dev and test sets, all of which are kept, with properties that cause a warning.
+        bad_utf8: lines that are not UTF-8 by side.
+        too_long: segments of more than ``MAX_SEGMENT`` words by side.
     """
 
     tokens: list[int]
-    bad_utf8: list[tuple[int, int]]
-    too_long: list[int]
     lines: int = 0
     kept: int = 0
     rejected: LineCounts = field(default_factory=LineCounts)
     repaired: LineCounts = field(default_factory=LineCounts)
     suspicious: LineCounts = field(default_factory=LineCounts)
-
-    @classmethod
-    def of(cls, sides: int) -> "Tally":
-        """Return an empty tally for this number of sides."""
-        return cls([0] * sides, [(0, 0)] * sides, [0] * sides)
+    bad_utf8: LineCounts = field(default_factory=LineCounts)
+    too_long: LineCounts = field(default_factory=LineCounts)
 
     def count_bad_utf8(self, row: Row) -> None:
         """Count the sides of the current line that are not UTF-8."""
         for side, raw in enumerate(row):
             if raw is not None and not is_utf8(raw):
-                count, first = self.bad_utf8[side]
-                self.bad_utf8[side] = (count + 1, first or self.lines)
+                self.bad_utf8.add(side, self.lines)
 
     def count_suspicious(self, lengths: Sequence[int]) -> None:
         """Count suspicious properties of the current line of a dev or test set.
@@ -131,22 +125,13 @@ class Tally:
             self.suspicious.add(LONG, self.lines)
         for side, length in enumerate(lengths):
             if length > MAX_SEGMENT:
-                self.too_long[side] = self.too_long[side] or self.lines
+                self.too_long.add(side, self.lines)
 
     def add(self, later: "Tally") -> None:
         """Add the tally of the subsequent lines."""
-        before = self.lines
-        self.rejected.join(later.rejected, before)
-        self.repaired.join(later.repaired, before)
-        self.suspicious.join(later.suspicious, before)
+        for name in ("rejected", "repaired", "suspicious", "bad_utf8", "too_long"):
+            getattr(self, name).join(getattr(later, name), self.lines)
         self.tokens = [a + b for a, b in zip(self.tokens, later.tokens, strict=True)]
-        self.bad_utf8 = [
-            (n + m, first or (before + after if after else 0))
-            for (n, first), (m, after) in zip(self.bad_utf8, later.bad_utf8, strict=True)
-        ]
-        self.too_long = [
-            line or (before + after if after else 0) for line, after in zip(self.too_long, later.too_long, strict=True)
-        ]
         self.lines += later.lines
         self.kept += later.kept
 
@@ -182,7 +167,7 @@ def prepare_corpus(
         for path in corpus.paths:
             refuse_columns(path)
     of_sample = list(sample_warnings(corpus)) if check else []
-    total = Tally.of(len(corpus.langs))
+    total = Tally([0] * len(corpus.langs))
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_text(output)) for output in outputs]
         meter = Meter("preparing")
@@ -215,7 +200,7 @@ def _chunk_cleaner(
 def _clean_chunk(cleaners: list[Cleaner], rows: tuple[Row, ...]) -> tuple[list[list[str]], Tally]:
     """Clean a chunk of lines; return the kept lines of each side and the tally."""
     texts: list[list[str]] = [[] for _ in cleaners]
-    tally = Tally.of(len(cleaners))
+    tally = Tally([0] * len(cleaners))
     keep_all = cleaners[0].options.keep_all
     for row in rows:
         tally.lines += 1
@@ -272,22 +257,22 @@ def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
     names = " and ".join(inputs)
     if total.lines == 0:
         raise InputError(f"{names}: the corpus is empty")
-    for path, (count, first) in zip(inputs, total.bad_utf8, strict=True):
+    for side, count in sorted(total.bad_utf8.lines.items()):
         if count > max(MAX_BAD_UTF8 * total.lines, 3):
             raise InputError(
-                f"{path}: {count:,} of {total.lines:,} lines ({100 * count / total.lines:.0f} %) are not valid UTF-8 "
-                f"(first: line {first}); convert the file, for example from Latin-1 with `iconv -f ISO-8859-1 -t UTF-8`"
+                f"{inputs[side]}: {count:,} of {total.lines:,} lines ({100 * count / total.lines:.0f} %) are not valid "
+                f"UTF-8 (first: line {total.bad_utf8.first[side][0]}); convert the file, for example from Latin-1 with "
+                "`iconv -f ISO-8859-1 -t UTF-8`"
             )
     if total.kept == 0:
         raise InputError(
             f"{names}: none of {total.lines} lines remains after cleaning ({total.rejected.reasons()}); check the file"
         )
-    for path, line in zip(inputs, total.too_long, strict=True):
-        if line:
-            raise InputError(
-                f"{path}, line {line}: more than {MAX_SEGMENT} words, which is more than the decoder supports; split "
-                "it into sentences"
-            )
+    for side, (line, *_) in sorted(total.too_long.first.items()):
+        raise InputError(
+            f"{inputs[side]}, line {line}: more than {MAX_SEGMENT} words, which is more than the decoder supports; "
+            "split it into sentences"
+        )
     with_words = total.kept - total.suspicious.lines[NO_WORDS]
     if with_words < min_lines:
         raise InputError(
@@ -331,12 +316,11 @@ class Prepared:
     def warnings(self, keep_all: bool) -> Iterator[str]:
         """Yield warnings about accepted lines that should be inspected."""
         total, names = self.total, " and ".join(self.corpus.names)
-        for name, (count, first) in zip(self.corpus.names, total.bad_utf8, strict=True):
-            if count:
-                yield (
-                    f"{name}: {count:,} of {total.lines:,} lines are not UTF-8, the first is line {first}; they "
-                    f"were {'repaired' if keep_all else 'rejected'}"
-                )
+        for side, count in sorted(total.bad_utf8.lines.items()):
+            yield (
+                f"{self.corpus.names[side]}: {count:,} of {total.lines:,} lines are not UTF-8, the first is line "
+                f"{total.bad_utf8.first[side][0]}; they were {'repaired' if keep_all else 'rejected'}"
+            )
         for reason, count in sorted(total.suspicious.lines.items()):
             yield f"{names}: lines with {reason}: {count:,}, the first is line {total.suspicious.first[reason][0]}"
         if keep_all and total.lines < FEW_LINES:
