@@ -1,6 +1,6 @@
 """Measure the speed of the CSLM or the joint model: n-grams per CPU second in training, and in scoring for the CSLM.
 
-    python benchmarks/cslm.py --text DIR [--preset small] [--model M.pt] [--settings hidden_2=128 ...] [--threads 1]
+    python benchmarks/cslm.py --text DIR [--preset small] [--model FILE] [--settings hidden_2=128 ...] [--threads 1]
     python benchmarks/cslm.py --examples DIR [--preset small] [--settings hidden_2=128 ...] [--threads 1]
 
 DIR is the directory written by ``rnnsmt cslm prepare`` or ``rnnsmt nnjm prepare``. Training: whole updates (minibatch,
@@ -195,7 +195,7 @@ def main() -> None:
 
 def print_scoring(text: Text, settings: CslmSettings, args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        path = args.model or str(Path(directory) / "random.pt")
+        path = args.model or str(Path(directory) / "random.safetensors")
         if not args.model:
             model = FeedForwardLM(settings.sizes(len(text.vocabulary)), 1, 0.0)
             save_model(path, model, text.vocabulary, False, 0, {})

@@ -68,7 +68,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
         "search": f"search decode --ini {BASELINE} --model-dir results/model/filtered/all "
         f"--input {texts.set_text('preprocessed', 'dev', texts.source)} --output {{out}}/dev.output",
         "rnn": "rnn train --pairs results/rnn/pairs --preset small --updates 40 --batch 128 --evaluations 1 --seed 1 "
-        "--output-model {out}/model.pt --output-history {out}/history.tsv --checkpoint-dir {out}/rnn",
+        "--output-model {out}/model.safetensors --output-history {out}/history.tsv --checkpoint-dir {out}/rnn",
     }
     program = [sys.executable, "-m", "rnnsmt"]
     return {name: [*program, *shlex.split(line.format(out=out)), "--threads", "1"] for name, line in lines.items()}

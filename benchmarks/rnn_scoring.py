@@ -1,6 +1,6 @@
 """Measure scored pairs per CPU second: `rnn score` compared with plain padded batches of single pairs.
 
-    python benchmarks/rnn_scoring.py --pairs DIR [--preset small] [--model M.pt] [--threads 1] [--slices 6]
+    python benchmarks/rnn_scoring.py --pairs DIR [--preset small] [--model FILE] [--threads 1] [--slices 6]
 
 DIR is the directory written by ``rnnsmt rnn prepare``. Without --model, the network has the sizes of the preset and
 random parameters, on which the speed does not depend. All versions score the same slices of the table in turn, so that

@@ -285,7 +285,7 @@ def train_rnn(
     Args:
         phrase_table: the phrase table; every pair has the same weight.
         source, target: the training text of the table, from which the vocabularies are built.
-        output_dir: directory of the network (``rnn.pt``), its learning curve, checkpoints and phrase pairs.
+        output_dir: directory of the network (``rnn.safetensors``), its learning curve, checkpoints and phrase pairs.
         preset: key of ``rnnsmt.rnn.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
         vocab_size: size of the vocabulary of each side, including UNK and id 0.
         seed: random seed.
@@ -306,7 +306,7 @@ def train_rnn(
     from rnnsmt.rnn.training import RnnTrainer
 
     directory = _directory(output_dir)
-    network = Network(directory / "rnn.pt", directory / "pairs")
+    network = Network(directory / "rnn.safetensors", directory / "pairs")
     with _Files() as files:
         texts = [files.of(source, "source")], [files.of(target, "target")]
         prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
@@ -330,7 +330,8 @@ def train_cslm(
 
     Args:
         text: the text, tokenised.
-        output_dir: directory of the network (``cslm.pt``), its learning curve, checkpoints and word ids of the text.
+        output_dir: directory of the network (``cslm.safetensors``), its learning curve, checkpoints and word ids of the
+            text.
         preset: key of ``rnnsmt.cslm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
         vocab_size: size of the shortlist, including UNK and id 0.
         seed, threads, device: as in ``train_rnn``.
@@ -356,7 +357,9 @@ def train_cslm(
     with _Files() as files:
         paths = [files.of(text, "text")]
         prepare_text(paths, Vocabulary.of_texts(paths, vocab_size, "to learn from"), str(directory / "text"))
-    return _train(CslmTrainer, WordIds.open(directory / "text"), chosen, seed, threads, device, directory / "cslm.pt")
+    return _train(
+        CslmTrainer, WordIds.open(directory / "text"), chosen, seed, threads, device, directory / "cslm.safetensors"
+    )
 
 
 def train_nnjm(
@@ -379,7 +382,7 @@ def train_nnjm(
     Args:
         source, target: S tokenised sentences each.
         alignment: the links, as returned by ``align``, or a file in Pharaoh format.
-        output_dir: directory of the network (``nnjm.pt``), its learning curve, checkpoints and examples.
+        output_dir: directory of the network (``nnjm.safetensors``), its learning curve, checkpoints and examples.
         preset: key of ``rnnsmt.nnjm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
         vocab_size: size of the shortlist of each side, including UNK and id 0.
         seed, threads, device: as in ``train_rnn``.
@@ -409,7 +412,13 @@ def train_nnjm(
         )
         prepare_examples(sources, targets, [files.of_links(alignment)], vocabularies, str(directory / "examples"))
     return _train(
-        NnjmTrainer, Examples.open(directory / "examples"), chosen, seed, threads, device, directory / "nnjm.pt"
+        NnjmTrainer,
+        Examples.open(directory / "examples"),
+        chosen,
+        seed,
+        threads,
+        device,
+        directory / "nnjm.safetensors",
     )
 
 

@@ -175,11 +175,11 @@ def test_networks_of_the_search(tmp_path):
     text = tmp_path / "text"
     text.write_text("".join(f"{line}\n" for line in target))
     assert main(["cslm", "prepare", "--input", str(text), "--vocab-size", "10", "--output-dir", str(ids)]) == 0
-    outputs = ["--output-model", str(tmp_path / "model.pt"), "--output-history", str(tmp_path / "model.json")]
+    outputs = ["--output-model", str(tmp_path / "model.safetensors"), "--output-history", str(tmp_path / "model.json")]
     options = ["--preset", "demo", "--epochs", "1", "--hidden-1", "8", "--seed", "1"]
     checkpoint = ["--checkpoint-dir", str(tmp_path / "checkpoint")]
     assert main(["cslm", "train", "--text", str(ids), *options, *outputs, *checkpoint]) == 0
-    assert (tmp_path / "model.pt").read_bytes() == cslm.read_bytes()
+    assert (tmp_path / "model.safetensors").read_bytes() == cslm.read_bytes()
 
 
 def test_names_of_the_package():

@@ -348,7 +348,7 @@ def network(good: Path) -> Path:
         shutil.copytree(good, directory)
         patch.chdir(directory)
         assert main(STAGES["pairs"].replace("OD", "pairs").split()) == 0
-        assert main(TRAIN.replace("O1", "m.pt").replace("O2", "m.json").split()) == 0
+        assert main(TRAIN.replace("O1", "m.safetensors").replace("O2", "m.json").split()) == 0
     return directory
 
 
@@ -356,7 +356,7 @@ TRAIN = (
     "rnn train --pairs pairs --preset demo --hidden 8 --embedding 4 --maxout 4 --updates 4 --held-out 5 --batch 4 "
     "--output-model O1 --output-history O2 --checkpoint-dir checkpoint"
 )
-SCORE = "rnn score --pairs pairs --model m.pt --output O1"
+SCORE = "rnn score --pairs pairs --model m.safetensors --output O1"
 
 
 @pytest.fixture
@@ -366,63 +366,6 @@ def trained(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     (directory / "O1").write_text("old")
     monkeypatch.chdir(directory)
     return directory
-
-
-def change_content(path: Path, change: Callable[[dict], object]) -> None:
-    """Change the content of a file of tensors."""
-    from rnnsmt.networks.model_file import load_file, save_file
-
-    content = load_file(path, "cpu", "")
-    change(content)
-    save_file(path, content)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda file: file.pop("sizes"),
-        lambda file: file.update(sizes=None),
-        lambda file: file["sizes"].update(hidden=9),
-        lambda file: file["sizes"].update(hidden="x"),
-        lambda file: file["sizes"].update(variant="other"),
-        lambda file: file.update(meta=3),
-        lambda file: file["parameters"].pop("encoder.embedding"),
-        lambda file: file["parameters"].update({"encoder.embedding": "x"}),
-        lambda file: file["parameters"]["encoder.embedding"].view(-1)[:1].fill_(float("nan")),
-        lambda file: file["parameters"].update({"encoder.embedding": file["parameters"]["encoder.embedding"].double()}),
-    ],
-)
-def test_damaged_networks(trained: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict], object]) -> None:
-    change_content(trained / "m.pt", change)
-    sentence = refused(trained, SCORE, capsys)
-    assert sentence.startswith("m.pt: ")
-    assert sentence.endswith("; train the network again with `rnn train`")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda file: file.update(fingerprint=None),
-        lambda file: file.update(state=[]),
-        lambda file: file.pop("state"),
-        lambda file: file["state"].pop("batches"),
-        lambda file: file["state"].update(optimiser=3),
-        lambda file: file["state"].update(parameters=None),
-        lambda file: file["state"].update(update="x"),
-        lambda file: file["state"].update(measured=None),
-        lambda file: file["state"].update(history=3),
-        lambda file: file["state"].update(best=[99, file["state"]["parameters"]]),
-    ],
-)
-def test_damaged_checkpoints(
-    trained: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict], object]
-) -> None:
-    change_content(trained / "checkpoint/checkpoint.pt", change)
-    before = (trained / "checkpoint/checkpoint.pt").read_bytes()
-    assert main(TRAIN.split()) == 2
-    assert "checkpoint/checkpoint.pt: " in (error := capsys.readouterr().err)
-    assert error.endswith("; remove checkpoint to start over\n")
-    assert (trained / "checkpoint/checkpoint.pt").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -394,15 +394,20 @@ def test_the_joint_model(workflow):
     assert f"{texts} {links} --vocab-size 1500 --output-dir results/nnjm/examples " in prepare
     train = workflow.commands("nnjm_train", *settings, *systems)
     assert [train.count(f"--preset demo --window 3 --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
-    networks = [f"results/nnjm/network{n}/model.pt" for n in (1, 2)]
+    networks = [f"results/nnjm/network{n}/model.safetensors" for n in (1, 2)]
     assert all(f"--output-model {path} " in train for path in networks)
     inis = workflow.commands("augmented_ini", *settings, *systems)
-    assert all(f"--nnjm ../nnjm/network{n}/model.pt --nnjm-unknown class " in inis for n in (1, 2))
-    assert "--cslm ../cslm/network1/model.pt --cslm-unknown class --nnjm ../nnjm/network1/model.pt " in inis
+    assert all(f"--nnjm ../nnjm/network{n}/model.safetensors --nnjm-unknown class " in inis for n in (1, 2))
+    assert (
+        "--cslm ../cslm/network1/model.safetensors --cslm-unknown class --nnjm ../nnjm/network1/model.safetensors "
+        in inis
+    )
     mert = workflow.commands("mert", *settings, *systems).split("rnnsmt tuning mert ")[1:]
     assert sum("--cslm-cells 50" in command for command in mert) == 2
     own = workflow.commands("provenance", *settings, *systems)
-    assert all(f"nnjm{n}=results/nnjm/network{n}/model.pt=results/nnjm/network{n}/history.json" in own for n in (1, 2))
+    assert all(
+        f"nnjm{n}=results/nnjm/network{n}/model.safetensors=results/nnjm/network{n}/history.json" in own for n in (1, 2)
+    )
     assert "nnjm=nnjm cslm_nnjm=cslm+nnjm" in workflow.commands("table1", *settings, *systems)
     external = ["alignment={external: mine.align}", *systems]
     (workflow.directory / "mine.align").write_text("0-0\n")
@@ -415,7 +420,7 @@ def test_the_networks_of_a_comparison(workflow):
     jobs = [job.split("\nrule ")[0] for job in plan.split("\nrule compare_systems:\n")[1:]]
     (job,) = [job for job in jobs if "system=cslm_nnjm" in job]
     (files,) = re.findall(r"^ *input: (.*)$", job, re.M)
-    assert re.findall(r"results/(\w+)/network(\d)/model.pt", files) == [("cslm", "1"), ("nnjm", "1")]
+    assert re.findall(r"results/(\w+)/network(\d)/model.safetensors", files) == [("cslm", "1"), ("nnjm", "1")]
 
 
 def test_lists_are_scored_once_for_all_weights(workflow):
@@ -446,7 +451,7 @@ def test_networks_of_lstms(workflow):
     train = workflow.commands("seq2seq_train", *settings)
     assert [train.count(f"--preset demo --source-order forward --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     assert [train.count(f"--preset demo  --seed {seed} ") for seed in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
-    pairs = [" ".join(f"results/lstm/network{n}/model.pt" for n in pair) for pair in ((1, 2), (3, 4))]
+    pairs = [" ".join(f"results/lstm/network{n}/model.safetensors" for n in pair) for pair in ((1, 2), (3, 4))]
     lists = workflow.commands("seq2seq_rescore", *settings)
     assert " ".join(f"--model {pairs[turn]} --model {pairs[turn]}" for turn in (0, 1, 0, 1)) in lists
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")

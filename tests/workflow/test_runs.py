@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 FINAL = [
     "results/table1.tsv",
-    "results/rnn/network1/model.pt",
+    "results/rnn/network1/model.safetensors",
     "results/model/phrase-table.gz",
     "results/model/lm.arpa.gz",
 ]
@@ -82,7 +82,7 @@ def test_runs_take_turns_on_the_networks(finished):
         for system, columns in (("rnn", "rnn"), ("cslm_rnn_wp", "rnn_wp")):
             ini = (results / f"systems/{system}/run{run}/moses.ini").read_text()
             assert f"augmented/{columns}/network{run}/phrase-table.gz" in ini
-        assert f"cslm/network{run}/model.pt" in ini
+        assert f"cslm/network{run}/model.safetensors" in ini
     rows = json.loads((results / "table1.json").read_text())["rows"]
     assert {row["system"]: row["trainings"] for row in rows} == {
         "baseline": 1, "rnn": 2, "cslm_rnn": 2, "cslm_rnn_wp": 2,

@@ -125,7 +125,11 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
     assert done.returncode == 0, done.stdout + done.stderr
     tables = [pandas.read_csv(run.directory / TABLE, sep="\t") for run in (on_slurm, local)]
     pandas.testing.assert_frame_equal(*tables)
-    for path in ("rnn/network1/model.pt", "cslm/network1/model.pt", "systems/cslm_rnn/run1/moses.ini"):
+    for path in (
+        "rnn/network1/model.safetensors",
+        "cslm/network1/model.safetensors",
+        "systems/cslm_rnn/run1/moses.ini",
+    ):
         assert (on_slurm.directory / "results" / path).read_bytes() == (
             local.directory / "results" / path
         ).read_bytes(), path
@@ -166,7 +170,7 @@ def training(
     """Run the training of the network with this time limit, yield its jobs, and interrupt it at the end."""
     before = set(slurm.jobs())
     limit = ("--set-resources", f"rnn_train:runtime={minutes}", "--configfile", config)
-    command = workflow.command(*limit, "--", "results/rnn/network1/model.pt")
+    command = workflow.command(*limit, "--", "results/rnn/network1/model.safetensors")
     hear = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # it is ignored where the tests run in the background
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet, preexec_fn=hear) as process:

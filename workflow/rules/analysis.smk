@@ -219,7 +219,7 @@ rule phrase_examples:
         PAIR_FILES,
         phrase_table=f"results/model/{PHRASE_TABLE}",
         scores=score_files("rnn", 1),
-        model="results/rnn/network1/model.pt",
+        model="results/rnn/network1/model.safetensors",
     output:
         json="results/analysis/phrase-examples.json",
         md="results/analysis/phrase-examples.md",
@@ -245,7 +245,7 @@ rule embeddings:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model="results/rnn/network1/model.pt",
+        model="results/rnn/network1/model.safetensors",
     output:
         figure=report(
             "results/figures/{of}.png",

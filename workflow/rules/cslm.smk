@@ -2,7 +2,7 @@
 # queries it in addition to the n-gram LM.
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
-CSLM_MODEL = "results/cslm/network{network}/model.pt"
+CSLM_MODEL = "results/cslm/network{network}/model.safetensors"
 CSLM_TEXT_FILES = [f"results/cslm/text/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
 PERPLEXITIES = expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in systems.networks else [])
 

@@ -196,7 +196,7 @@ rule provenance:
     input:
         scores=SCORES,
         ini=expand(f"{RUN}/moses.ini", system=TUNED, run=RUNS),
-        models=systems.of_every_training("results/{name}/network{n}/model.pt") + systems.lstm_models,
+        models=systems.of_every_training("results/{name}/network{n}/model.safetensors") + systems.lstm_models,
         histories=systems.of_every_training("results/{name}/network{n}/history.json") + systems.lstm_histories,
         corpora=texts.raw_files(),
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in texts.corpora],

@@ -41,7 +41,7 @@ rule nnjm_train:
     input:
         EXAMPLE_FILES,
     output:
-        model="results/nnjm/network{network}/model.pt",
+        model="results/nnjm/network{network}/model.safetensors",
         history="results/nnjm/network{network}/history.json",
     log:
         "results/logs/nnjm/train.{network}.log",

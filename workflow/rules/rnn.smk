@@ -45,7 +45,7 @@ rule rnn_train:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
     output:
-        model="results/rnn/network{network}/model.pt",
+        model="results/rnn/network{network}/model.safetensors",
         history="results/rnn/network{network}/history.json",
     log:
         "results/logs/rnn/train.{network}.log",
@@ -99,7 +99,7 @@ rule rnn_score:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model="results/rnn/network{network}/model.pt",
+        model="results/rnn/network{network}/model.safetensors",
     output:
         "results/rnn/network{network}/scores/{scatteritem}.npy",
     log:

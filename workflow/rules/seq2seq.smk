@@ -38,7 +38,7 @@ rule seq2seq_train:
         f"{SENTENCES}/sentences.json",
         SENTENCE_FILES,
     output:
-        model="results/{lstm}/network{network}/model.pt",
+        model="results/{lstm}/network{network}/model.safetensors",
         history="results/{lstm}/network{network}/history.json",
     log:
         "results/logs/seq2seq/train.{lstm}.{network}.log",

@@ -166,7 +166,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt analysis sentence-vectors --model try/lstm.pt --sentences try/sentences.en \
+        rnnsmt analysis sentence-vectors --model try/lstm.safetensors --sentences try/sentences.en \
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
     """
     from rnnsmt.analysis.representations import draw_sentence_vectors, principal_components, read_groups, vectors_of
@@ -296,7 +296,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt analysis phrase-examples --phrase-table results/model/phrase-table.gz \
             --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
-            --model results/rnn/network1/model.pt --pairs results/rnn/pairs --number 5 --draws 50 \
+            --model results/rnn/network1/model.safetensors --pairs results/rnn/pairs --number 5 --draws 50 \
             --output-json try/examples.json --output-md try/examples.md
     """
     need_torch()
@@ -349,7 +349,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt analysis embeddings --of words --model results/rnn/network1/model.pt --pairs results/rnn/pairs \
+        rnnsmt analysis embeddings --of words --model results/rnn/network1/model.safetensors --pairs results/rnn/pairs \
             --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
             --output-json try/words.json
     """

@@ -107,7 +107,8 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm train --text try/text --preset demo --self-normalised 0.1 --seed 1 \
-            --output-model try/cslm.pt --output-history try/cslm.json --checkpoint-dir try/cslm.checkpoint --threads 2
+            --output-model try/cslm.safetensors --output-history try/cslm.json --checkpoint-dir try/cslm.checkpoint \
+            --threads 2
     """
     settings = chosen_settings(args, PRESETS)
 
@@ -143,7 +144,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt cslm perplexity --model try/cslm.pt --input results/corpus/joined/truecased/dev.fr.gz \
+        rnnsmt cslm perplexity --model try/cslm.safetensors --input results/corpus/joined/truecased/dev.fr.gz \
             --lm results/model/lm.arpa.gz --output try/cslm.perplexity.json
     """
     need_torch()
@@ -175,7 +176,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt cslm score --model try/cslm.pt --input results/corpus/joined/truecased/dev.fr.gz \
+        rnnsmt cslm score --model try/cslm.safetensors --input results/corpus/joined/truecased/dev.fr.gz \
             --output try/dev.scores
     """
     need_torch()
@@ -213,7 +214,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest \
+        rnnsmt cslm rescore --model results/cslm/network1/model.safetensors --nbest try/dev.nbest \
             --output try/dev.rescored --unknown class
     """
     number = len(args.nbest)

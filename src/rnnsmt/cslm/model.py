@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError
 from rnnsmt.cslm.settings import CslmSettings, CslmSizes
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks.data import UNK, Index, Vocabulary, draw_held_out
@@ -26,7 +25,7 @@ from rnnsmt.networks.feed_forward import (
     set_output_bias,
     unigram_log_p,
 )
-from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
+from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
 
 FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `cslm train`")
 
@@ -71,15 +70,12 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
     """Read a model onto a device.
 
     Raises:
-        InputError: the file is missing, damaged, or of another kind.
+        InputError: the file is missing or of another kind.
     """
     model, content = read_model(path, FORMAT, lambda sizes: FeedForwardLM(CslmSizes(**sizes), seed=None), device)
-    with corrupt_as_input_error(path, FORMAT.remedy):
-        vocabulary, normalised = Vocabulary(content["words"]), bool(content["self-normalised"])
-        trained = TrainedCslm(model, vocabulary, normalised, int(content["unknown words"]), content["meta"])
-    if len(vocabulary) != model.sizes.vocabulary:
-        raise InputError(f"{path}: the numbers of words and of output classes differ; {FORMAT.remedy}")
-    return trained
+    return TrainedCslm(
+        model, Vocabulary(content["words"]), content["self-normalised"], content["unknown words"], content["meta"]
+    )
 
 
 class CslmTrainer(FeedForwardTrainer):

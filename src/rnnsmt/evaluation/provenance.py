@@ -147,7 +147,9 @@ def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
     """
     parts = text.split("=")
     if len(parts) != 3:
-        raise InputError(f"--network {text}: must be NAME=MODEL=HISTORY, for example rnn=model.pt=history.json")
+        raise InputError(
+            f"--network {text}: must be NAME=MODEL=HISTORY, for example rnn=model.safetensors=history.json"
+        )
     name, model, history = parts
     value = read_json(history)
     details = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}

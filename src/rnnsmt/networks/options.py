@@ -14,13 +14,16 @@ SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
 
 
 def need_torch() -> None:
-    """Check that torch, an optional dependency, is installed.
+    """Check that torch and safetensors, optional dependencies, are installed.
 
     Raises:
-        InputError: torch is not installed.
+        InputError: one is not installed.
     """
-    if find_spec("torch") is None:
-        raise InputError("neural networks require torch, which is not installed; run `pip install 'rnnsmt[networks]'`")
+    for package in ("torch", "safetensors"):
+        if find_spec(package) is None:
+            raise InputError(
+                f"neural networks require {package}, which is not installed; run `pip install 'rnnsmt[networks]'`"
+            )
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ from rnnsmt.networks.gradients import (
     flushed_denormals,
     seed_of,
 )
-from rnnsmt.networks.model_file import Checkpoint, corrupt_as_input_error
+from rnnsmt.networks.model_file import Checkpoint
 from rnnsmt.networks.settings import EpochSettings, TrainingSettings
 from rnnsmt.networks.softmax import ClassSampler
 from rnnsmt.stages import STAGES
@@ -150,8 +150,7 @@ class Trainer(ABC):
         checkpoint.lock()
         saved = checkpoint.load(self.setup.device)
         if saved is not None:
-            with corrupt_as_input_error(checkpoint.path, checkpoint.remedy):
-                self.restore(saved)
+            self.restore(saved)
         log = TrainingLog(self)
         last_save = time.monotonic()
 
@@ -270,22 +269,16 @@ class Trainer(ABC):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resume from a state that ``state`` returned.
-
-        Raises:
-            RuntimeError, LookupError, TypeError, ValueError: ``state`` is malformed.
-        """
+        """Resume from a state that ``state`` returned."""
         self.flat.data.copy_(state["parameters"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.batches.restore(state["batches"])
-        self.update, self.seen = int(state["update"]), int(state["seen"])
-        self.sums.updates, self.sums.examples, self.sums.words = map(int, state["counts"])
+        self.update, self.seen = state["update"], state["seen"]
+        self.sums.updates, self.sums.examples, self.sums.words = state["counts"]
         self.sums.measured.copy_(state["measured"])
-        self.history = [row | {"update": int(row["update"])} for row in state["history"]]
-        self.best = None
-        if state["best"]:
-            number, parameters = state["best"]
-            self.best = range(len(self.history))[number], parameters.view_as(self.flat)
+        self.history = state["history"]
+        best = state["best"]
+        self.best = (best[0], best[1]) if best else None
 
     def fingerprint(self) -> dict[str, object]:
         """Return everything that the result depends on, except for the device and the number of threads.

@@ -109,7 +109,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt nnjm train --examples try/examples --preset demo --seed 1 --output-model try/nnjm.pt \
+        rnnsmt nnjm train --examples try/examples --preset demo --seed 1 --output-model try/nnjm.safetensors \
             --output-history try/nnjm.json --checkpoint-dir try/nnjm.checkpoint --threads 2
     """
     settings = chosen_settings(args, PRESETS)
@@ -145,8 +145,8 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt nnjm perplexity --model try/nnjm.pt --examples try/examples \
-            --cslm results/cslm/network1/model.pt --output try/nnjm.perplexity.json
+        rnnsmt nnjm perplexity --model try/nnjm.safetensors --examples try/examples \
+            --cslm results/cslm/network1/model.safetensors --output try/nnjm.perplexity.json
     """
     need_torch()
 

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rnnsmt.base.io import InputError
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.feed_forward import FeedForwardLM
-from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
-from rnnsmt.nnjm.settings import DIRECTION, JointSizes
+from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
+from rnnsmt.nnjm.settings import JointSizes
 
 FORMAT = ModelFormat("rnnsmt-nnjm-2", "a joint model", "train it again with `nnjm train`")
 
@@ -51,7 +50,6 @@ def save_model(path: str | Path, trained: TrainedNnjm) -> None:
     content = {
         "words": trained.vocabulary.words[2:-1],
         "source words": trained.source_vocabulary.words[2:-1],
-        "direction": DIRECTION,
         "self-normalised": trained.self_normalised,
         "unknown words": trained.unknown_words,
         "meta": trained.meta,
@@ -63,28 +61,14 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedN
     """Read a model onto a device.
 
     Raises:
-        InputError: the file is missing, damaged, of another kind, or of another direction.
+        InputError: the file is missing or of another kind.
     """
     model, content = read_model(path, FORMAT, lambda sizes: FeedForwardLM(JointSizes(**sizes), seed=None), device)
-    with corrupt_as_input_error(path, FORMAT.remedy):
-        trained = TrainedNnjm(
-            model,
-            Vocabulary(content["words"]),
-            Vocabulary(content["source words"]),
-            bool(content["self-normalised"]),
-            int(content["unknown words"]),
-            content["meta"],
-        )
-        direction = str(content["direction"])
-    if direction != DIRECTION:
-        raise InputError(
-            f"{path}: has the direction {direction}, but only {DIRECTION} is supported; prepare the examples and "
-            f"{FORMAT.remedy}"
-        )
-    sizes = model.sizes
-    if (len(trained.vocabulary), len(trained.source_vocabulary)) != (
-        sizes.vocabulary,
-        sizes.inputs - sizes.vocabulary,
-    ):
-        raise InputError(f"{path}: the numbers of words and of ids differ; {FORMAT.remedy}")
-    return trained
+    return TrainedNnjm(
+        model,
+        Vocabulary(content["words"]),
+        Vocabulary(content["source words"]),
+        content["self-normalised"],
+        content["unknown words"],
+        content["meta"],
+    )

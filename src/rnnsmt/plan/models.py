@@ -49,7 +49,7 @@ def _model_options(models: Iterable[Iterable[str]]) -> str:
 
 def network_file(name: str, network: int | str) -> str:
     """Return the model of the training run of a network with this number."""
-    return f"results/{name}/network{network}/model.pt"
+    return f"results/{name}/network{network}/model.safetensors"
 
 
 class Systems:

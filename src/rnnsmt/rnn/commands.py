@@ -95,7 +95,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.pt \
+        rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.safetensors \
             --output-history try/rnn.json --checkpoint-dir try/rnn.checkpoint --threads 2
     """
     settings = chosen_settings(args, PRESETS)
@@ -137,7 +137,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt rnn score --pairs try/pairs --model try/rnn.pt --output try/scores.npy --threads 2
+        rnnsmt rnn score --pairs try/pairs --model try/rnn.safetensors --output try/scores.npy --threads 2
     """
     need_torch()
 
@@ -255,7 +255,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt rnn sample --model try/rnn.pt --pairs try/pairs --input try/phrases --output try/samples \
+        rnnsmt rnn sample --model try/rnn.safetensors --pairs try/pairs --input try/phrases --output try/samples \
             --draws 50 --top 5
     """
     need_torch()
@@ -301,7 +301,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt rnn translate --model try/rnn.pt --pairs try/pairs --input try/phrases \
+        rnnsmt rnn translate --model try/rnn.safetensors --pairs try/pairs --input try/phrases \
             --output try/translations --nbest 5
     """
     nbest = 1 if args.nbest is None else args.nbest

@@ -244,16 +244,9 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
     """Read a network onto ``device``; return it and the ``meta`` of ``save_model``.
 
     Raises:
-        InputError: the file is missing, damaged, or not an RNN Encoder-Decoder of p(target | source).
+        InputError: the file is missing or not an RNN Encoder-Decoder.
     """
-
-    def build(sizes: dict[str, Any]) -> RNNEncoderDecoder:
-        # in files of version 1.0.0, also the maximum phrase length of a variant that no longer exists
-        return RNNEncoderDecoder(RnnSizes(**{name: sizes[name] for name in sizes if name != "max_length"}), seed=None)
-
-    model, content = read_model(path, FORMAT, build, device)
-    if (direction := content["meta"].get("direction", "direct")) != "direct":
-        raise InputError(f"{path}: was trained by version 1.0.0 with --direction {direction}; {FORMAT.remedy}")
+    model, content = read_model(path, FORMAT, lambda sizes: RNNEncoderDecoder(RnnSizes(**sizes), seed=None), device)
     return model, content["meta"]
 
 

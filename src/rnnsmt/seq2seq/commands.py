@@ -103,8 +103,9 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt seq2seq train --sentences try/sentences --preset demo --epochs 1 --seed 1 --output-model try/lstm.pt \
-            --output-history try/lstm.json --checkpoint-dir try/lstm.checkpoint --threads 2
+        rnnsmt seq2seq train --sentences try/sentences --preset demo --epochs 1 --seed 1 \
+            --output-model try/lstm.safetensors --output-history try/lstm.json \
+            --checkpoint-dir try/lstm.checkpoint --threads 2
     """
     settings = chosen_settings(args, PRESETS)
 
@@ -147,7 +148,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
+        rnnsmt seq2seq translate --model try/lstm.safetensors --input results/corpus/joined/truecased/dev.en.gz \
             --output try/dev.lstm --beam 4
     """
     need_torch()
@@ -197,7 +198,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt seq2seq score --model try/lstm.pt --source results/corpus/joined/truecased/dev.en.gz \
+        rnnsmt seq2seq score --model try/lstm.safetensors --source results/corpus/joined/truecased/dev.en.gz \
             --target results/corpus/joined/truecased/dev.fr.gz --output try/dev.lstm.scores
     """
     need_torch()
@@ -242,7 +243,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt seq2seq rescore --model try/lstm.pt --nbest try/dev.nbest \
+        rnnsmt seq2seq rescore --model try/lstm.safetensors --nbest try/dev.nbest \
             --source results/corpus/joined/truecased/dev.en.gz --output try/dev.lstm.nbest
     """
     if not args.feature.isidentifier():

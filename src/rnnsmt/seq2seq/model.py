@@ -29,7 +29,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.networks.data import NULL, Vocabulary
 from rnnsmt.networks.gradients import Dropout
-from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
+from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
 from rnnsmt.networks.softmax import LOG2E, ExactSoftmax, power_of_2
 from rnnsmt.seq2seq.sentences import SIDES, as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
@@ -170,20 +170,11 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
     """Read a network onto a device.
 
     Raises:
-        InputError: the file is missing, damaged, not an LSTM encoder-decoder, or one of subwords or position tokens.
+        InputError: the file is missing or not an LSTM encoder-decoder.
     """
     model, content = read_model(path, FORMAT, lambda sizes: Seq2Seq(Seq2SeqSizes(**sizes), seed=None), device)
-    if {"subwords", "positions"} & content.keys():  # of version 1.0.0
-        raise InputError(
-            f"{path}: subwords and position tokens are not supported; prepare the sentences and {FORMAT.remedy}"
-        )
-    with corrupt_as_input_error(path, FORMAT.remedy):
-        source, target = (Vocabulary(content["words"][name]) for name in SIDES)
-        trained = TrainedSeq2Seq(model, source, target, str(content["source order"]), content["meta"])
-    if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
-        raise InputError(f"{path}: the numbers of words and of output classes differ; {FORMAT.remedy}")
-    model.eval()
-    return trained
+    source, target = (Vocabulary(content["words"][name]) for name in SIDES)
+    return TrainedSeq2Seq(model.eval(), source, target, content["source order"], content["meta"])
 
 
 def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[TrainedSeq2Seq]:

@@ -27,7 +27,7 @@ from rnnsmt.translation.system import CARD, FILE, INI, SUMS, Description, read_i
 
 GZIP, PLAIN = (".tar.gz", ".tgz"), ".tar"
 
-RNN_FILES = ("rnn.pt", "vocab.source.txt", "vocab.target.txt")
+RNN_FILES = ("rnn.safetensors", "vocab.source.txt", "vocab.target.txt")
 """Names in the archive of the RNN Encoder-Decoder and its vocabularies."""
 
 
@@ -74,7 +74,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     for feature in ini.features:
         if "path" in feature.options:
             path = ini.located(feature)
-            called = f"{feature.kind.lower()}.pt" if feature.kind in NEURAL_MODELS else path.name
+            called = f"{feature.kind.lower()}.safetensors" if feature.kind in NEURAL_MODELS else path.name
             feature.options["path"] = taken(path, called, _check_of(feature, str(ini.path)))
     packed = replace(
         description,

@@ -10,7 +10,7 @@ from rnnsmt.cli import main
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create phrase pairs (``pairs``), of phrases of one and four words, and an untrained network (``m.pt``)."""
+    """Create phrase pairs (``pairs``), of phrases of one and four words, and a random network (``m.safetensors``)."""
     pytest.importorskip("torch")
 
     from rnnsmt.rnn.model import save_model, vocabularies_of
@@ -25,5 +25,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "target").write_text("A B C D E\n")
     texts = ["--source", f"{directory}/source", "--target", f"{directory}/target", "--output-dir", f"{directory}/pairs"]
     assert main(["rnn", "prepare", "--phrase-table", f"{directory}/table", *texts]) == 0
-    save_model(directory / "m.pt", network(0.3, source=8, target=8), vocabularies_of(Pairs.open(directory / "pairs")))
+    save_model(
+        directory / "m.safetensors", network(0.3, source=8, target=8), vocabularies_of(Pairs.open(directory / "pairs"))
+    )
     return directory

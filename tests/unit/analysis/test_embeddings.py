@@ -74,7 +74,7 @@ def test_labels_have_characters_and_not_moses_entities():
 
 def test_vectors_are_those_of_the_network(toy: Path):
     pairs = Pairs.open(toy / "pairs")
-    model = load_model_of(pairs, toy / "m.pt", set_up_device("cpu", 1))
+    model = load_model_of(pairs, toy / "m.safetensors", set_up_device("cpu", 1))
     words = word_vectors(model, pairs, 3)
     assert words.labels == list(pairs.vocabularies[0].index)[:3]
     assert words.vectors.shape == (3, model.sizes.embedding)
@@ -87,7 +87,7 @@ def test_vectors_are_those_of_the_network(toy: Path):
 def test_the_stage(toy: Path, tmp_path, capsys):
     pictures = ["--output-zooms", f"{tmp_path}/z.svg", "--output-json", f"{tmp_path}/m.json"]
     files = ["--output", f"{tmp_path}/m.png", *pictures]
-    common = ["analysis", "embeddings", "--model", str(toy / "m.pt"), "--pairs", str(toy / "pairs"), *files]
+    common = ["analysis", "embeddings", "--model", str(toy / "m.safetensors"), "--pairs", str(toy / "pairs"), *files]
     assert main([*common, "--of", "phrases", "--sample", "40"]) == 0
     found = json.loads((tmp_path / "m.json").read_text())
     assert len(found["labels"]) == len(found["points"]) >= 10
@@ -101,7 +101,7 @@ def test_the_stage(toy: Path, tmp_path, capsys):
 def test_phrases_are_drawn_alike_however_many_targets_they_have(toy: Path, tmp_path):
     """The number of targets of a source phrase does not change the probability that the phrase is drawn."""
     pairs = Pairs.open(toy / "pairs")
-    model = load_model_of(pairs, toy / "m.pt", set_up_device("cpu", 1))
+    model = load_model_of(pairs, toy / "m.safetensors", set_up_device("cpu", 1))
     vocabulary, eos = pairs.vocabularies[0], pairs.vocabularies[0].eos
     ids = sorted(vocabulary.index.values())[:6]
     phrases = [[a, b, c, d, eos] for a in ids[:2] for b in ids[:2] for c in ids[:2] for d in ids[:2]][:10]

@@ -103,8 +103,8 @@ def test_the_picture_of_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[
 
     vocabularies = Vocabulary(["a", "b", "c"]), Vocabulary(["u", "v"])
     model = Seq2Seq(Seq2SeqSizes(*map(len, vocabularies), 4, 6, 2), 1, 1.0)
-    save_model(tmp_path / "model.pt", model, vocabularies, "reversed", {})
-    trained = load_model(tmp_path / "model.pt")
+    save_model(tmp_path / "model.safetensors", model, vocabularies, "reversed", {})
+    trained = load_model(tmp_path / "model.safetensors")
     sentences = [["a", "b", "c"], ["c", "b", "a"], ["a"], ["rare", "b"]]
     together = vectors_of(trained, sentences)
     for words, vector in zip(sentences, together, strict=True):
@@ -112,7 +112,7 @@ def test_the_picture_of_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert together.shape == (4, 6)
     assert not torch.allclose(torch.from_numpy(together[0]), torch.from_numpy(together[1]))
     (tmp_path / "groups").write_text("a b c\nc b a\na\nrare b\n\na\nb\nc\n")
-    files = f"--model {tmp_path}/model.pt --sentences {tmp_path}/groups"
+    files = f"--model {tmp_path}/model.safetensors --sentences {tmp_path}/groups"
     outputs = f"--output {tmp_path}/v.png --output-json {tmp_path}/v.json"
     assert main(f"analysis sentence-vectors {files} {outputs}".split()) == 0
     assert "warning: not in the vocabulary of the network: rare" in capsys.readouterr().err

@@ -53,7 +53,7 @@ def test_both_rankings_and_the_draws(toy: Path, tmp_path):
     np.save(tmp_path / "s.npy", np.array([-1.0, *(log for _, log in targets.values())], np.float32))
     command = [
         "analysis", "phrase-examples", "--phrase-table", f"{tmp_path}/table", "--scores", f"{tmp_path}/s.npy",
-        "--model", str(toy / "m.pt"), "--pairs", str(toy / "pairs"), "--top", "2", "--draws", "20",
+        "--model", str(toy / "m.safetensors"), "--pairs", str(toy / "pairs"), "--top", "2", "--draws", "20",
         "--output-json", f"{tmp_path}/o.json", "--output-md", f"{tmp_path}/o.md",
     ]  # fmt: skip
     assert main(command) == 0

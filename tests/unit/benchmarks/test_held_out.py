@@ -102,14 +102,19 @@ def test_contrasts_as_text(held_out):
 
 
 def test_what_does_not_depend_on_smoothing_is_linked(held_out, tmp_path):
-    for path in ("rnn/network1/model.pt", "model/lex.e2f", "model/phrase-table.gz", "systems/rnn/run1/moses.ini"):
+    for path in (
+        "rnn/network1/model.safetensors",
+        "model/lex.e2f",
+        "model/phrase-table.gz",
+        "systems/rnn/run1/moses.ini",
+    ):
         (tmp_path / "a/results" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "a/results" / path).write_text(path)
     held_out.link_shared(tmp_path / "a", tmp_path / "b")
     linked = sorted(
         str(path.relative_to(tmp_path / "b/results")) for path in (tmp_path / "b").rglob("*") if path.is_file()
     )
-    assert linked == ["model/lex.e2f", "rnn/network1/model.pt"]
+    assert linked == ["model/lex.e2f", "rnn/network1/model.safetensors"]
     assert (tmp_path / "b/results/model/lex.e2f").samefile(tmp_path / "a/results/model/lex.e2f")
 
 

@@ -66,13 +66,20 @@ def prepare_line(directory, out, text="text", vocabulary="vocab"):
 
 
 def command_line(directory, out, *options):
-    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--checkpoint-dir", out / "checkpoint"]
+    files = [
+        "--output-model",
+        out / "m.safetensors",
+        "--output-history",
+        out / "h.json",
+        "--checkpoint-dir",
+        out / "checkpoint",
+    ]
     base = ["cslm", "train", "--text", directory / "ids", "--preset", "demo", *SIZES]
     return [str(part) for part in [*base, *files, *options]]
 
 
 def outputs(out):
-    return (out / "m.pt").read_bytes(), (out / "h.json").read_bytes()
+    return (out / "m.safetensors").read_bytes(), (out / "h.json").read_bytes()
 
 
 # text
@@ -155,7 +162,7 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     log = capfd.readouterr().err
     for said in ("n-grams/s", "at most", "validation", "unigram model", "epoch 8"):
         assert said in log
-    scorer = NGramScorer(tmp_path / "m.pt", "cpu")
+    scorer = NGramScorer(tmp_path / "m.safetensors", "cpu")
 
     def score(*words):
         ids = scorer.ids(list(words))
@@ -220,7 +227,7 @@ def test_words_of_the_validation_alone_are_unknown_there(text):
 def test_self_normalised_models_are_marked(directory, text, tmp_path):
     for alpha in ("0", "0.1"):
         assert main(command_line(directory, tmp_path / alpha, "--epochs", "1", "--self-normalised", alpha)) == 0
-        trained = load_model(tmp_path / alpha / "m.pt")
+        trained = load_model(tmp_path / alpha / "m.safetensors")
         assert trained.self_normalised == (alpha != "0")
         assert trained.vocabulary.words == Text.open(directory / "ids").vocabulary.words
         contexts = contexts_at(text.words, np.arange(len(text)), trained.model.sizes.context, text.vocabulary.eos)
@@ -423,13 +430,13 @@ def test_killed_and_terminated_runs_end_like_an_uninterrupted_one(directory, tmp
     process.terminate()
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 75, said
-    assert not (broken / "m.pt").exists()
+    assert not (broken / "m.safetensors").exists()
     assert "stopped by SIGTERM" in said
     assert "run the same command again to resume" in said
     assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
     # a finished run that is repeated only writes its files
-    (broken / "m.pt").unlink()
+    (broken / "m.safetensors").unlink()
     assert main(command_line(directory, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
 
@@ -462,7 +469,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sig
         ended = stopped.code
     assert ended == code
     assert Checkpoint(tmp_path / "checkpoint", {}).path.exists()
-    assert (tmp_path / "m.pt").exists() == (code == 0)
+    assert (tmp_path / "m.safetensors").exists() == (code == 0)
 
 
 # invalid input
@@ -530,11 +537,6 @@ def test_other_settings_are_refused(directory, tmp_path, capfd):
         assert main(command_line(directory, tmp_path, "--epochs", "1", *options)) == 2
         refused(capfd, "train", f"{options[0].strip('-').replace('-', '_')} (was", "remove", "to start over")
     assert (tmp_path / "checkpoint" / "checkpoint.pt").read_bytes() == before
-    state = tmp_path / "checkpoint" / "checkpoint.pt"
-    for damaged in (before[: len(before) // 2], b"", b"nonsense" * 100):
-        state.write_bytes(damaged)
-        assert main(command_line(directory, tmp_path, "--epochs", "1")) == 2
-        refused(capfd, "train", "checkpoint.pt: cannot be read", "to start over")
 
 
 def test_a_finished_training_gives_way_to_other_settings(directory, tmp_path, capfd):
@@ -575,7 +577,7 @@ def test_not_a_number(directory, tmp_path, capfd):
     options = ["--epochs", "30", "--learning-rate", "1e38", "--save-every", "0", "--clip", "1e38"]
     assert main(command_line(directory, tmp_path, *options)) == 2
     refused(capfd, "train", "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
-    assert not (tmp_path / "m.pt").exists()
+    assert not (tmp_path / "m.safetensors").exists()
     state = tmp_path / "checkpoint" / "checkpoint.pt"
     if state.exists():
         assert torch.load(state)["state"]["parameters"].isfinite().all()

@@ -19,7 +19,7 @@ def results(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     model = Path("results/model")
     model.mkdir(parents=True)
-    for name in ("table.gz", "reordering.gz", "lm.gz", "net.pt", "corpus.fr"):
+    for name in ("table.gz", "reordering.gz", "lm.gz", "net.safetensors", "corpus.fr"):
         (model / name).write_text(name)
     (model / "net.json").write_text(json.dumps({"seed": 7, "settings": {"hidden": 3}, "curve": []}))
     for system in ("baseline", "rnn"):
@@ -87,8 +87,8 @@ def test_a_cell_leads_to_its_files_seed_and_weights(results):
 
 
 def test_networks_inputs_and_configuration(results):
-    options = ["--network", "rnn=results/model/net.pt=results/model/net.json", "--config", '{"seed": 1}']
-    options += ["--network", "cslm=results/model/net.pt=results/model/net.json"]
+    options = ["--network", "rnn=results/model/net.safetensors=results/model/net.json", "--config", '{"seed": 1}']
+    options += ["--network", "cslm=results/model/net.safetensors=results/model/net.json"]
     assert provenance(*options, "--inputs", "results/model/corpus.fr") == 0
     found = content()
     assert found["config"] == {"seed": 1}

@@ -228,7 +228,9 @@ def test_decoding_writes_what_ours_does(home, model, tmp_path):
 
 def test_what_moses_has_not(home, model, tmp_path, capsys):
     ini = MosesIni.read(model / "moses.ini")
-    text = ini.text_for(model).replace("[weight]", "[feature]\nCSLM name=CSLM0 path=none.pt\n[weight]\nCSLM0= 1")
+    text = ini.text_for(model).replace(
+        "[weight]", "[feature]\nCSLM name=CSLM0 path=none.safetensors\n[weight]\nCSLM0= 1"
+    )
     (model / "cslm.ini").write_text(text)
     outputs = ["--output", f"{tmp_path}/o", "--output-details", f"{tmp_path}/d", "--report", f"{tmp_path}/r"]
     command = ["moses", "decode", "--ini", f"{model}/cslm.ini", "--input", f"{tmp_path}/text", *outputs]

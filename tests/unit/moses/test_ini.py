@@ -207,10 +207,13 @@ def test_the_language_model_is_a_feature(tmp_path: Path) -> None:
 def test_networks_are_features(tmp_path: Path) -> None:
     words = ["moses", "ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none"]
     words += ["--output", str(tmp_path / "moses.ini")]
-    cslm, nnjm = "CSLM name=CSLM0 path=cslm.pt unknown=word", "NNJM name=NNJM0 path=nnjm.pt unknown=class"
+    cslm, nnjm = (
+        "CSLM name=CSLM0 path=cslm.safetensors unknown=word",
+        "NNJM name=NNJM0 path=nnjm.safetensors unknown=class",
+    )
     for options, lines in (
-        (["--nnjm", "nnjm.pt"], [nnjm]),
-        (["--nnjm", "nnjm.pt", "--cslm", "cslm.pt", "--cslm-unknown", "word"], [cslm, nnjm]),
+        (["--nnjm", "nnjm.safetensors"], [nnjm]),
+        (["--nnjm", "nnjm.safetensors", "--cslm", "cslm.safetensors", "--cslm-unknown", "word"], [cslm, nnjm]),
     ):
         assert main([*words, *options]) == 0
         ini = MosesIni.read(tmp_path / "moses.ini")

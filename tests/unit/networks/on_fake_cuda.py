@@ -14,7 +14,6 @@ from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup, set_up_device
 from rnnsmt.networks.feed_forward import FeedForwardLM, centre
 from rnnsmt.networks.gradients import Dropout, Products
-from rnnsmt.networks.model_file import load_file, save_file
 from rnnsmt.networks.softmax import NEVER, ClassSample, ClassSampler, softmax_gradient
 from rnnsmt.rnn import phrase_scores
 from rnnsmt.rnn.generation import beam_search, sample_targets
@@ -261,9 +260,9 @@ def test_the_gradient_of_sampled_classes_is_that_of_the_cpu(number):
 def test_a_checkpoint_resumes(tmp_path, text, pairs, setup, make):
     data = pairs if make is rnn_trainer else text
     first = take_steps(lambda at: make(data, at), setup)
-    save_file(tmp_path / "checkpoint.pt", first.state())
+    torch.save(first.state(), tmp_path / "checkpoint.pt")
     again = make(data, setup)
-    again.restore(load_file(tmp_path / "checkpoint.pt", setup.device, ""))
+    again.restore(torch.load(tmp_path / "checkpoint.pt", setup.device))
     for trainer in (first, again):
         trainer.step()
     assert isinstance(again.flat, CudaTensor)

@@ -44,7 +44,7 @@ def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
     """The entry of a network used by the search has the weight and settings of the ini."""
     feature = BY_NAME[kind.lower()]
     assert feature.in_search and feature.label == kind
-    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.pt"}})
+    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.safetensors"}})
     assert ini.weights[f"{kind}0"] == [feature.weight]
     assert feature.ini_settings == tuple(NEURAL_MODELS[kind].choices)
 
@@ -62,10 +62,10 @@ def test_the_joint_model(resolved):
     assert model.features("cslm_rnn_nnjm") == ["cslm", "nnjm", "rnn"], "the order of directories"
     assert model.untuned_inis("cslm_rnn_nnjm") == ["results/augmented/cslm_nnjm_rnn/network1/moses.ini"]
     assert model.search_models(["cslm", "nnjm", "rnn"], 2) == [
-        "results/cslm/network2/model.pt",
-        "results/nnjm/network2/model.pt",
+        "results/cslm/network2/model.safetensors",
+        "results/nnjm/network2/model.safetensors",
     ]
-    assert model.ini_options(["nnjm"], 1).endswith(" --nnjm ../nnjm/network1/model.pt --nnjm-unknown class")
+    assert model.ini_options(["nnjm"], 1).endswith(" --nnjm ../nnjm/network1/model.safetensors --nnjm-unknown class")
     limits = "--pop-limit 150 --stack 100 --cslm-cells 50"
     assert model.search_options("nnjm") == model.search_options("cslm_nnjm") == limits
     assert model.table_features(["cslm_rnn_nnjm"]) == "cslm_rnn_nnjm=cslm+nnjm+rnn"
@@ -126,15 +126,16 @@ def test_a_further_feature_needs_one_line(resolved, two_more):
     )
     assert model.score_pattern("surplus", 3) == "results/phrases/surplus.npy"
     assert model.networks_in_search("cslm_topic_rnn_surplus") == [
-        "results/cslm/network1/model.pt",
-        "results/topic/network1/model.pt",
+        "results/cslm/network1/model.safetensors",
+        "results/topic/network1/model.safetensors",
     ]
     assert model.search_options("topic_surplus") == "--pop-limit 150 --stack 100 --cslm-cells 50"
     options = model.ini_options(model.features("cslm_topic_rnn_surplus"), 2)
     assert (
-        "--num-features 6 --further-weights 0.2 0.1 --cslm ../cslm/network2/model.pt --cslm-unknown class " in options
+        "--num-features 6 --further-weights 0.2 0.1 --cslm ../cslm/network2/model.safetensors --cslm-unknown class "
+        in options
     )
-    assert options.endswith("--topic ../topic/network2/model.pt --topic-unknown word")
+    assert options.endswith("--topic ../topic/network2/model.safetensors --topic-unknown word")
     assert model.smaller("cslm_topic_rnn_surplus") == ["rnn", "topic_surplus"]
     assert model.table_features(["topic_surplus"]) == "topic_surplus=topic+surplus"
     assert label("cslm_topic_rnn_surplus") == "CSLM + Topic + RNN + Surplus"

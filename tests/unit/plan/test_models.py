@@ -56,9 +56,9 @@ def test_runs_cycle_through_the_trainings(trained_twice):
     assert systems.trainings_of("baseline_wp") == [1, 1, 1, 1]
     assert systems.untuned_inis("cslm") == [f"results/augmented/cslm/network{n}/moses.ini" for n in (1, 2, 1, 2)]
     assert systems.untuned_inis("baseline_wp") == ["results/augmented/wp/network1/moses.ini"]
-    assert systems.networks_in_search("cslm_rnn") == [f"results/cslm/network{n}/model.pt" for n in (1, 2)]
+    assert systems.networks_in_search("cslm_rnn") == [f"results/cslm/network{n}/model.safetensors" for n in (1, 2)]
     assert systems.networks_in_search("rnn") == []
-    assert systems.rnn_models("rnn") == [f"results/rnn/network{n}/model.pt" for n in (1, 2, 1, 2)]
+    assert systems.rnn_models("rnn") == [f"results/rnn/network{n}/model.safetensors" for n in (1, 2, 1, 2)]
     assert systems.rnn_models("cslm") == []
 
 
@@ -86,7 +86,7 @@ def test_options_of_an_ini(resolved):
     systems = Systems(resolved)
     assert systems.ini_options(["cslm", "wp"], 2) == (
         f"--phrase-table ../augmented/wp/network1/phrase-table.gz --reordering-table {REORDERING} --num-features 5 "
-        "--further-weights 0 --cslm ../cslm/network2/model.pt --cslm-unknown class"
+        "--further-weights 0 --cslm ../cslm/network2/model.safetensors --cslm-unknown class"
     )
     assert systems.ini_options(["cslm"], 1).startswith(
         f"--phrase-table phrase-table.gz --reordering-table {REORDERING} --num-features 4 --cslm "
@@ -138,8 +138,8 @@ def test_ensembles_of_lstms(trained_twice):
     assert systems.ensemble_of_every_run("lstm", 3) == first + second
     options = " ".join(f"--model {' '.join(models)} --model {' '.join(models)}" for models in (first, second) * 2)
     assert systems.ensemble_options("lstm", 3, times=2) == options
-    assert systems.lstm_models == [*first, *second, "results/lstm_forward/network1/model.pt",
-                                   "results/lstm_forward/network2/model.pt"]  # fmt: skip
+    assert systems.lstm_models == [*first, *second, "results/lstm_forward/network1/model.safetensors",
+                                   "results/lstm_forward/network2/model.safetensors"]  # fmt: skip
     assert systems.lstm_histories[0] == "results/lstm/network1/history.json"
     assert systems.lstm_names[-3:] == ["lstm6", "lstm_forward1", "lstm_forward2"]
     assert systems.lstms == ["lstm", "lstm_forward"]

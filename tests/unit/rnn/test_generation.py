@@ -119,12 +119,12 @@ def directory(tmp_path_factory):
     options = ["--source", corpus, "--target", corpus, "--vocab-size", "6", "--output-dir", str(directory / "pairs")]
     assert main(["rnn", "prepare", "--phrase-table", str(directory / "table.txt"), *options]) == 0
     pairs = Pairs.open(directory / "pairs")
-    save_model(directory / "model.pt", network(0.3, source=7, target=7), vocabularies_of(pairs))
+    save_model(directory / "model.safetensors", network(0.3, source=7, target=7), vocabularies_of(pairs))
     (directory / "in.txt").write_text("a b\nunknown words\nc\n")
     return directory
 
 
-def run(directory, stage, *options, model="model.pt", source="in.txt", output="out.txt"):
+def run(directory, stage, *options, model="model.safetensors", source="in.txt", output="out.txt"):
     files = ["--model", str(directory / model), "--pairs", str(directory / "pairs"), "--input", str(directory / source)]
     return main(["rnn", stage, *files, "--output", str(directory / output), *options])
 

@@ -100,9 +100,9 @@ class Loaded:
         self.tiny: TinyModel = tiny_model(directory, seed, limit, two_lms=two_lms)
         self.pairs = with_links(directory / "phrase-table", seed)
         ini = MosesIni.read(directory / "moses.ini")
-        (directory / "model.pt").touch()
+        (directory / "model.safetensors").touch()
         for kind, weight in weights.items():
-            ini.features.append(Feature(kind, f"{kind}0", {"name": f"{kind}0", "path": "model.pt"}))
+            ini.features.append(Feature(kind, f"{kind}0", {"name": f"{kind}0", "path": "model.safetensors"}))
             ini.weights[f"{kind}0"] = [weight]
         ini.write(directory / "neural.ini")
         self.ini = MosesIni.read(directory / "neural.ini")

@@ -64,8 +64,8 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
         tiny = tiny_model(tmp_path, seed, limit)
         ini = MosesIni.read(tiny.directory / "moses.ini")
-        (tiny.directory / "model.pt").touch()
-        ini.features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": "model.pt"}))
+        (tiny.directory / "model.safetensors").touch()
+        ini.features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": "model.safetensors"}))
         ini.weights["CSLM0"] = [weight]
         ini.write(tiny.directory / "neural.ini")
         ini = MosesIni.read(tiny.directory / "neural.ini")
@@ -250,8 +250,17 @@ def test_decoding_with_a_model_file(tmp_path, capsys, device):
     tiny_model(tmp_path, 12)
     words = Vocabulary(TARGET[:3])
     network = FeedForwardLM(CslmSizes(len(words), 4, 5, 7, 6), seed=3, spread=2.0)
-    save_model(tmp_path / "cslm.pt", network, words, False, 3, {})
-    ini = ["--lm", "lm.arpa", "--reordering-table", "reordering", "--phrase-table", "phrase-table", "--cslm", "cslm.pt"]
+    save_model(tmp_path / "cslm.safetensors", network, words, False, 3, {})
+    ini = [
+        "--lm",
+        "lm.arpa",
+        "--reordering-table",
+        "reordering",
+        "--phrase-table",
+        "phrase-table",
+        "--cslm",
+        "cslm.safetensors",
+    ]
     assert main(["moses", "ini", "--model-dir", str(tmp_path), *ini, "--output", str(tmp_path / "neural.ini")]) == 0
     (tmp_path / "in").write_text("a b c\n\nd a\n")
     outputs = ["--output", str(tmp_path / "out"), "--nbest", "5", "--nbest-file", str(tmp_path / "nbest")]
@@ -260,13 +269,13 @@ def test_decoding_with_a_model_file(tmp_path, capsys, device):
     assert main([*command, "--report", str(tmp_path / "report.json")]) == 0
     report = json.loads((tmp_path / "report.json").read_text())
     assert 0 < report["ngrams_scored"] < report["ngrams_requested"]
-    scorer = NGramScorer(tmp_path / "cslm.pt")
+    scorer = NGramScorer(tmp_path / "cslm.safetensors")
     for line in (tmp_path / "nbest").read_text().splitlines():
         _, text, values, *_ = line.split(" ||| ")
         row = [0, 0, 0, *scorer.ids(text.split()).tolist(), scorer.end]
         contexts = np.array([row[i - 3 : i] for i in range(3, len(row))], np.int32)
         expected = scorer.score(contexts, np.arange(len(contexts), dtype=np.int32), np.array(row[3:], np.int32)).sum()
         assert float(values.split("CSLM0= ")[1].split()[0]) == pytest.approx(expected, abs=1e-3)
-    (tmp_path / "cslm.pt").write_bytes(b"no model")
+    (tmp_path / "cslm.safetensors").write_bytes(b"no model")
     assert main(command) == 2
-    assert "cslm.pt: cannot be read" in capsys.readouterr().err
+    assert "cslm.safetensors: cannot be read" in capsys.readouterr().err

@@ -173,8 +173,8 @@ def _loaded(
     tiny = tiny_model(directory, seed, limit)
     ini = MosesIni.read(directory / "moses.ini")
     if "CSLM" in weights:
-        (directory / "model.pt").touch()
-        ini.features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": "model.pt"}))
+        (directory / "model.safetensors").touch()
+        ini.features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": "model.safetensors"}))
         ini.weights["CSLM0"] = [weights["CSLM"]]
     model = load_model(ini)
     vector = model.weights(ini)

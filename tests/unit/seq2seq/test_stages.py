@@ -53,7 +53,7 @@ def prepared(text: Path) -> Path:
 
 def run_train(prepared: Path, name: str, *more: str) -> int:
     stem = f"{prepared}/{name}"
-    outputs = f"--output-model {stem}.pt --output-history {stem}.json --checkpoint-dir {stem}"
+    outputs = f"--output-model {stem}.safetensors --output-history {stem}.json --checkpoint-dir {stem}"
     return main(["seq2seq", "train", "--sentences", str(prepared), *TINY.split(), *outputs.split(), *more])
 
 
@@ -132,7 +132,7 @@ def test_the_network_learns_the_language(prepared: Path, text: Path) -> None:
     history = json.loads((prepared / "good.json").read_text())
     assert history["curve"][-1]["held-out perplexity"] < 1.5 < history["unigram perplexity"]
     (text / "in").write_text("a b d\n\nb c rareX a\n")
-    command = f"seq2seq translate --model {prepared}/good.pt --input {text}/in --output {text}/out --beam 4"
+    command = f"seq2seq translate --model {prepared}/good.safetensors --input {text}/in --output {text}/out --beam 4"
     assert main(command.split()) == 0
     assert (text / "out").read_text().splitlines()[:2] == ["u v y", ""]
 
@@ -201,18 +201,18 @@ def test_the_learning_rate_of_the_paper_is_halved_every_half_epoch_after_the_fif
 
 
 def test_lists_and_lines_score_alike(prepared: Path, text: Path) -> None:
-    if not (prepared / "small.pt").exists():
+    if not (prepared / "small.safetensors").exists():
         assert run_train(prepared, "small") == 0
     (text / "nbest").write_text(
         "0 ||| u v ||| LM0= -3 ||| -1\n0 ||| u v y ||| LM0= -4 ||| -2\n1 ||| w x ||| LM0= -4 ||| -2\n"
     )
     (text / "source").write_text("a b\nc\n")
-    model = f"--model {prepared}/small.pt {prepared}/small.pt --source {text}/source"
+    model = f"--model {prepared}/small.safetensors {prepared}/small.safetensors --source {text}/source"
     assert main(f"seq2seq rescore {model} --nbest {text}/nbest --output {text}/rescored".split()) == 0
     found = [line.split("LSTM0= ")[1].split()[0] for line in (text / "rescored").read_text().splitlines()]
     (text / "s").write_text("a b\na b\nc\n")
     (text / "t").write_text("u v\nu v y\nw x\n")
-    lines = f"--model {prepared}/small.pt --source {text}/s --target {text}/t --output {text}/scores"
+    lines = f"--model {prepared}/small.safetensors --source {text}/s --target {text}/t --output {text}/scores"
     assert main(f"seq2seq score {lines}".split()) == 0
     expected = [float(line) for line in (text / "scores").read_text().splitlines()]
     assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
@@ -229,7 +229,7 @@ INI = "[feature]\nKENLM name=LM0 order=3 path=lm\n\n[weight]\nLM0= 1\n"
 @pytest.fixture(scope="module")
 def lists(prepared: Path, text: Path) -> Path:
     """Create two n-best lists of a text, the ini of their features, and a network."""
-    if not (prepared / "small.pt").exists():
+    if not (prepared / "small.safetensors").exists():
         assert run_train(prepared, "small") == 0
     for name, lines in LISTS.items():
         (text / f"{name}.nbest").write_text(lines)
@@ -247,7 +247,7 @@ def rescored(path: Path) -> list[tuple[str, float]]:
 def test_several_lists_of_a_text_are_scored_together(
     lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = f"seq2seq rescore --model {prepared}/small.pt --source {lists}/two.sentences".split()
+    command = f"seq2seq rescore --model {prepared}/small.safetensors --source {lists}/two.sentences".split()
     names = list(LISTS)
     both = ["--nbest", *(f"{lists}/{name}.nbest" for name in names), "--output", *(f"{lists}/{n}.both" for n in names)]
     capsys.readouterr()
@@ -262,9 +262,9 @@ def test_several_lists_of_a_text_are_scored_together(
 
 def test_each_list_by_networks_of_its_own(lists: Path, prepared: Path) -> None:
     """Each list is rescored by the networks of its --model, as in runs with different training runs."""
-    if not (prepared / "other.pt").exists():
+    if not (prepared / "other.safetensors").exists():
         assert run_train(prepared, "other", "--seed", "2") == 0
-    models = [f"{prepared}/small.pt", f"{prepared}/other.pt"]
+    models = [f"{prepared}/small.safetensors", f"{prepared}/other.safetensors"]
     files = f"--nbest {lists}/one.nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/a {lists}/b"
     assert main(["seq2seq", "rescore", *files.split(), "--model", models[0], "--model", models[1]]) == 0
     for model, output in zip(models, ("a", "b"), strict=True):
@@ -278,7 +278,7 @@ def test_each_list_by_networks_of_its_own(lists: Path, prepared: Path) -> None:
 def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None:
     """With weight 0 the system's best translations are chosen, with weight 1 those with the best sum of both scores."""
     files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/weighted"
-    assert main(f"seq2seq rescore --model {prepared}/small.pt {files}".split()) == 0
+    assert main(f"seq2seq rescore --model {prepared}/small.safetensors {files}".split()) == 0
     inis = f"--ini {lists}/lists.ini --output {lists}/weighted.ini --weight {weight}"
     assert main(f"moses add-feature {inis}".split()) == 0
     files = f"--nbest {lists}/weighted --input {lists}/two.sentences --output {lists}/best --report {lists}/best.json"
@@ -313,17 +313,18 @@ def test_bad_input_of_several_lists(
     lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str], change: str, said: str
 ) -> None:
     (lists / "unsorted").write_text("1 ||| u ||| LM0= -3 ||| -1\n0 ||| u ||| LM0= -3 ||| -1\n")
-    files = f"--model {prepared}/small.pt --source {lists}/two.sentences --nbest {lists}/one.nbest --output {lists}/a"
+    model, files = f"--model {prepared}/small.safetensors", f"--nbest {lists}/one.nbest --output {lists}/a"
+    files = f"{model} --source {lists}/two.sentences {files}"
     assert main(f"seq2seq rescore {files} {change.format(lists)}".split()) == 2
     assert said in capsys.readouterr().err
 
 
 def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every text is translated with every --model; equal networks translate once."""
-    if not (prepared / "other.pt").exists():
+    if not (prepared / "other.safetensors").exists():
         assert run_train(prepared, "other", "--seed", "2") == 0
     (lists / "more").write_text("d a\n")
-    small, other = f"--model {prepared}/small.pt", f"--model {prepared}/other.pt"
+    small, other = f"--model {prepared}/small.safetensors", f"--model {prepared}/other.safetensors"
     texts = f"--input {lists}/two.sentences {lists}/more --beam 3 --output"
     runs = " ".join(f"{lists}/{run}.{name}" for run in (1, 2, 3) for name in ("two", "more"))
     reports = " ".join(f"{lists}/{run}.{name}.json" for run in (1, 2, 3) for name in ("two", "more"))
@@ -350,11 +351,11 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
 def test_bad_lists_are_refused(
     prepared: Path, text: Path, capsys: pytest.CaptureFixture[str], line: str, said: str
 ) -> None:
-    if not (prepared / "small.pt").exists():
+    if not (prepared / "small.safetensors").exists():
         assert run_train(prepared, "small") == 0
     (text / "source").write_text("a b\nc\n")
     (text / "bad").write_text(line + "\n" if line else "")
-    command = f"seq2seq rescore --model {prepared}/small.pt --source {text}/source --nbest {text}/bad"
+    command = f"seq2seq rescore --model {prepared}/small.safetensors --source {text}/source --nbest {text}/bad"
     assert main([*command.split(), "--output", f"{text}/none"]) == 2
     assert said in capsys.readouterr().err
     assert not (text / "none").exists()

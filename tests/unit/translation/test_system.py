@@ -237,20 +237,20 @@ def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
 
 
 def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system, tmp_path):
-    """Networks, which are all called model.pt in a run, have different names in an archive."""
+    """Networks, which are all called model.safetensors in a run, have different names in an archive."""
     text = (system / "moses.ini").read_text()
     for kind in NEURAL_MODELS:
         (tmp_path / kind).mkdir()
-        torch.save({"kind": kind}, tmp_path / kind / "model.pt")
-        text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path=../{kind}/model.pt\n")
+        torch.save({"kind": kind}, tmp_path / kind / "model.safetensors")
+        text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path=../{kind}/model.safetensors\n")
         text = text.replace("[weight]\n", f"[weight]\n{kind}0= 0.1\n")
     (system / "moses.ini").write_text(text)
     assert main(["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]) == 0
     with tarfile.open(tmp_path / "a.tar") as packed:
         packed.extractall(tmp_path, filter="data")
     for kind in NEURAL_MODELS:
-        assert torch.load(tmp_path / "a" / f"{kind.lower()}.pt") == {"kind": kind}
-        assert f"path={kind.lower()}.pt" in (tmp_path / "a/moses.ini").read_text()
+        assert torch.load(tmp_path / "a" / f"{kind.lower()}.safetensors") == {"kind": kind}
+        assert f"path={kind.lower()}.safetensors" in (tmp_path / "a/moses.ini").read_text()
 
 
 def test_score_and_embed(system, tmp_path):
@@ -262,16 +262,16 @@ def test_score_and_embed(system, tmp_path):
     texts = ["--source", f"{tmp_path}/s", "--target", f"{tmp_path}/t", "--output-dir", f"{tmp_path}/pairs"]
     assert main(["rnn", "prepare", "--phrase-table", f"{tmp_path}/table", *texts]) == 0
     files = [
-        f"--output-model={tmp_path}/m.pt",
+        f"--output-model={tmp_path}/m.safetensors",
         f"--output-history={tmp_path}/h.json",
         f"--checkpoint-dir={tmp_path}/checkpoint",
     ]
     small = ["--preset", "demo", "--hidden", "8", "--embedding", "4", "--maxout", "4", "--updates", "3", "--batch", "8"]
     assert main(["rnn", "train", "--pairs", f"{tmp_path}/pairs", *files, *small]) == 0
-    score = ["rnn", "score", "--pairs", f"{tmp_path}/pairs", "--model", f"{tmp_path}/m.pt"]
+    score = ["rnn", "score", "--pairs", f"{tmp_path}/pairs", "--model", f"{tmp_path}/m.safetensors"]
     assert main([*score, "--output", f"{tmp_path}/scores.npy"]) == 0
     vocabularies = [f"{tmp_path}/pairs/vocab.{side}.txt" for side in ("source", "target")]
-    assert main([*described(system), "--rnn", f"{tmp_path}/m.pt", "--vocabulary", *vocabularies]) == 0
+    assert main([*described(system), "--rnn", f"{tmp_path}/m.safetensors", "--vocabulary", *vocabularies]) == 0
     loaded = System(system)
     scores = np.load(tmp_path / "scores.npy")
     assert [loaded.score(f"a {b}", f"A {b.upper()}") for b in "abcdef"] == pytest.approx(scores[:6].tolist(), abs=1e-4)
@@ -282,7 +282,7 @@ def test_score_and_embed(system, tmp_path):
         loaded.score("a", " ")
     with pytest.raises(InputError, match="phrase: must be a string, not list"):
         loaded.embed(["a"])
-    assert main([*described(system), "--rnn", f"{tmp_path}/m.pt", "--vocabulary", *vocabularies[::-1]]) == 0
+    assert main([*described(system), "--rnn", f"{tmp_path}/m.safetensors", "--vocabulary", *vocabularies[::-1]]) == 0
     with pytest.raises(InputError, match="its vocabularies differ"):
         System(system).embed("a")
 
@@ -356,16 +356,16 @@ def test_packing_refuses(system, capsys, words, said):
         ("model/lm.arpa", "\\data\\ expected; is this an ARPA file?"),
         ("model/phrase-table", "field(s) between |||"),
         ("model/reordering", "field(s) between |||"),
-        ("run1/cslm.pt", "not a network model file"),
+        ("run1/cslm.safetensors", "not a network model file"),
     ],
 )
 def test_a_private_file_is_not_packed(system, tmp_path, capsys, place, said):
     """A file of another kind than the system's is not packed, whether the system names it or links to it."""
     (tmp_path / "private").write_text("root:x:0:0:root:/root:/bin/bash\nme:x:1:1::/home/me:/bin/sh\n")
     text = (system / "moses.ini").read_text()
-    text = text.replace("[feature]\n", "[feature]\nCSLM name=CSLM0 path=cslm.pt\n")
+    text = text.replace("[feature]\n", "[feature]\nCSLM name=CSLM0 path=cslm.safetensors\n")
     (system / "moses.ini").write_text(text.replace("[weight]\n", "[weight]\nCSLM0= 0.1\n"))
-    torch.save({}, system / "cslm.pt")
+    torch.save({}, system / "cslm.safetensors")
     words = ["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]
     assert main(words) == 0
     path = tmp_path / place
@@ -384,9 +384,16 @@ def test_a_private_file_is_not_packed(system, tmp_path, capsys, place, said):
 
 def test_description_of_several_runs(tmp_path, capsys):
     directories = [tmp_path / "run1", tmp_path / "run2"]
-    networks = ["--rnn", f"{tmp_path}/a.pt", f"{tmp_path}/b.pt", "--vocabulary", f"{tmp_path}/s", f"{tmp_path}/t"]
+    networks = [
+        "--rnn",
+        f"{tmp_path}/a.safetensors",
+        f"{tmp_path}/b.safetensors",
+        "--vocabulary",
+        f"{tmp_path}/s",
+        f"{tmp_path}/t",
+    ]
     assert main([*described(*directories), *networks, "--no-tokenize"]) == 0
-    assert [Description.read(directory).rnn[0] for directory in directories] == ["../a.pt", "../b.pt"]
+    assert [Description.read(directory).rnn[0] for directory in directories] == ["../a.safetensors", "../b.safetensors"]
     assert not Description.read(directories[0]).tokenize
     assert json.loads((directories[1] / "system.json").read_text())["columns"] == ["rnn"]
     assert main([*described(*directories), *networks[:2]]) == 2
