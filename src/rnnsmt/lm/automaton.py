@@ -14,19 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
+from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
-from rnnsmt.base.kernels.strings import LONGEST_RUN, Interner
+from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
 
 LN10 = float(np.log(10.0))
 
 MISSING_UNK_LOG10 = -100.0
 """Log10 probability of unknown words if the ARPA file does not contain ``<unk>``, as in KenLM."""
-
-LARGEST = np.float32(1e30)
-"""Largest absolute value of a natural-log probability or back-off weight in an automaton from a file: their sums in
-single precision remain finite."""
 
 ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
 """Row of the hash table: (state << 32 | word), natural-log probability and next state; 16 bytes, so that a look-up
@@ -241,69 +237,6 @@ def score_sequence(lm, state, words):
         prob, state = query(lm, state, word)
         total += prob
     return total, state
-
-
-@kernel(**INNER)
-def _no_log_probability(value):
-    """Return 1 if a number, for example NaN, is not a valid log probability of an automaton, else 0."""
-    return np.int64(not (value <= 0.0 and value >= -LARGEST))
-
-
-@kernel(**INNER)
-def _no_state(state, states):
-    """Return 1 if a number is not one of the first ``states`` states, else 0."""
-    return np.int64(state < 0) | np.int64(state >= states)
-
-
-@kernel(**INNER)
-def automaton_fault(lm):
-    """Return 0 if all queries of an automaton from a file terminate and stay within its arrays, else an index in
-    ``AUTOMATON_FAULTS``.
-
-    Keys are not checked: a row with an invalid key is never found.
-
-    Args:
-        lm: ``LmArrays``, with at least one row and one state.
-    """
-    rows, states, unigrams = lm.rows, lm.states, lm.unigrams
-    size, count = rows.shape[0], states.shape[0]
-    # no branches: in a hash table, the processor cannot predict them
-    wrong, run, longest = np.int64(0), np.int64(0), np.int64(0)
-    for slot in range(size):
-        row = rows[slot]
-        used = np.int64(row.key != -1)
-        wrong += used & (_no_state(row.next, count) | _no_log_probability(row.prob))
-        run = (run + 1) * used
-        longest = max(longest, run)
-    if wrong:
-        return 1
-    first = 0
-    while first < size and rows[first].key != -1:
-        first += 1
-    # the table is circular: the runs at its end and at its beginning are one run
-    if first == size or max(longest, run + first) > LONGEST_RUN:
-        return 2
-    for state in range(1, count):
-        # a back-off leads to a state with a smaller number, so repeated back-offs end at 0
-        row = states[state]
-        wrong += np.int64(np.int64(row.offset) + np.int64(row.mask) >= lm.followers.shape[0])
-        wrong += _no_state(row.link, state) | np.int64(not (row.backoff >= -LARGEST and row.backoff <= LARGEST))
-    if wrong:
-        return 3
-    for word in range(unigrams.shape[0]):
-        row = unigrams[word]
-        wrong += _no_state(row.next, count) | _no_log_probability(row.prob)
-    return 4 if wrong else 0
-
-
-AUTOMATON_FAULTS = (
-    "",
-    "an n-gram with an invalid probability or next state",
-    "a hash table whose look-ups would not terminate",
-    "a context with an invalid back-off weight, shorter context, or position of its following words",
-    "a word with an invalid probability or next state",
-)
-"""Descriptions of the values that ``automaton_fault`` returns."""
 
 
 @kernel()

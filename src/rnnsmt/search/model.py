@@ -173,7 +173,7 @@ def load_model(
 
     Raises:
         InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is not
-            supported, or a damaged binary file.
+            supported, or a binary file of another version.
     """
     directory = Path(model_dir) if model_dir is not None else None
     if directory is not None and not directory.is_dir():

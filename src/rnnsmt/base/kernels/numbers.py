@@ -51,58 +51,6 @@ def scramble(value):
     return value ^ (value >> np.uint64(31))
 
 
-CHECKSUM_LANES = 8
-"""Number of words per step of ``add_to_checksum``: independent sums, which the processor computes in parallel."""
-
-_ROTATE = np.uint64(31)
-
-_BACK = np.uint64(33)
-
-
-def new_checksum() -> np.ndarray:
-    """Return the initial state of a checksum, ``uint64`` [``CHECKSUM_LANES``]."""
-    return np.arange(1, CHECKSUM_LANES + 1, dtype=np.uint64)
-
-
-@kernel()
-def add_to_checksum(state, words):
-    """Add data to a checksum of 64 bits, which detects accidental changes; it does not protect against forgery.
-
-    Every step is a bijection of the sum and of the word, so a change within one word always changes the result.
-    It processes more than 10 gigabytes per second, three times as many as CRC-32 and seven times as many as SHA-256.
-
-    Args:
-        state: state from ``new_checksum``, updated in place.
-        words: ``uint64`` [a multiple of ``CHECKSUM_LANES``].
-    """
-    a, b, c, d = state[0], state[1], state[2], state[3]
-    e, f, g, h = state[4], state[5], state[6], state[7]
-    # two-dimensional: for an index such as k + 7, numba checks whether it is negative, which takes as long as the sum
-    rows = words.reshape(words.shape[0] // CHECKSUM_LANES, CHECKSUM_LANES)
-    for k in range(rows.shape[0]):
-        a, b = _step(a, rows[k, 0]), _step(b, rows[k, 1])
-        c, d = _step(c, rows[k, 2]), _step(d, rows[k, 3])
-        e, f = _step(e, rows[k, 4]), _step(f, rows[k, 5])
-        g, h = _step(g, rows[k, 6]), _step(h, rows[k, 7])
-    state[0], state[1], state[2], state[3] = a, b, c, d
-    state[4], state[5], state[6], state[7] = e, f, g, h
-
-
-@kernel(inline="always")
-def _step(value, word):
-    value ^= word
-    return ((value << _ROTATE) | (value >> _BACK)) * GOLDEN_RATIO
-
-
-@kernel()
-def checksum_value(state):
-    """Return the checksum, ``uint64``, of a state of ``add_to_checksum``."""
-    value = np.uint64(0)
-    for lane in range(CHECKSUM_LANES):
-        value = scramble(value ^ state[lane])
-    return value
-
-
 ONE = 2.0**32
 """Integer representation of an expected count of 1."""
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import mix
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
@@ -111,11 +111,6 @@ def parse_float(buffer, begin, end, pow10):  # noqa: PLR0911, PLR0912, PLR0915
     return -value if negative else value
 
 
-LONGEST_RUN = 4096
-"""Maximum number of consecutive used slots (a run) in a hash table from a file; a look-up may read a whole run. In
-tables filled by hashing, at most two thirds full, runs have tens of slots, and fewer than 300 with 2^31 slots."""
-
-
 class InternTable(NamedTuple):
     """Arrays of an ``Interner``, as arguments of kernels.
 
@@ -186,51 +181,6 @@ def place(slots, key, number):
     while slots[np.int64(slot)] != 0:
         slot = (slot + np.uint64(1)) & mask
     slots[np.int64(slot)] = number + 1
-
-
-@kernel(**INNER)
-def strings_fault(table):
-    """Return 0 if a table from a file cannot cause out-of-bounds accesses, otherwise an index of ``STRING_FAULTS``.
-
-    The arrays must have the sizes given in ``InternTable``, with at least one slot.
-    """
-    slots, offsets, arena = table.slots, table.offsets, table.arena
-    count, size = table.hashes.shape[0], slots.shape[0]
-    # without branches: processors cannot predict those that depend on the content of a hash table
-    wrong, run, longest = np.int64(0), np.int64(0), np.int64(0)
-    for slot in range(size):
-        entry = slots[slot]
-        wrong += np.int64(entry < 0) | np.int64(entry > count)
-        run = (run + 1) * np.int64(entry != 0)
-        longest = max(longest, run)
-    if wrong:
-        return 1
-    first = 0
-    while first < size and slots[first] != 0:
-        first += 1
-    # a run at the end continues at the beginning
-    if first == size or max(longest, run + first) > LONGEST_RUN:
-        return 2
-    falls = 0
-    for number in range(count):
-        falls += offsets[number + 1] < offsets[number]
-    if falls or offsets[0] != 0 or offsets[count] != arena.shape[0]:
-        return 3
-    # a flag, not a count: a 64-bit sum takes seven times as long
-    newline = False
-    for position in range(arena.shape[0]):
-        newline |= arena[position] == _NEWLINE
-    return 4 if newline else 0
-
-
-STRING_FAULTS = (
-    "",
-    "a slot that refers to a string that does not exist",
-    "a hash table whose look-ups would not terminate",
-    "strings whose offsets are not increasing",
-    "a string with a line break",
-)
-"""Descriptions of the results of ``strings_fault``."""
 
 
 @kernel()
