@@ -1,25 +1,26 @@
 """Archives of tuned systems as the argument of ``--system``: a file, or a URL with the SHA-256 of the file.
 
-An archive is unpacked once into the cache of the user, in a directory named after its SHA-256. An archive may come from
-an untrusted source. Therefore, only members as written by ``rnnsmt pack`` are accepted: regular files in one directory.
+An archive is unpacked once into the cache of the user, in a directory named after its SHA-256. It may come from an
+untrusted source. Therefore it must have one directory of the regular files in its ``SHA256SUMS``, without a
+``model.binary``, which the search would trust: the other files are text and safetensors, and are checked when read.
 """
 
 import os
 import re
-import shutil
 import tarfile
-import tempfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from rnnsmt.base.io import DAMAGED, TEMPORARY, DamagedError, InputError, open_binary, sha256
+from rnnsmt.base.io import TEMPORARY, InputError, open_binary, read_lines, sha256
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.download import fetch_first
+from rnnsmt.search.binary import NAME as BINARY
+
+SUMS = "SHA256SUMS"
+"""Name of the list of checksums in an archive, in the format of ``sha256sum``."""
 
 CACHE = "RNNSMT_CACHE"
 """Environment variable for the directory of downloaded and unpacked archives."""
-
-MOST_FILES = 1000
-"""Maximum number of files of an archive."""
 
 
 def cache_directory() -> Path:
@@ -85,59 +86,54 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
         directory: the directory.
 
     Raises:
-        InputError: the archive is damaged or not one of ``rnnsmt pack``, or there is not enough disk space.
+        InputError: the archive is not a complete one of ``rnnsmt pack``, or there is not enough disk space.
     """
-    temporary = None
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=directory.parent))
-        _extract(archive, name, temporary)
-        temporary.chmod(0o755)
-        say(f"unpacked {name} into {directory}")
-        try:
-            temporary.replace(directory)
-        except OSError:
-            if not directory.is_dir():  # otherwise another process has just unpacked it
-                raise
-    except (tarfile.TarError, *DAMAGED) as error:
-        if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
-            raise InputError(
-                f"{directory.parent}: cannot unpack {name} into it ({error.strerror}); free disk space, or set "
-                f"{CACHE} to "
-                "another directory"
-            ) from None
-        reason = error.__cause__ if isinstance(error, DamagedError) else error
-        raise InputError(
-            f"{name}: damaged, or not an archive written by `rnnsmt pack` ({reason}); download it again"
-        ) from None
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _extract(archive: Path, name: str, directory: Path) -> None:
-    """Write the files of an archive into an existing directory, without the directory part of their names."""
-    seen: set[tuple[str, ...]] = set()
-    with open_binary(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as members:
-        for member in members:
-            parts = PurePosixPath(member.name).parts
-            content = members.extractfile(member) if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else None
-            if (
-                content is None
-                or len(parts) != 2
-                or ".." in parts
-                or parts[0] == "/"
-                or "\0" in member.name
-                or parts in seen
-                or any(parts[0] != other[0] for other in seen)
-                or len(seen) == MOST_FILES
-            ):
+        with TemporaryDirectory(prefix=TEMPORARY, dir=directory.parent) as temporary:
+            with open_binary(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as members:
+                members.extractall(temporary, filter="data")
+            found = list(Path(temporary).iterdir())
+            if len(found) != 1 or not (found[0] / SUMS).is_file():
                 raise InputError(
-                    f"{name}: {member.name!r} is not part of an archive written by `rnnsmt pack`, which has one "
-                    f"directory with at most {MOST_FILES} files; if you trust it, unpack it and specify the directory"
+                    f"{name}: not an archive written by `rnnsmt pack`, which has one directory with {SUMS}"
                 )
-            seen.add(parts)
-            with (directory / parts[1]).open("xb") as out:
-                shutil.copyfileobj(content, out, 1 << 20)
-    if not seen:
-        raise InputError(f"{name}: empty archive; download it again")
+            check_sums(found[0], name)
+            try:
+                found[0].rename(directory)
+            except OSError:
+                if not directory.is_dir():  # otherwise another process has just unpacked it
+                    raise
+    except (tarfile.TarError, ValueError) as error:
+        raise InputError(
+            f"{name}: damaged, or not an archive written by `rnnsmt pack` ({error}); download it again"
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"{directory.parent}: cannot unpack {name} into it ({error.strerror}); free disk space, or set {CACHE} to "
+            "another directory"
+        ) from None
+    say(f"unpacked {name} into {directory}")
+
+
+def check_sums(directory: Path, name: str) -> None:
+    """Check that a directory has exactly the regular files in its ``SUMS``, with these checksums.
+
+    Args:
+        directory: the directory.
+        name: name of the archive in messages.
+
+    Raises:
+        InputError: it has not, or one of the files is a binary model.
+    """
+    digests = {called: digest for digest, _, called in (line.partition("  ") for line in read_lines(directory / SUMS))}
+    for path in directory.iterdir():
+        if path.is_symlink() or not path.is_file() or path.name == BINARY:
+            raise InputError(
+                f"{name}: {path.name} is a link, a directory or a binary model, which `rnnsmt pack` does not write; "
+                "if you trust it, unpack it and specify the directory"
+            )
+        if path.name != SUMS and digests.pop(path.name, None) != sha256(path):
+            raise InputError(f"{name}: {path.name} does not have the checksum in {SUMS}; download the archive again")
+    if digests:
+        raise InputError(f"{name}: {next(iter(digests))} in {SUMS} is missing; download the archive again")

@@ -67,30 +67,31 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt translation describe --name mine --source-lang en --target-lang fr \
             --truecaser results/corpus/truecaser.en --output-dir try/mine
     """
-    from rnnsmt.translation.system import Description, relative
+    from rnnsmt.translation.system import FILE, Description, relative
 
     if len(args.rnn) not in (0, 1, len(args.output_dir)) or bool(args.rnn) != bool(args.vocabulary):
         raise InputError("--rnn: specify one network, or one for each --output-dir, together with --vocabulary")
     examples = [] if args.examples is None else choose_examples(_valid_segments(args.examples))
     for number, directory in enumerate(args.output_dir):
         network = [args.rnn[number % len(args.rnn)], *args.vocabulary] if args.rnn else []
-        Description(
-            name=args.name,
-            source=args.source_lang,
-            target=args.target_lang,
-            normalize=not args.no_normalize,
-            tokenize=not args.no_tokenize,
-            escape=not args.no_escape,
-            lowercase=args.lowercase,
-            truecaser=None if args.truecaser is None else relative(args.truecaser, directory),
-            rnn=[relative(file, directory) for file in network],
-            columns=args.columns,
-            filtered=args.filtered,
-            pop_limit=args.pop_limit,
-            stack=args.stack,
-            cslm_cells=args.cslm_cells,
-            examples=examples,
-        ).write(directory)
+        content = {
+            "name": args.name,
+            "source": args.source_lang,
+            "target": args.target_lang,
+            "normalize": not args.no_normalize,
+            "tokenize": not args.no_tokenize,
+            "escape": not args.no_escape,
+            "lowercase": args.lowercase,
+            "truecaser": None if args.truecaser is None else relative(args.truecaser, directory),
+            "rnn": [relative(file, directory) for file in network],
+            "columns": args.columns,
+            "filtered": args.filtered,
+            "pop_limit": args.pop_limit,
+            "stack": args.stack,
+            "cslm_cells": args.cslm_cells,
+            "examples": examples,
+        }
+        Description.valid(Path(directory) / FILE, content).write(directory)
     return {"directories": len(args.output_dir)}
 
 

@@ -4,20 +4,20 @@ The directory of a tuned system contains its ``moses.ini`` and ``system.json``, 
 the limits of the search, and the paths of the other files, relative to the directory.
 """
 
-import hashlib
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from html import unescape
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
 
-from rnnsmt.base.io import InputError, read_json, read_lines, sha256, words_of, write_json
+from rnnsmt.base.io import InputError, read_json, words_of, write_json
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_THREADS, check_choice, check_integer
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
@@ -44,9 +44,6 @@ FILE, INI = "system.json", "moses.ini"
 CARD = "MODEL_CARD.md"
 """Name of the model card of a system."""
 
-SUMS = "SHA256SUMS"
-"""Name of the list of checksums in an archive, in the format of ``sha256sum``."""
-
 FORMAT = "rnnsmt-system-1"
 
 MAX_CHARACTERS = 100_000
@@ -56,7 +53,19 @@ MAX_EXAMPLE = 300
 """Maximum length of an example in characters."""
 
 
-@dataclass(frozen=True)
+def _language(code: str) -> str:
+    """Return a language code, or raise ``ValueError`` if it is invalid."""
+    if mistake := code_mistake(code):
+        raise ValueError(mistake)
+    return code
+
+
+Language = Annotated[str, AfterValidator(_language)]
+
+Limit = Annotated[int, Field(ge=1, le=MAX_INT)]
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Description:
     """Content of ``system.json``; paths are relative to its directory.
 
@@ -74,8 +83,8 @@ class Description:
     """
 
     name: str
-    source: str
-    target: str
+    source: Language
+    target: Language
     normalize: bool = True
     tokenize: bool = True
     escape: bool = True
@@ -84,17 +93,17 @@ class Description:
     rnn: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     filtered: bool = False
-    pop_limit: int = SearchOptions.pop_limit
-    stack: int = SearchOptions.stack_size
-    cslm_cells: int = SearchOptions.cslm_cells
-    examples: list[str] = field(default_factory=list)
+    pop_limit: Limit = SearchOptions.pop_limit
+    stack: Limit = SearchOptions.stack_size
+    cslm_cells: Limit = SearchOptions.cslm_cells
+    examples: list[Annotated[str, Field(max_length=MAX_EXAMPLE)]] = field(default_factory=list)
 
     @classmethod
     def read(cls, directory: str | Path) -> "Description":
         """Read the description in a directory.
 
         Raises:
-            InputError: the description is missing, damaged, or was written by another version.
+            InputError: the description is missing, has invalid values, or was written by another version.
         """
         path = Path(directory) / FILE
         if not path.is_file():
@@ -106,38 +115,27 @@ class Description:
             raise InputError(
                 f"{path}: was written by a different version; run the workflow again, or pack the system again"
             )
-        content.pop("cslm_precision", None)  # of version 1.0.0; the networks of the search are computed in float32
-        kinds: dict[str, Any] = {f.name: type(f.default) for f in fields(cls) if f.default is not MISSING}
-        kinds |= {"name": str, "source": str, "target": str, "truecaser": (str, NoneType)}
-        kinds |= dict.fromkeys(("rnn", "columns", "examples"), list)
-        wrong = [name for name, kind in kinds.items() if name in content and not _is(content[name], kind)]
-        if wrong or not {"name", "source", "target"} <= set(content) <= set(kinds):
-            raise InputError(
-                f"{path}: {', '.join(wrong) or 'its keys'}: invalid; run the workflow or pack the system again"
-            )
-        description = cls(**content)
-        description.check(str(path))
-        return description
+        return cls.valid(path, content)
 
-    def check(self, where: str) -> None:
-        """Check the values of the description.
+    @classmethod
+    def valid(cls, path: Path, content: dict[str, Any]) -> "Description":
+        """Create a description.
 
         Args:
-            where: name of the file in the error message.
+            path: the file, for the error message.
+            content: values of the attributes by name.
 
         Raises:
-            InputError: an invalid language code, a limit out of range, or an incomplete network.
+            InputError: a value is missing or invalid, or a name is unknown.
         """
-        for lang in (self.source, self.target):
-            if mistake := code_mistake(lang):
-                raise InputError(f"{where}: {mistake}")
-        limits = self.pop_limit, self.stack, self.cslm_cells
-        if not 1 <= min(limits) <= max(limits) <= MAX_INT:
-            raise InputError(f"{where}: limits must be from 1 to {MAX_INT}")
-        if not all(isinstance(text, str) and len(text) <= MAX_EXAMPLE for text in self.examples):
-            raise InputError(f"{where}: examples must be strings of at most {MAX_EXAMPLE} characters")
-        if len(self.rnn) not in (0, 3) or not all(isinstance(text, str) for text in (*self.rnn, *self.columns)):
-            raise InputError(f"{where}: rnn must have a network and two vocabularies, columns must be names")
+        try:
+            return cls(**content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise InputError(
+                f"{path}: {place[:60]}: {first['msg']}; correct it, or run the workflow or pack the system again"
+            ) from None
 
     @property
     def warnings(self) -> list[str]:
@@ -159,44 +157,8 @@ class Description:
         return {"format": FORMAT, **asdict(self)}
 
     def write(self, directory: str | Path) -> None:
-        """Write the description into a directory.
-
-        Raises:
-            InputError: as ``check``.
-        """
-        self.check(str(Path(directory) / FILE))
+        """Write the description into a directory."""
         write_json(Path(directory) / FILE, self.content())
-
-
-def _is(value: object, kind: type | tuple[type, ...]) -> bool:
-    """Return whether a JSON value has a type; unlike in Python, true and false are not numbers."""
-    return isinstance(value, kind) and (kind in (bool, (str, NoneType)) or not isinstance(value, bool))
-
-
-def check_sums(directory: Path) -> None:
-    """Compare the files of an unpacked archive with its list ``SUMS``, if there is one.
-
-    Raises:
-        InputError: a file is missing or was changed, or a line of the list is malformed.
-    """
-    if not (directory / SUMS).is_file():
-        return
-    for number, line in enumerate(read_lines(directory / SUMS), 1):
-        digest, _, name = line.partition("  ")
-        # the list may come from an untrusted source: accept no file outside the directory
-        if len(digest) != hashlib.sha256().digest_size * 2 or not name or Path(name).name != name or "\0" in name:
-            raise InputError(
-                f"{directory / SUMS}, line {number}: expected SHA-256, two spaces and a file name; unpack "
-                "the archive again"
-            )
-        path = directory / name
-        if not path.is_file():
-            raise InputError(f"{path}: is missing; unpack the archive again")
-        if sha256(path) != digest:
-            raise InputError(
-                f"{path}: was changed after the archive was packed; unpack the archive again, or, if you changed it, "
-                f"remove its line from {directory / SUMS}"
-            )
 
 
 def read_ini(directory: Path) -> MosesIni:
@@ -311,13 +273,11 @@ class System:
             max_words: maximum number of words of a segment.
 
         Raises:
-            InputError: an argument is invalid; a file is missing, damaged, or differs from the one that was packed; see
-                also ``system_directory``.
+            InputError: an argument is invalid; a file is missing or malformed; see also ``system_directory``.
         """
         check_choice("device", device, DEVICES)
         check_integer("threads", threads, 1, MAX_THREADS)
         self.directory = system_directory(directory)
-        check_sums(self.directory)
         self.description = description = Description.read(self.directory)
         self.threads, self.device, self.max_words = threads, device, max_words
         cleaning = CleaningOptions(
@@ -341,12 +301,11 @@ class System:
         """Return the path of a file named in the description.
 
         Raises:
-            InputError: the file is missing or is not a regular file: reading a pipe or a device might never end.
+            InputError: the file is missing.
         """
         file = self.directory / path
         if not file.is_file():
-            problem = "is not a regular file" if file.exists() else "does not exist"
-            raise InputError(f"{self.directory / FILE}: refers to {file}, which {problem}; run the workflow again")
+            raise InputError(f"{self.directory / FILE}: refers to {file}, which does not exist; run the workflow again")
         return file
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:
