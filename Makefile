@@ -62,7 +62,6 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
-	@command -v c++ > /dev/null || { echo "the tests require kenlm, which is built from source: install a C++ compiler first (Debian: apt install build-essential)" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
 	touch $@
 

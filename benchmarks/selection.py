@@ -31,7 +31,7 @@ from rnnsmt.base.io import read_byte_lines, read_lines, write_json, write_lines
 from rnnsmt.base.progress import say
 from rnnsmt.cli import main as rnnsmt
 from rnnsmt.lm.estimation import estimate
-from rnnsmt.lm.queries import load_queries, measure
+from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words
 from rnnsmt.selection.pool import best, read_scores
 
@@ -98,7 +98,7 @@ class Measure:
         lines = (line for path in self.pool for line in read_lines(path))
         write_lines(subset, (line for line, kept in zip(lines, mask.tolist(), strict=True) if kept))
         estimate([subset], self.args.order, arpa, vocabulary=self.vocabulary, only=self.only)
-        model = load_queries(arpa)
+        model = load_kenlm(arpa)
         seen = {word for line in read_lines(subset) for word in line.split(" ")}
         result = {}
         for name, text in self.tests.items():

@@ -17,7 +17,7 @@ from rnnsmt.stages import STAGES
 
 FORMAT = "rnnsmt-provenance-1"
 
-PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
+PACKAGES = ("numpy", "numba", "torch", "ufal.kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
 """Packages that can affect a result, and the workflow engine."""
 
 BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized"}

@@ -100,13 +100,12 @@ class Automaton:
         return float(score_sequence(self.arrays, self.start if begin else 0, ids)[0])
 
 
-def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Automaton:
+def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     """Build the automaton of an LM.
 
     Args:
         arpa: the LM.
         where: name of the LM in error messages.
-        unit: factor of the log10 probabilities and back-off weights; by default, the automaton has natural logs.
 
     Raises:
         InputError: ``<s>`` or ``</s>`` is missing, an n-gram occurs twice, or its context is not in the model.
@@ -118,11 +117,11 @@ def build_automaton(arpa: Arpa, where: str = "the LM", unit: float = LN10) -> Au
     if known[b"<s>"] < 0 or known[b"</s>"] < 0:
         raise InputError(f"{where}: the 1-grams must include <s> and </s>")
     unk = max(known[b"<unk>"], known[b"<UNK>"])
-    probs = [p * np.float32(unit) for p in arpa.log10_probs]
-    backoffs = [b * np.float32(unit) for b in arpa.log10_backoffs]
+    probs = [p * np.float32(LN10) for p in arpa.log10_probs]
+    backoffs = [b * np.float32(LN10) for b in arpa.log10_backoffs]
     if unk < 0:
         unk = len(probs[0])
-        probs[0] = np.append(probs[0], np.float32(MISSING_UNK_LOG10 * unit)).astype(np.float32)
+        probs[0] = np.append(probs[0], np.float32(MISSING_UNK_LOG10 * LN10)).astype(np.float32)
         backoffs[0] = np.append(backoffs[0], np.float32(0)).astype(np.float32)
     counts = [len(p) for p in probs]
     if sum(counts) + 1 >= 1 << 31:

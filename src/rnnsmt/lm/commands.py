@@ -53,7 +53,7 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--lm", required=True, metavar="ARPA", help="language model (ARPA or KenLM binary)")
+    add("--lm", required=True, metavar="ARPA", help="language model of order 2 to 6 (ARPA or KenLM binary)")
     add("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line")
     add("--output", required=True, metavar="JSON", help="output file (JSON)")
 
@@ -69,9 +69,9 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt lm perplexity --lm try/lm.arpa.gz --input results/corpus/joined/truecased/dev.fr.gz \
             --output try/perplexity.json
     """
-    from rnnsmt.lm.queries import load_queries, measure
+    from rnnsmt.lm.queries import load_kenlm, measure
 
-    model = load_queries(args.lm)
+    model = load_kenlm(args.lm)
     lines = chain.from_iterable(map(read_lines, args.input))
     result = measure(model, track(lines, "measuring"), ", ".join(args.input))
     write_json(args.output, {"lm_order": model.order, **result.as_dict()})

@@ -70,7 +70,7 @@ def estimate(
     """
     thresholds = _padded(prune, order)
     if order < KENLM_ORDERS[0]:
-        say("note: KenLM and Moses cannot read models of order 1; `search decode` and `lm perplexity` can")
+        say("note: KenLM and Moses cannot read models of order 1; `search decode` can")
     workspace = Workspace(max(memory_mb - OWN_MB, 16) << 20, Path(output).parent)
     counts = count_ngrams(inputs, order, LmVocabulary(vocabulary), workspace)
     model, discounts = smooth(counts, workspace, thresholds)

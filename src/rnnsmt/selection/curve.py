@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rnnsmt.base.io import InputError, read_lines, write_lines
 from rnnsmt.base.progress import say
 from rnnsmt.lm.estimation import estimate
-from rnnsmt.lm.queries import load_queries, measure
+from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words, refuse_reserved
 
 
@@ -92,7 +92,7 @@ def measure_increments(
         inputs = [increment.path for increment in increments[: i + 1]]
         arpa = work / "curve.arpa"
         estimate(inputs, order, arpa, vocabulary=vocabulary, only=only, memory_mb=memory_mb, threads=threads)
-        perplexity = measure(load_queries(arpa), held_out, "held-out text").perplexity
+        perplexity = measure(load_kenlm(arpa), held_out, "held-out text").perplexity
         arpa.unlink()
         known = frozenset().union(*(increment.covers for increment in increments[: i + 1]))
         lines, words = sum(s.lines for s in increments[: i + 1]), sum(s.words for s in increments[: i + 1])

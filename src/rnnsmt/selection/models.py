@@ -22,12 +22,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
+import kenlm
 import numpy as np
 
 from rnnsmt.base.io import InputError, read_byte_lines, read_lines, scratch_directory, write_lines
 from rnnsmt.base.progress import track
 from rnnsmt.lm.estimation import estimate
-from rnnsmt.lm.queries import LOG2_10, Queries, load_queries
+from rnnsmt.lm.queries import LOG2_10, load_kenlm
 from rnnsmt.lm.text import frequent_words, refuse_reserved
 
 
@@ -184,9 +185,9 @@ GENERAL_TEXT, HELD_OUT = "general.gz", "held-out.gz"
 class SideModels:
     """Models of one language; ``seen``: the training lines of ``general``, which ``general2`` scores."""
 
-    in_domain: Queries
-    general: Queries
-    general2: Queries
+    in_domain: kenlm.Model
+    general: kenlm.Model
+    general2: kenlm.Model
     seen: frozenset[str]
 
     @classmethod
@@ -196,20 +197,18 @@ class SideModels:
         Raises:
             InputError: a file is missing or damaged.
         """
-        in_domain, general, general2 = (load_queries(directory / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
+        in_domain, general, general2 = (load_kenlm(directory / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
         return cls(in_domain, general, general2, frozenset(read_lines(directory / GENERAL_TEXT)))
 
     def differences(self, lines: Sequence[str]) -> list[float]:
         """Return H_in - H_gen of lines in bits per word, counting ``</s>``."""
-        texts = [line.encode() for line in lines]
-        is_seen = [line in self.seen for line in lines]
-        general = iter(self.general.line_scores([text for text, seen in zip(texts, is_seen, strict=True) if not seen]))
-        general2 = iter(self.general2.line_scores([text for text, seen in zip(texts, is_seen, strict=True) if seen]))
-        # log10 probabilities, whose negatives are cross-entropies
-        return [
-            LOG2_10 * (next(general2 if seen else general) - in_domain) / (len(text.split()) + 1)
-            for text, seen, in_domain in zip(texts, is_seen, self.in_domain.line_scores(texts), strict=True)
-        ]
+        differences = []
+        for line in lines:
+            text, general = line.encode(), self.general2 if line in self.seen else self.general
+            # log10 probabilities, whose negatives are cross-entropies
+            log10 = general.score(text) - self.in_domain.score(text)
+            differences.append(LOG2_10 * log10 / (len(text.split()) + 1))
+        return differences
 
 
 class CrossEntropyDifference:

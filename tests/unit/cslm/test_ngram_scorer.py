@@ -5,6 +5,7 @@ import lzma
 import math
 from collections import Counter
 
+import kenlm
 import numpy as np
 import pytest
 
@@ -346,7 +347,6 @@ def test_perplexity(files, twin, tmp_path):
 
 def test_agrees_with_the_ngram_model_of_real_text(multi30k_tok, tmp_path):
     """The log-probability equals KenLM's if the shortlist has all words of the LM, so that only <unk> is outside."""
-    kenlm = pytest.importorskip("kenlm")
     with lzma.open(multi30k_tok / "val.fr.xz", "rt") as file:
         lines = file.read().splitlines()[:300]
     (tmp_path / "train").write_text("\n".join(lines[:200]) + "\n")

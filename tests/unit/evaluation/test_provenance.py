@@ -96,7 +96,7 @@ def test_networks_inputs_and_configuration(results):
     assert set(found["networks"]) == {"rnn", "cslm"}
     network = found["networks"]["rnn"]
     assert (network["seed"], network["settings"]) == (7, {"hidden": 3})
-    assert found["files"][network["model"]]["bytes"] == 6
+    assert found["files"][network["model"]]["bytes"] == 15
     assert found["stage_versions"]["evaluation bleu"] >= 2
 
 

@@ -201,12 +201,12 @@ def test_perplexity_by_hand(tmp_path: Path) -> None:
     ("lm", "text_", "parts"),
     [
         (None, b"word\n", ["lm.arpa", "no such file"]),
-        (b"", b"word\n", ["lm.arpa", "cannot load"]),
-        (b"this is text\n", b"word\n", ["lm.arpa", "cannot load"]),
+        (b"", b"word\n", ["lm.arpa", "expected"]),
+        (b"this is text\n", b"word\n", ["lm.arpa, line 1", "expected"]),
         (
             b"\\data\\\nngram 1=4\n\n\\1-grams:\n-2\t<unk>\n",
             b"word\n",
-            ["lm.arpa", "1 1-grams, but the header specifies 4"],
+            ["lm.arpa", "cannot load"],
         ),
         (b"good", b"", ["text", "no lines"]),
         (b"good", b"ok\n\xff\n", ["text", "line 2", "not UTF-8"]),
