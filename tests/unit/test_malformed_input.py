@@ -6,7 +6,6 @@ outputs must not change.
 
 import bz2
 import gzip
-import io
 import lzma
 import os
 import random
@@ -207,15 +206,6 @@ def header(order: int, count: bytes) -> Damage:
     return lambda data: re.sub(rb"ngram %d=\d+" % order, b"ngram %d=%s" % (order, count), data)
 
 
-def array(change: Callable[[np.ndarray], np.ndarray]) -> Damage:
-    def damage(data: bytes) -> bytes:
-        out = io.BytesIO()
-        np.save(out, change(np.load(io.BytesIO(data))), allow_pickle=True)
-        return out.getvalue()
-
-    return damage
-
-
 UTF16: Damage = lambda data: data.decode().encode("utf-16")  # noqa: E731
 
 DAMAGES: list[tuple[str, str, str, Damage, str]] = [
@@ -356,7 +346,6 @@ TRAIN = (
     "rnn train --pairs pairs --preset demo --hidden 8 --embedding 4 --maxout 4 --updates 4 --held-out 5 --batch 4 "
     "--output-model O1 --output-history O2 --checkpoint-dir checkpoint"
 )
-SCORE = "rnn score --pairs pairs --model m.safetensors --output O1"
 
 
 @pytest.fixture
@@ -366,27 +355,6 @@ def trained(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     (directory / "O1").write_text("old")
     monkeypatch.chdir(directory)
     return directory
-
-
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [
-        ("source.words.npy", lambda data: b""),
-        ("source.words.npy", array(lambda words: words.astype(np.int64))),
-        ("source.words.npy", array(lambda words: words[:, None])),
-        ("source.words.npy", array(lambda words: np.where(words == words.max(), 99, words).astype(np.int32))),
-        ("target.words.npy", array(lambda words: -words)),
-        ("target.words.npy", array(lambda words: words * 0)),
-        ("target.offsets.npy", array(lambda offsets: offsets[:-1])),
-        ("target.offsets.npy", array(lambda offsets: np.concatenate([offsets[:1], offsets[2:0:-1], offsets[3:]]))),
-        ("target.offsets.npy", array(lambda offsets: np.array([{}], object))),
-        ("pairs.json", lambda data: b"{}"),
-    ],
-)
-def test_damaged_pairs(trained: Path, capsys: pytest.CaptureFixture[str], name: str, damage: Damage) -> None:
-    path = trained / "pairs" / name
-    path.write_bytes(damage(path.read_bytes()))
-    assert name.partition(".")[0] in refused(trained, SCORE, capsys)
 
 
 def test_weights_that_are_there_twice(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

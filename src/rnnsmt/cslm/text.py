@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, write_json
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import (
     NULL,
@@ -20,7 +20,6 @@ from rnnsmt.networks.data import (
     Vocabulary,
     check_vocabulary,
     open_id_directory,
-    write_about,
     write_id_directory,
 )
 
@@ -45,7 +44,7 @@ class Text:
         (sentences,) = directory.sides
         self.words, self.offsets = sentences
         self.vocabulary = Vocabulary.read(directory.path / "vocab.txt")
-        self.unknown_words = directory.number("distinct unknown words", FORMAT)
+        self.unknown_words = directory.stats["distinct unknown words"]
         self.fingerprint = directory.fingerprint
 
     @classmethod
@@ -53,7 +52,7 @@ class Text:
         """Open a directory written by ``cslm prepare``; only the vocabulary is read into memory.
 
         Raises:
-            InputError: a file is missing, damaged, or inconsistent with the others.
+            InputError: a file is missing, was written by another version, or a vocabulary was changed.
         """
         directory = open_id_directory(path, FORMAT)
         text = cls(directory)
@@ -95,7 +94,7 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
     }
     description = {"format": FORMAT.version, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
     fingerprint = writer.fingerprint([vocabulary.hash()])
-    write_about(directory, FORMAT, {**description, **stats, "fingerprint": fingerprint})
+    write_json(directory / FORMAT.json, {**description, **stats, "fingerprint": fingerprint})
     return stats
 
 

@@ -34,11 +34,9 @@ from rnnsmt.base.arrays import GrowingArray, growing_array, read_array, release_
 from rnnsmt.base.io import (
     InputError,
     check_utf8,
-    checksum_of,
     read_json,
     read_line_blocks,
     read_lines,
-    write_json,
     write_lines,
 )
 from rnnsmt.base.progress import Meter
@@ -239,41 +237,27 @@ class IdDirectory(NamedTuple):
         """Return the SHA-256 of the vocabularies and all sequences."""
         return str(self.stats["fingerprint"])
 
-    def number(self, name: str, kind: IdFormat) -> int:
-        """Return a number of the JSON file.
-
-        Raises:
-            InputError: the entry is missing, or is not an integer.
-        """
-        if not isinstance(value := self.stats.get(name), int):
-            raise InputError(f"{self.path / kind.json}: {name}: not a number; {kind.remedy}")
-        return value
-
 
 def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
-    """Map the arrays of a directory that ``write_id_directory`` wrote, and check every id once.
+    """Map the arrays of a directory that ``write_id_directory`` wrote.
 
     Raises:
-        InputError: a file is missing, damaged, or inconsistent with the others.
+        InputError: a file is missing, or was written by another version.
     """
     path = Path(path)
     stats = read_json(path / kind.json)
     if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
         raise InputError(f"{path / kind.json}: was written by a different version; {kind.remedy}")
-    # directories of earlier versions have no checksum
-    if "checksum" in stats and stats["checksum"] != checksum_of(stats):
-        raise InputError(f"{path / kind.json}: is damaged (checksum mismatch); {kind.remedy}")
-    number = stats.get(kind.sequences)
-    sides = [
-        open_sequences(path, _file_prefix(side), number, stats.get(f"{side} classes".strip()), kind.remedy)
-        for side in kind.sides
-    ]
+    sides = []
+    for side in kind.sides:
+        words, offsets = (path / f"{_file_prefix(side)}{name}.npy" for name in ("words", "offsets"))
+        sides.append(
+            Sequences(
+                read_array(words, np.int32, 1, kind.remedy, mapped=True),
+                read_array(offsets, np.int64, 1, kind.remedy, mapped=True),
+            )
+        )
     return IdDirectory(path, stats, tuple(sides))
-
-
-def write_about(path: Path, kind: IdFormat, about: Mapping[str, object]) -> None:
-    """Write the JSON file of a directory, with its checksum."""
-    write_json(path / kind.json, {**about, "checksum": checksum_of(about)})
 
 
 def check_vocabulary(directory: IdDirectory, kind: IdFormat, side: str, vocabulary_hash: str) -> None:
@@ -344,46 +328,6 @@ def write_id_directory(path: Path, kind: IdFormat) -> Iterator[IdWriter]:
 def _file_prefix(side: str) -> str:
     """Return the beginning of the names of the arrays of a side."""
     return f"{side}." if side else ""
-
-
-def open_sequences(directory: Path, prefix: str, number: object, classes: object, remedy: str) -> Sequences:
-    """Map ``<prefix>words.npy`` and ``<prefix>offsets.npy`` of a directory, and check every id once.
-
-    Args:
-        directory: the directory.
-        prefix: prefix of the file names.
-        number: the expected number of sequences.
-        classes: the number of classes, which all ids must be below.
-        remedy: the end of the error message.
-
-    Raises:
-        InputError: a file is missing, damaged, or inconsistent with ``number`` and ``classes``.
-    """
-    words = read_array(directory / f"{prefix}words.npy", np.int32, 1, remedy, mapped=True)
-    offsets = read_array(directory / f"{prefix}offsets.npy", np.int64, 1, remedy, mapped=True)
-    sequences = Sequences(words, offsets)
-    if len(offsets) - 1 != number or offsets[-1] != len(words) or not _sound(sequences, classes):
-        files = f"{prefix}words.npy and {prefix}offsets.npy"
-        raise InputError(f"{directory}: {files} do not match the JSON file in this directory; {remedy}")
-    return sequences
-
-
-def _sound(sequences: Sequences, classes: object) -> bool:
-    """Return whether all ids are below ``classes`` and every sequence ends in EOS, the last id."""
-    words, offsets = sequences
-    if not isinstance(classes, int) or offsets[0] != 0:
-        return False
-    for begin in range(0, len(words), BLOCK):
-        block = words[begin : begin + BLOCK]
-        if block.min() < 0 or block.max() >= classes:
-            return False
-        sequences.release()
-    for begin in range(0, len(offsets) - 1, BLOCK):
-        bounds = offsets[begin : begin + BLOCK + 1]
-        if np.diff(bounds).min() <= 0 or bounds[-1] > len(words) or (words[bounds[1:] - 1] != classes - 1).any():
-            return False
-        sequences.release()
-    return True
 
 
 def count_ids(words: NDArray[np.int32], classes: int) -> NDArray[np.int64]:

@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import growing_array, read_array, release_pages
-from rnnsmt.base.io import InputError
+from rnnsmt.base.arrays import growing_array, read_array
+from rnnsmt.base.io import InputError, write_json
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.cslm.text import contexts_at
@@ -38,7 +38,6 @@ from rnnsmt.networks.data import (
     Vocabulary,
     check_vocabulary,
     open_id_directory,
-    write_about,
     write_id_directory,
 )
 from rnnsmt.nnjm.settings import DIRECTION
@@ -159,7 +158,7 @@ class Examples:
         """Open a directory that ``nnjm prepare`` wrote; only the vocabularies are read into memory.
 
         Raises:
-            InputError: a file is missing, damaged, or inconsistent with the others, or has another direction.
+            InputError: a file is missing, was written by another version, or a vocabulary was changed.
         """
         opened = open_id_directory(directory, FORMAT)
         if (direction := opened.stats.get("direction")) != DIRECTION:
@@ -173,14 +172,7 @@ class Examples:
         sides = opened.sides[0], opened.sides[1]
         path = opened.path / "affiliations.npy"
         affiliated = read_array(path, np.int32, 1, FORMAT.remedy, mapped=True)
-        if len(affiliated) != len(sides[1].words) or affiliated.min() < 0:
-            raise InputError(f"{path}: does not match the sentences; {FORMAT.remedy}")
-        if (np.maximum.reduceat(affiliated, sides[1].offsets[:-1]) >= np.diff(sides[0].offsets)).any():
-            raise InputError(f"{path}: contains a position beyond the end of a sentence; {FORMAT.remedy}")
-        release_pages(affiliated.base)
-        for sequences in sides:
-            sequences.release()
-        unknown = opened.number("distinct unknown target words", FORMAT)
+        unknown = opened.stats["distinct unknown target words"]
         return cls((source, target), sides, affiliated, opened.fingerprint, unknown)
 
     def __len__(self) -> int:
@@ -259,7 +251,7 @@ def prepare_examples(
         figures[f"{name} coverage"] = round(1 - writer.unknown[side] / max(writer.ids(side), 1), 6)
         figures[f"distinct unknown {name} words"] = int(np.count_nonzero(ids[side] == UNK))
     fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
-    write_about(directory, FORMAT, {**description, **figures, "fingerprint": fingerprint})
+    write_json(directory / FORMAT.json, {**description, **figures, "fingerprint": fingerprint})
     return figures
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.io import InputError, write_json
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
@@ -30,7 +30,6 @@ from rnnsmt.networks.data import (
     check_vocabulary,
     count_words,
     open_id_directory,
-    write_about,
     write_id_directory,
 )
 from rnnsmt.phrases.table import read_phrase_lines
@@ -60,7 +59,7 @@ class Pairs:
         """Open a directory that ``rnn prepare`` wrote; only the vocabularies are read into memory.
 
         Raises:
-            InputError: a file is missing, damaged, or inconsistent with the others.
+            InputError: a file is missing, was written by another version, or a vocabulary was changed.
         """
         directory = open_id_directory(path, FORMAT)
         pairs = cls(directory)
@@ -165,7 +164,7 @@ def prepare_pairs(
         vocabulary.write(directory / f"vocab.{name}.txt")
         stats[f"{name} vocabulary"] = vocabulary.hash()
     hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
-    write_about(directory, FORMAT, stats)
+    write_json(directory / FORMAT.json, stats)
     return {name: value for name, value in stats.items() if name not in hidden}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_parallel
+from rnnsmt.base.io import InputError, read_parallel, write_json
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import (
     IdDirectory,
@@ -20,7 +20,6 @@ from rnnsmt.networks.data import (
     count_words,
     open_id_directory,
     split,
-    write_about,
     write_id_directory,
 )
 
@@ -60,7 +59,7 @@ class SentencePairs:
         """Open a directory that ``seq2seq prepare`` wrote; only the vocabularies are read into memory.
 
         Raises:
-            InputError: a file is missing, damaged, or inconsistent with the others.
+            InputError: a file is missing, was written by another version, or a vocabulary was changed.
         """
         directory = open_id_directory(path, FORMAT)
         pairs = cls(directory)
@@ -125,7 +124,7 @@ def prepare_sentences(
         vocabulary.write(directory / f"vocab.{name}.txt")
         description[f"{name} vocabulary"] = vocabulary.hash()
     fingerprint = writer.fingerprint(vocabulary.hash() for vocabulary in vocabularies)
-    write_about(directory, FORMAT, {**description, **stats, "fingerprint": fingerprint})
+    write_json(directory / FORMAT.json, {**description, **stats, "fingerprint": fingerprint})
     return stats
 
 

@@ -12,13 +12,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.base.io import InputError, write_json  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.data import write_about  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import learning_rate  # noqa: E402
-from rnnsmt.seq2seq.sentences import FORMAT, SentencePairs  # noqa: E402
+from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
 from rnnsmt.seq2seq.training import SentenceBatches, Seq2SeqTrainer  # noqa: E402
 
@@ -82,7 +81,7 @@ def test_subwords_and_position_tokens_are_refused(prepared: Path, tmp_path: Path
     shutil.copytree(prepared, tmp_path / "old")
     content = json.loads((tmp_path / "old/sentences.json").read_text())
     assert content["subwords"] == "none"
-    write_about(tmp_path / "old", FORMAT, content | stored)
+    write_json(tmp_path / "old/sentences.json", content | stored)
     with pytest.raises(InputError, match=r"sentences\.json: subwords and position tokens are not supported; run"):
         SentencePairs.open(tmp_path / "old")
 
