@@ -67,7 +67,7 @@ class NGramScorer:
             unknown_score: score of words outside the shortlist, one of ``CSLM_UNKNOWN``.
 
         Raises:
-            InputError: the file is missing or damaged, or the device is not available.
+            InputError: the file is missing, or the device is not available.
         """
         setup = set_up_device(device, 1)
         trained = self.load(path, setup.device)

@@ -110,7 +110,7 @@ def perplexity_report(
     """Compute the report of ``nnjm perplexity``.
 
     Raises:
-        InputError: a file is missing or damaged, or vocabularies differ.
+        InputError: a file is missing, or vocabularies differ.
     """
     examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)
     for side, of_model, of_text in (

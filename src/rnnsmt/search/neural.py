@@ -480,7 +480,7 @@ def load_feature(
         network: options for the computation of the network.
 
     Raises:
-        InputError: the file is missing or damaged, or the device is not available.
+        InputError: the file is missing, or the device is not available.
     """
     need_torch()
     return LOADERS[kind](name, path, options, network)
