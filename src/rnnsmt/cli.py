@@ -138,7 +138,7 @@ def _shown_default(action: argparse.Action) -> str:
 
 
 def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
-    """Return the command line parser, with the one command that ``words`` name, or all commands without their options.
+    """Return the command line parser, with the commands of the package and the options of the command in ``words``.
 
     short: the short name of the command, if it was used.
     """
@@ -156,19 +156,15 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rnnsmt {__version__}")
     parser.set_defaults(help_of=parser)
     packages = parser.add_subparsers(metavar="PACKAGE", dest="package")
-    chosen, stage_chosen = [*words[:2], "", ""][:2]
-    known = chosen in PACKAGES and stage_chosen in STAGES[chosen]  # if true, no parsers are built for other commands
     for package, text in PACKAGES.items():
-        if known and package != chosen:
-            continue
         package_parser = packages.add_parser(
             package, help=text, description=f"{text[0].upper()}{text[1:]}.", formatter_class=_HelpFormatter
         )
         package_parser.set_defaults(help_of=package_parser)
+        if package not in words[:1]:
+            continue
         stages = package_parser.add_subparsers(metavar="COMMAND", dest="stage")
         for name, stage in STAGES[package].items():
-            if known and name != stage_chosen:
-                continue
             stage_parser = stages.add_parser(name, help=stage.help, formatter_class=_HelpFormatter)
             if list(words[:2]) == [package, name]:
                 commands, function = import_module(f"rnnsmt.{package}.commands"), name.replace("-", "_")
