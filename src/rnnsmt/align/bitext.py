@@ -46,11 +46,6 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
     """Read a tokenised parallel corpus whose words are separated by spaces.
 
     Memory: 4 bytes per word and 8 per sentence on each side, and the vocabularies.
-
-    Raises:
-        InputError: as ``rnnsmt.base.io.read_line_blocks``; the text is not UTF-8; the files have different lengths, no
-            lines, or no line with words on both sides; a sentence has more than ``MAX_POSITION`` words; a side has more
-            than ``MAX_WORDS`` words.
     """
     first, second = _read_side(source), _read_side(target)
     lines = len(first.offsets) - 1, len(second.offsets) - 1

@@ -45,9 +45,6 @@ def read_link_blocks(path: str | Path) -> Iterator[Links]:
     """Read a Pharaoh file with any supported suffix, ``BLOCK`` lines at a time.
 
     An empty line is a sentence pair without links.
-
-    Raises:
-        InputError: a token is not ``number-number``, or a position is above ``MAX_POSITION``; names file and line.
     """
     for first, block in _blocks(_clean_lines(path)):
         if not all(map(_LINE.fullmatch, block)):
@@ -100,12 +97,7 @@ def write_links(path: str | Path, blocks: Iterable[Links]) -> int:
 
 
 def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> Iterator[Links]:
-    """Read the alignment of a text as ``read_link_blocks``, and check every link against the lengths of its sentences.
-
-    Raises:
-        InputError: as ``read_link_blocks`` and ``rnnsmt.base.io.read_parallel``; the number of lines differs, or a link
-            points beyond the end of its sentence; names file and line.
-    """
+    """Read the alignment of a text as ``read_link_blocks``, and check every link against the lengths of its sentences."""
     text = read_parallel(source, target)
     before = 0
     for links in read_link_blocks(path):
@@ -136,9 +128,6 @@ def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64]
         links: the links.
         lengths: numbers of source and target words, [sentences, 2].
         before: number of lines of the file before these.
-
-    Raises:
-        InputError: a link points beyond the end; names file and line.
     """
     per_link = np.diff(links.offsets)
     for side, positions, words in (("source", links.source, lengths[:, 0]), ("target", links.target, lengths[:, 1])):

@@ -138,11 +138,7 @@ class AlignmentCheckpoint:
         directory.clear_finished(self._path.name)
 
     def load(self) -> tuple[int, Parameters]:
-        """Return the number of completed passes and the parameters after them; 0 and {} if there is no checkpoint.
-
-        Raises:
-            InputError: the checkpoint was written by another job.
-        """
+        """Return the number of completed passes and the parameters after them; 0 and {} if there is no checkpoint."""
         self._last = time.monotonic()  # the first pass is timed from here
         if not self._path.exists():
             return 0, {}

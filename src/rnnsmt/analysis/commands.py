@@ -248,9 +248,6 @@ def _load_network(path: str, pairs_directory: str) -> "tuple[RNNEncoderDecoder, 
     """Load a network, on the CPU, and its phrase pairs.
 
     path: the model file. pairs_directory: the directory of `rnn prepare`.
-
-    Raises:
-        InputError: a file is missing or damaged, or the network was trained on other pairs.
     """
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of

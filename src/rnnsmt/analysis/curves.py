@@ -74,11 +74,7 @@ class LearningCurve:
 
     @classmethod
     def read(cls, path: str) -> "LearningCurve":
-        """Read a history written by ``rnn train``, ``cslm train``, ``nnjm train`` or ``seq2seq train``.
-
-        Raises:
-            InputError: the file is not a training history.
-        """
+        """Read a history written by ``rnn train``, ``cslm train``, ``nnjm train`` or ``seq2seq train``."""
         history = read_json(path)
         rows = history.get("curve") if isinstance(history, dict) else None
         if not isinstance(rows, list) or not rows:
@@ -136,11 +132,7 @@ def plain_ticks(axes: Any) -> None:
 
 
 def read_history(path: str) -> dict[str, Any]:
-    """Read the history written by ``tuning mert``.
-
-    Raises:
-        InputError: the file has no iterations.
-    """
+    """Read the history written by ``tuning mert``."""
     history = read_json(path)
     if not isinstance(history, dict) or not history.get("iterations"):
         raise InputError(f"{path}: contains no tuning iterations; create it with `rnnsmt tuning mert`")

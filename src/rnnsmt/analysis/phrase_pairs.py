@@ -63,10 +63,6 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
         scores: network scores of its lines, in consecutive shards.
         size: number of lines.
         seed: random seed.
-
-    Raises:
-        InputError: as ``ScoreColumn`` and ``parse_phrase_line``; the number of scores differs from that of the lines;
-            or a line has fewer than three scores.
     """
     column = ScoreColumn(scores)
     total = len(column)
@@ -186,11 +182,7 @@ def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[
 
 
 def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
-    """Return the long source phrases of a table with at least ``targets`` targets.
-
-    Raises:
-        InputError: the table has no counts, is missing or damaged.
-    """
+    """Return the long source phrases of a table with at least ``targets`` targets."""
     phrases: list[LongPhrase] = []
     source, begin, count = b"", 0, 0.0
     number = -1
@@ -239,9 +231,6 @@ def examples_of(
         top: maximum number of targets in each list.
         draws: number of samples per phrase.
         seed: random seed.
-
-    Raises:
-        InputError: as ``ScoreColumn``, or the number of scores differs from that of the lines.
     """
     from rnnsmt.rnn.generation import sample_targets
 

@@ -130,11 +130,7 @@ WIDE = 576.0
 
 
 def picture_of(path: str) -> dict[str, Any]:
-    """Return name, title and data URL of an SVG figure, for embedding in a page, and whether it is wide.
-
-    Raises:
-        InputError: the file is missing or not SVG.
-    """
+    """Return name, title and data URL of an SVG figure, for embedding in a page, and whether it is wide."""
     text = "\n".join(read_lines(path))
     if "<svg" not in text:
         raise InputError(f"{path}: not an SVG file; create it again")
@@ -246,11 +242,7 @@ def _other_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _embedding_map(path: str) -> dict[str, Any]:
-    """Return a map with its name and title; Moses' entities in its labels are replaced by characters.
-
-    Raises:
-        InputError: the file is not that of a map.
-    """
+    """Return a map with its name and title; Moses' entities in its labels are replaced by characters."""
     content, name = read_json(path), Path(path).stem
     try:
         labels = [unescape(label) for label, _ in zip(content["labels"], content["points"], strict=True)]
@@ -260,11 +252,7 @@ def _embedding_map(path: str) -> dict[str, Any]:
 
 
 def _known_sentences(path: str) -> list[str]:
-    """Return a sentence for every dev and test set with many sentences that also occur in the training text.
-
-    Raises:
-        InputError: the file is not that of ``corpus overlap``.
-    """
+    """Return a sentence for every dev and test set with many sentences that also occur in the training text."""
     try:
         return list(known_warnings(read_json(path)))
     except (AttributeError, KeyError, TypeError):
@@ -294,9 +282,6 @@ def write_report(
         examples: JSON file of `analysis phrase-examples`.
         overlap: JSON file of `corpus overlap`.
         logs: directory of the logs of the stages.
-
-    Raises:
-        InputError: a file is missing or damaged.
     """
     scores, origins = read_json(table), read_json(provenance)
     try:

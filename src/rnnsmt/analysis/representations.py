@@ -215,11 +215,7 @@ def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> 
 
 
 def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
-    """Read groups of sentences, separated by empty lines.
-
-    Raises:
-        InputError: there is no group, a group has fewer than three sentences, or a sentence occurs twice in a group.
-    """
+    """Read groups of sentences, separated by empty lines."""
     groups: list[list[str]] = [[]]
     for line in lines:
         sentence = " ".join(words_of(line))

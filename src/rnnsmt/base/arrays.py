@@ -35,10 +35,6 @@ def read_array(
         dimensions: required number of dimensions.
         remedy: advice at the end of the error message.
         mapped: memory-map the file; after the check, elements are read on access.
-
-    Raises:
-        InputError: the file is missing or damaged, or has another type or number of dimensions; the message ends with
-            ``remedy``.
     """
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -54,11 +50,7 @@ def read_array(
 
 
 def _check_data(path: Path, array: NDArray[Any], remedy: str) -> None:
-    """Compare the SHA-256 of the elements of a mapped file with the one that follows them, if there is one.
-
-    Raises:
-        InputError: they differ, or other data follow the elements.
-    """
+    """Compare the SHA-256 of the elements of a mapped file with the one that follows them, if there is one."""
     with path.open("rb") as stream:
         stream.seek(getattr(array, "offset", 0))
         digest = hashlib.sha256()

@@ -65,12 +65,7 @@ def fields_of(owner: type) -> dict[str, FieldInfo]:
 
 
 def checked(owner: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """Return settings with these values, converted to the types of the fields.
-
-    Raises:
-        InputError: a value is out of range, has the wrong type or cannot be combined with the others; the message
-            names the option.
-    """
+    """Return settings with these values, converted to the types of the fields."""
     try:
         return owner(**values)
     except ValidationError:

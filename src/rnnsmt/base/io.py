@@ -58,7 +58,10 @@ def is_full(error: OSError) -> bool:
 
 
 class InputError(Exception):
-    """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2."""
+    """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2.
+
+    Functions that read files or check options raise it; outside ``rnnsmt.api``, docstrings do not repeat this.
+    """
 
 
 class DamagedError(InputError):
@@ -116,9 +119,6 @@ def open_binary(path: str | Path) -> io.BufferedReader:
 
     Reading raises ``InputError`` if the content exceeds ``ALWAYS_UNPACKED`` bytes and ``MAX_RATIO`` times the size of
     the compressed file, so that a small file cannot fill memory or disk, and ``DamagedError`` if the file is damaged.
-
-    Raises:
-        InputError: the file is missing, a directory, not readable, or not compressed although it has such a suffix.
     """
     path = Path(path)
     try:
@@ -146,11 +146,7 @@ def open_binary(path: str | Path) -> io.BufferedReader:
 
 
 def open_text(path: str | Path) -> io.BufferedReader:
-    """Open a text file for reading bytes; see ``open_binary``.
-
-    Raises:
-        InputError: as ``open_binary``, or the file is a zip archive.
-    """
+    """Open a text file for reading bytes; see ``open_binary``."""
     stream = open_binary(path)
     if isinstance(stream.raw, io.FileIO) and stream.peek(4)[:4] in _ZIP:
         stream.close()
@@ -163,11 +159,7 @@ def open_text(path: str | Path) -> io.BufferedReader:
 
 @contextmanager
 def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
-    """Open a zip archive, or provide None if the file does not begin like a zip archive.
-
-    Raises:
-        InputError: the file cannot be opened, or the archive is damaged.
-    """
+    """Open a zip archive, or provide None if the file does not begin like a zip archive."""
     with open_binary(path) as stream:
         if not isinstance(stream.raw, io.FileIO) or not stream.seekable() or stream.peek(4)[:4] not in _ZIP:
             yield None
@@ -187,10 +179,6 @@ def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io
         archive: the archive.
         path: path of the archive.
         name: name of the member.
-
-    Raises:
-        InputError: the member is a directory, encrypted, or compressed by a method other than deflate or bzip2. During
-            reading: the member is too large in comparison with the archive, see ``open_binary``.
     """
     member = archive.getinfo(name)
     if member.is_dir():
@@ -221,11 +209,7 @@ def sha256(path: str | Path) -> str:
 
 
 def read_byte_lines(path: str | Path) -> Iterator[bytes]:
-    """Yield the lines of a file as bytes without their ``\\n``.
-
-    Raises:
-        InputError: the file is missing, truncated or damaged, or a line is longer than ``MAX_LINE_BYTES``.
-    """
+    """Yield the lines of a file as bytes without their ``\\n``."""
     for number, line in enumerate(read_bounded_lines(path, MAX_LINE_BYTES), 1):
         if line is None:
             raise InputError(
@@ -239,9 +223,6 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
     """Yield the lines of a file as bytes without their ``\\n``, or ``None`` for a line of more than ``limit`` bytes.
 
     At most ``limit`` bytes of a line are held in memory.
-
-    Raises:
-        InputError: the file is missing, truncated or damaged.
     """
     with open_text(path) as stream:
         yield from bounded_lines(stream, path, limit)
@@ -276,9 +257,6 @@ def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
         block: the lines.
         path: the file, for the message.
         lines: number of lines before the block.
-
-    Raises:
-        InputError: a line is not UTF-8; the message names it.
     """
     try:
         block.decode()
@@ -292,9 +270,6 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines of about ``size`` bytes, including their ``\\n``.
 
     For large files, for which a Python loop over lines is too slow. A missing ``\\n`` at the end of the file is added.
-
-    Raises:
-        InputError: as ``read_byte_lines``.
     """
     lines = 0
     rest = b""
@@ -322,11 +297,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
 
 
 def read_whole(path: str | Path, limit: int) -> bytes | None:
-    """Return the content of a file, or None if it has more than ``limit`` bytes.
-
-    Raises:
-        InputError: the file is missing, truncated or damaged.
-    """
+    """Return the content of a file, or None if it has more than ``limit`` bytes."""
     with open_text(path) as stream:
         try:
             content = stream.read(limit + 1)
@@ -369,21 +340,13 @@ def write_lines_or_stdout(path: str | Path, lines: Iterable[str]) -> None:
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file without their ``\\n``.
-
-    Raises:
-        InputError: as ``read_byte_lines``, or a line is not UTF-8.
-    """
+    """Yield the lines of a UTF-8 file without their ``\\n``."""
     for number, line in enumerate(read_byte_lines(path), 1):
         yield decoded(line, path, number)
 
 
 def decoded(line: bytes, path: str | Path, number: int) -> str:
-    """Decode a line; path and line number (from 1) are used in the error message.
-
-    Raises:
-        InputError: the line is not UTF-8.
-    """
+    """Decode a line; path and line number (from 1) are used in the error message."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -396,11 +359,7 @@ def words_of(sentence: str) -> list[str]:
 
 
 def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
-    """Yield tuples of corresponding lines of several files.
-
-    Raises:
-        InputError: as ``read_lines``, or the files have different numbers of lines.
-    """
+    """Yield tuples of corresponding lines of several files."""
     streams = [read_lines(path) for path in paths]
     number = 0
     while True:
@@ -441,9 +400,6 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     The temporary name keeps the suffixes of ``path``, so compression by suffix works. A missing parent directory
     is created. If ``path`` is a symbolic link, its target is replaced. Temporary files of ``path`` left on this machine
     by killed processes are removed.
-
-    Raises:
-        InputError: ``path`` cannot be a file, or writing failed (disk full, permissions).
     """
     path = check_output(path)
     if path.is_symlink():
@@ -480,9 +436,6 @@ def scratch_directory(output: str | Path) -> Iterator[Path]:
     a local disk; variables in its value are expanded on the machine of the stage (``RNNSMT_SCRATCH='$TMPDIR'``). Every
     process has a separate directory, so two processes with the same output do not interfere. Directories left on this
     machine by killed processes are removed.
-
-    Raises:
-        InputError: the directory cannot be created.
     """
     path = _scratch_place(Path(output))
     check_output_directory(path.parent)
@@ -509,11 +462,7 @@ def _scratch_place(output: Path) -> Path:
 
 
 def check_output(path: str | Path) -> Path:
-    """Return the path if it can be an output file: devices, pipes and directories are not replaced.
-
-    Raises:
-        InputError: the path is not a regular file, or as ``check_output_directory`` for its parent.
-    """
+    """Return the path if it can be an output file: devices, pipes and directories are not replaced."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path}: is a directory; specify the path of a file")
@@ -524,11 +473,7 @@ def check_output(path: str | Path) -> Path:
 
 
 def check_output_directory(path: str | Path) -> None:
-    """Check that files can be written into a directory, which need not exist, without creating it.
-
-    Raises:
-        InputError: the directory or its nearest existing parent is not a directory or not writable.
-    """
+    """Check that files can be written into a directory, which need not exist, without creating it."""
     parent = next(parent for parent in [Path(path), *Path(path).parents] if parent.exists())
     if not parent.is_dir():
         raise InputError(f"{parent} is a file, not a directory; choose another output")
@@ -639,11 +584,7 @@ def checksum_of(content: Mapping[str, Any]) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file.
-
-    Raises:
-        InputError: the file is missing or damaged.
-    """
+    """Read a JSON file."""
     text = "\n".join(read_lines(path))
     try:
         return json.loads(text)

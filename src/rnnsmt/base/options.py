@@ -85,31 +85,19 @@ def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Check that an argument of a Python function is one of the choices.
-
-    Raises:
-        InputError: the argument has another value.
-    """
+    """Check that an argument of a Python function is one of the choices."""
     if value not in (names := list(choices)):
         raise InputError(f"{name} {value!r}: must be one of {', '.join(names)}")
 
 
 def check_integer(name: str, value: object, least: int, most: int) -> None:
-    """Check that an argument of a Python function is an integer from ``least`` to ``most``.
-
-    Raises:
-        InputError: the argument has another type or value.
-    """
+    """Check that an argument of a Python function is an integer from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
         raise InputError(f"{name} {value!r}: must be an integer from {least} to {most}")
 
 
 def check_options(args: argparse.Namespace) -> None:
-    """Check the threads, random seed, other integers, seconds and outputs of a command.
-
-    Raises:
-        InputError: a number is out of range; an output cannot be written, is also an input, or is used twice.
-    """
+    """Check the threads, random seed, other integers, seconds and outputs of a command."""
     _check_range(args, "threads", 1, MAX_THREADS)
     for name, value in vars(args).items():
         if name in SEEDS:

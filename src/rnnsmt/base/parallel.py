@@ -47,9 +47,6 @@ def map_chunks(
         items: read lazily; at most ``3 * threads`` chunks are in memory.
         threads: number of processes; with 1, the current process does the work.
         chunk: number of items per chunk.
-
-    Raises:
-        InputError: a process was killed, e.g. by the operating system because no memory was left.
     """
     iterator = iter(items)
     chunks = iter(lambda: tuple(islice(iterator, chunk)), ())

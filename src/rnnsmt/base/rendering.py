@@ -47,11 +47,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def check_output(paths: Sequence[str]) -> None:
-    """Reject unsupported formats before anything is computed.
-
-    Raises:
-        InputError: a path has another suffix.
-    """
+    """Reject unsupported formats before anything is computed."""
     for path in paths:
         if Path(path).suffix not in FORMATS:
             raise InputError(f"--output {path}: unsupported file format; the suffix must be {' or '.join(FORMATS)}")

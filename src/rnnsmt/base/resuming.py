@@ -207,11 +207,7 @@ class CheckpointDirectory:
         self._finished.unlink()
 
     def check(self, before: Mapping[str, object]) -> None:
-        """Compare the fingerprint of a saved checkpoint with that of this job.
-
-        Raises:
-            InputError: they differ.
-        """
+        """Compare the fingerprint of a saved checkpoint with that of this job."""
         if changed := self._changed(before):
             raise InputError(
                 f"{self.path}: the checkpoint was saved with different settings; changed: {', '.join(changed)}; "

@@ -139,9 +139,6 @@ def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[s
     """Read decoder output, or the source of a development set, together with its references.
 
     The number of empty segments is printed on stderr.
-
-    Raises:
-        InputError: the files have different numbers of lines, no line, or no word on one side.
     """
     columns = list(zip(*read_parallel(text, *references), strict=True))
     if not columns:

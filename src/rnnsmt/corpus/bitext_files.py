@@ -97,10 +97,6 @@ class RawCorpus:
 
         Args:
             limit: maximum number of bytes of a segment; a longer one is returned as None. None: no limit.
-
-        Raises:
-            InputError: a file is missing, damaged, or in none of these formats; it has no pair of these languages; a
-                segment has more than ``MAX_LINE_BYTES`` bytes; the sides have different numbers of lines.
         """
         if len(self.langs) == 1:
             yield from ((segment,) for segment in read_segments(self.paths[0], limit))
@@ -119,9 +115,6 @@ def languages_of_input(path: str, members: Sequence[str] | None = None) -> tuple
             (``Books.sv-en``); TMX file, whose languages are those of its first translation units and ``srclang``; or
             prefix of two files, whose languages are their suffixes.
         members: names of source and target in a zip archive.
-
-    Raises:
-        InputError: the file is damaged.
     """
     if not Path(path).exists():
         return languages_with_prefix(path)
@@ -247,11 +240,7 @@ def _member_lines(name: str, stream: BufferedReader) -> Iterator[bytes]:
 
 
 def _members(corpus: RawCorpus, names: Sequence[str]) -> tuple[str, str]:
-    """Return the names of source and target in an archive.
-
-    Raises:
-        InputError: a given name is not in the archive, or the suffixes do not select one pair of files.
-    """
+    """Return the names of source and target in an archive."""
     if corpus.members is not None:
         for name in corpus.members:
             if name not in names:
@@ -288,11 +277,7 @@ def _without_language(name: str, lang: str) -> str:
 
 
 def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> Iterator[Row]:
-    """Yield two columns of a table; missing columns are empty.
-
-    Raises:
-        InputError: most of the first lines lack a column, or a line is too long.
-    """
+    """Yield two columns of a table; missing columns are empty."""
     needed, lacking, first = max(columns), 0, 0
     number = 0
     for number, line in enumerate(bounded_lines(stream, name, MAX_LINE_BYTES), 1):
@@ -393,11 +378,7 @@ class _TmxReader:
         return (pair[1], pair[0]) if pair and self._source_lang == pair[1] else pair
 
     def parse(self, chunk: bytes) -> list[Row]:
-        """Parse the next chunk, or the end of the file if it is empty; return the rows that are complete.
-
-        Raises:
-            InputError: the file is not well-formed, or an element is larger than ``MAX_LINE_BYTES``.
-        """
+        """Parse the next chunk, or the end of the file if it is empty; return the rows that are complete."""
         self._rows = []
         with self._errors():
             self._parser.Parse(chunk, not chunk)
@@ -407,11 +388,7 @@ class _TmxReader:
         return self._rows
 
     def check_end(self) -> None:
-        """Print the number of translation units without both languages.
-
-        Raises:
-            InputError: no unit has both.
-        """
+        """Print the number of translation units without both languages."""
         if not self._pairs:
             seen = ", ".join(lang for lang, _ in self._seen.most_common(SHOWN)) or "none"
             raise InputError(

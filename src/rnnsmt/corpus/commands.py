@@ -307,11 +307,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _sides(args: argparse.Namespace) -> "tuple[list[str | None], list[str]]":
-    """Return the raw files, see ``_raw_corpus``, and the output of each side.
-
-    Raises:
-        InputError: no side is given, or an input without its output or the reverse.
-    """
+    """Return the raw files, see ``_raw_corpus``, and the output of each side."""
     files, outputs = [args.source, args.target], [args.output_source, args.output_target]
     if args.bitext is not None:
         if files != [None, None]:
@@ -474,11 +470,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def _corpora_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Corpus]]":
-    """Return the languages and the corpora that the options or the configuration name.
-
-    Raises:
-        InputError: an option ``--corpus`` or the configuration is malformed.
-    """
+    """Return the languages and the corpora that the options or the configuration name."""
     from rnnsmt.plan.corpora import corpora_listed
 
     settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
@@ -516,11 +508,7 @@ def _languages_of_names(corpora: list[str]) -> dict[str, str]:
 
 
 def _read_config(path: str) -> dict[str, Any]:
-    """Return the settings of a configuration file.
-
-    Raises:
-        InputError: the file is missing, or not a YAML file with corpora.
-    """
+    """Return the settings of a configuration file."""
     import yaml
 
     try:
@@ -535,11 +523,7 @@ def _read_config(path: str) -> dict[str, Any]:
 
 
 def _entry(text: str) -> dict[str, str]:
-    """Return the entry of ``corpora`` for NAME=ROLE=FILE[=FILE].
-
-    Raises:
-        InputError: the text is not of this form.
-    """
+    """Return the entry of ``corpora`` for NAME=ROLE=FILE[=FILE]."""
     name, role, *files = [*text.split("="), ""] if "=" not in text else text.split("=")
     if role not in ("bitext", "mono", "dev", "test") or len(files) not in (1, 2) or (role == "mono" and len(files) > 1):
         raise InputError(

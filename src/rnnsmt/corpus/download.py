@@ -51,9 +51,6 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
 
     Returns:
         Number of bytes, SHA-256, address.
-
-    Raises:
-        InputError: no address provides the file, or curl is missing.
     """
     check_output(output)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -120,10 +117,6 @@ def extract_member(path: str, name: str, output: str) -> int:
         path: the archive.
         name: name of the file in the archive.
         output: the copy.
-
-    Raises:
-        InputError: the archive is missing, damaged, or too large when decompressed; it has no such file; the member is
-            a link, a directory or a device; or the name is not a path inside the archive.
     """
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         raise InputError(f"--member {name}: must be a path inside the archive, without .. and without a leading /")

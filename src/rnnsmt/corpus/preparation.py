@@ -153,11 +153,6 @@ def prepare_corpus(
         threads: number of processes.
         min_lines: minimum number of kept lines with words.
         check: whether the languages and the first lines are checked (``sample_warnings``).
-
-    Raises:
-        InputError: as ``RawCorpus.rows``; a file has another encoding or several columns; the sides are swapped; a dev
-            or test segment is too long for the decoder; fewer than ``min_lines`` lines with words remain. No output is
-            written in these cases.
     """
     for lang in corpus.langs:
         if options.tokenize and not has_rules(lang):
@@ -249,11 +244,7 @@ def _write_lines(files: list[TextIO], texts: list[list[str]]) -> None:
 
 
 def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
-    """Check the counts of a corpus.
-
-    Raises:
-        InputError: the corpus is unusable; see ``prepare_corpus``.
-    """
+    """Check the counts of a corpus."""
     names = " and ".join(inputs)
     if total.lines == 0:
         raise InputError(f"{names}: the corpus is empty")
@@ -328,11 +319,7 @@ class Prepared:
 
 
 def check_cleaning(options: CleaningOptions) -> None:
-    """Check that the options can be satisfied.
-
-    Raises:
-        InputError: an option is out of range; the message names it.
-    """
+    """Check that the options can be satisfied."""
     if options.max_length < options.min_length:
         raise InputError("--max-length must be at least --min-length")
     if not 1 <= options.max_ratio < float("inf"):

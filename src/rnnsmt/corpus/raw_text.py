@@ -58,9 +58,6 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
     Args:
         path: text or SGM file, plain or compressed.
         limit: maximum number of bytes; ``None``, for test sets: only a line that cannot be text raises an error.
-
-    Raises:
-        InputError: the file is missing or damaged, is not text, or its content does not match its suffix.
     """
     start = _first_bytes(path)
     refuse_foreign(path, start)
@@ -74,11 +71,7 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
 
 
 def read_texts(path: str | Path) -> list[str]:
-    """Return all raw segments of a file as text; from a pipe, which can be read only once, return the lines.
-
-    Raises:
-        InputError: as ``read_segments``, or a segment is not UTF-8.
-    """
+    """Return all raw segments of a file as text; from a pipe, which can be read only once, return the lines."""
     if not Path(path).is_file():
         return list(read_lines(path))
     return [decoded(segment or b"", path, number) for number, segment in enumerate(read_segments(path, None), 1)]
@@ -106,11 +99,7 @@ def is_sgm(path: str | Path, start: bytes) -> bool:
 
 
 def refuse_foreign(path: str | Path, start: bytes) -> None:
-    """Reject files whose first bytes are not those of UTF-8 text with lines.
-
-    Raises:
-        InputError: an archive, UTF-16 or UTF-32, other binary data, or lines that end in CR alone.
-    """
+    """Reject files whose first bytes are not those of UTF-8 text with lines."""
     if start[257:262] == b"ustar":  # magic number in the first header of a tar archive
         raise InputError(
             f"{path}: is a tar archive; extract the text file (`rnnsmt corpus unpack`), or set download.member in the "
@@ -141,11 +130,7 @@ def _has_several_sides(start: bytes) -> bool:
 def read_pairs(
     source: str | Path, target: str | Path, limit: int | None = LINE_BYTES
 ) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Yield pairs of corresponding segments of two files.
-
-    Raises:
-        InputError: as ``read_segments``, or the files have different numbers of segments.
-    """
+    """Yield pairs of corresponding segments of two files."""
     end = object()
     rows = zip_longest(read_segments(source, limit), read_segments(target, limit), fillvalue=end)
     for number, row in enumerate(rows):
@@ -160,11 +145,7 @@ def read_pairs(
 
 
 def _sgm_segments(path: str | Path) -> list[bytes]:
-    """Return the segments of an SGM file, with entities resolved and line breaks replaced by spaces.
-
-    Raises:
-        InputError: the file is damaged or too large, has no segment, or a segment is not closed.
-    """
+    """Return the segments of an SGM file, with entities resolved and line breaks replaced by spaces."""
     raw = read_whole(path, SGM_BYTES)
     if raw is None:
         raise InputError(f"{path}: larger than {SGM_BYTES} bytes; is this a WMT .sgm file?")
@@ -179,9 +160,6 @@ def _segment_places(path: str | Path, text: str) -> list[tuple[int, int]]:
     """Return the range of characters (begin, end) of the content of every ``<seg>``.
 
     The time is linear in the length of the text for any content.
-
-    Raises:
-        InputError: there is no segment, or a segment is not closed.
     """
     places: list[tuple[int, int]] = []
     opened: re.Match[str] | None = None
@@ -204,11 +182,7 @@ def _segment_places(path: str | Path, text: str) -> list[tuple[int, int]]:
 
 
 def all_lines(paths: list[str]) -> Iterator[str]:
-    """Yield the lines of several UTF-8 files, one file after the other.
-
-    Raises:
-        InputError: as ``rnnsmt.base.io.read_lines``, or there is no line.
-    """
+    """Yield the lines of several UTF-8 files, one file after the other."""
     empty = True
     for path in paths:
         for line in read_lines(path):

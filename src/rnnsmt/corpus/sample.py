@@ -52,11 +52,7 @@ def text_of(raw: bytes | None) -> str | None:
 
 
 def sample_warnings(corpus: RawCorpus) -> Iterator[str]:
-    """Yield warnings about the first lines of a corpus: its languages, and lines that are shifted on one side.
-
-    Raises:
-        InputError: the sides are swapped, or the text cannot be read.
-    """
+    """Yield warnings about the first lines of a corpus: its languages, and lines that are shifted on one side."""
     texts = [[text_of(raw) or "" for raw in row] for row in islice(corpus.rows(), SAMPLE_LINES)]
     sides = [[row[side] for row in texts] for side in range(len(corpus.langs))]
     yield from content_warnings(corpus, [list(filter(None, lines)) for lines in sides])
@@ -71,9 +67,6 @@ def content_warnings(corpus: RawCorpus, samples: Sequence[Sequence[str]]) -> Ite
     Args:
         corpus: names and languages of the sides.
         samples: first lines of each side that are not empty.
-
-    Raises:
-        InputError: each of two sides is in the language of the other.
     """
     names = corpus.names
     codes = [sum(map(_is_code, lines)) for lines in samples]
@@ -143,11 +136,7 @@ def _identifier() -> Any:
 
 
 def refuse_columns(path: str) -> None:
-    """Reject a file with a tab in nearly every line, e.g. a TSV with both sides.
-
-    Raises:
-        InputError: the file has several columns; the message contains the remedy.
-    """
+    """Reject a file with a tab in nearly every line, e.g. a TSV with both sides."""
     first = [segment.strip() for segment in islice(read_segments(path), COLUMN_LINES) if segment and segment.strip()]
     tabs = sum(b"\t" in segment for segment in first)
     if len(first) < 10 or tabs < 0.9 * len(first):

@@ -160,11 +160,7 @@ class Split:
 
 
 def split_bitext(corpus: RawCorpus, directory: Path, options: SplitOptions) -> Split:
-    """Write the parts of a bitext to the files ``FILES`` of a directory.
-
-    Raises:
-        InputError: too few pairs can be dev or test pairs, or no training pair remains.
-    """
+    """Write the parts of a bitext to the files ``FILES`` of a directory."""
     split = Split()
     places = _draw(_read_keys(corpus.rows(), split, options.min_words), options, str(corpus))
     drawn = set(places.drawn.tolist())
@@ -257,11 +253,7 @@ class _Places:
 
 
 def _draw(keys: _Keys, options: SplitOptions, name: str) -> _Places:
-    """Draw pairs for dev and test, in random order.
-
-    Raises:
-        InputError: there are too few.
-    """
+    """Draw pairs for dev and test, in random order."""
     usable = np.flatnonzero(keys.usable)
     source, target = (side[usable] for side in keys.sentences)
     pairs = source * np.uint64(0x9E3779B97F4A7C15) + target  # the same for equal pairs; collisions are harmless

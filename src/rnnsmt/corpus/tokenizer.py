@@ -252,11 +252,7 @@ class Truecaser:
     """Truecaser with a trained model."""
 
     def __init__(self, path: str | Path) -> None:
-        """Read a model written by ``save_casing`` or by Moses.
-
-        Raises:
-            InputError: the file is not a truecasing model.
-        """
+        """Read a model written by ``save_casing`` or by Moses."""
         self.best: dict[str, str] = {}
         self.known: set[str] = set()
         for number, line in enumerate(read_lines(path), 1):

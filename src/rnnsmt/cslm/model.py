@@ -67,11 +67,7 @@ def save_model(
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedCslm:
-    """Read a model onto a device.
-
-    Raises:
-        InputError: the file is missing or of another kind.
-    """
+    """Read a model onto a device."""
     model, content = read_model(path, FORMAT, lambda sizes: FeedForwardLM(CslmSizes(**sizes), seed=None), device)
     return TrainedCslm(
         model, Vocabulary(content["words"]), content["self-normalised"], content["unknown words"], content["meta"]

@@ -65,9 +65,6 @@ class NGramScorer:
             normalize: True: divide by the exact sum over all classes. False: use the output unit of a word as its log
                 probability, suitable for models that were trained self-normalised. None: as the model was trained.
             unknown_score: score of words outside the shortlist, one of ``CSLM_UNKNOWN``.
-
-        Raises:
-            InputError: the file is missing, or the device is not available.
         """
         setup = set_up_device(device, 1)
         trained = self.load(path, setup.device)

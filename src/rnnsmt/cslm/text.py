@@ -49,11 +49,7 @@ class Text:
 
     @classmethod
     def open(cls, path: str | Path) -> "Text":
-        """Open a directory written by ``cslm prepare``; only the vocabulary is read into memory.
-
-        Raises:
-            InputError: a file is missing, was written by another version, or a vocabulary was changed.
-        """
+        """Open a directory written by ``cslm prepare``; only the vocabulary is read into memory."""
         directory = open_id_directory(path, FORMAT)
         text = cls(directory)
         check_vocabulary(directory, FORMAT, "", text.vocabulary.hash())
@@ -69,11 +65,7 @@ class Text:
 
 
 def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
-    """Write the directory of a text; return the statistics of the stage. Lines without words are skipped and counted.
-
-    Raises:
-        InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
-    """
+    """Write the directory of a text; return the statistics of the stage. Lines without words are skipped and counted."""
     directory = Path(output_dir)
     empty = 0
     outside: set[bytes] = set()

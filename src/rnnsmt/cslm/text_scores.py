@@ -58,11 +58,7 @@ FEATURE = "CSLM0"
 
 
 def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
-    """Copy an n-best list with ln p of every translation appended as a feature; return the number of translations.
-
-    Raises:
-        InputError: the list is empty or malformed, or already has the feature.
-    """
+    """Copy an n-best list with ln p of every translation appended as a feature; return the number of translations."""
     number, remedy = 0, "use the n-best list written by the decoder"
     stream = track(read_lines(nbest), "scoring", unit="translations")
     with atomic_text(output) as out:
@@ -81,11 +77,7 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
 def perplexity_report(
     model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int
 ) -> dict[str, Any]:
-    """Compute the report of ``cslm perplexity``.
-
-    Raises:
-        InputError: there are no lines, or a text, model or LM is missing or damaged.
-    """
+    """Compute the report of ``cslm perplexity``."""
     scorer = NGramScorer(model, device, threads, normalize=True)
     lines = [split(line) for path in inputs for line in read_lines(path)]
     if not lines:

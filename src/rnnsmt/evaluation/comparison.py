@@ -121,9 +121,6 @@ def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
     """Read the counts of phrase pairs from the fifth field of a phrase table; 0 if it is empty.
 
     Pairs that are not in the table, e.g. unknown words, are omitted.
-
-    Raises:
-        InputError: the table is missing or damaged, or a count is not a number.
     """
     pair_of_prefix = {f"{source} ||| {target} |||".encode(): (source, target) for source, target in pairs}
     counts_of_pairs: dict[Pair, float] = {}
@@ -234,11 +231,7 @@ class Comparison:
         self.values["source words"] = [len(words_of(sentence)) for sentence in source], LENGTHS
 
     def add_details(self, baseline: str, system: str) -> None:
-        """Add the derivations of the first run of both, from files of `search decode --output-details`.
-
-        Raises:
-            InputError: as ``read_details``, or a file does not match the first output of its system.
-        """
+        """Add the derivations of the first run of both, from files of `search decode --output-details`."""
         assert self.source is not None
         self._derivations = read_details(baseline, self.source), read_details(system, self.source)
         for path, texts, derivations in zip((baseline, system), self.texts, self._derivations, strict=True):
@@ -268,9 +261,6 @@ class Comparison:
             weights: its weights in the first run.
             table: its phrase table.
             columns: names of its phrase scores after the fourth.
-
-        Raises:
-            InputError: as ``pair_counts``, or the details of the system are not those of this model.
         """
         assert self.source is not None and self.pairs is not None
         sentences = list(self.source)

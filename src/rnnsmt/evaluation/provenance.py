@@ -37,11 +37,7 @@ class Files:
         self._found: dict[str, dict[str, Any]] = {}
 
     def add(self, path: str | Path) -> str:
-        """Add a file; return its normalised path.
-
-        Raises:
-            InputError: the file does not exist.
-        """
+        """Add a file; return its normalised path."""
         name = os.path.normpath(path)
         if name not in self._found:
             if not Path(name).is_file():
@@ -54,11 +50,7 @@ class Files:
         return name
 
     def add_as_read(self, report: str) -> str:
-        """Add a report of ``corpus prepare`` and its raw files, after checking that the raw files have not changed.
-
-        Raises:
-            InputError: a raw file has changed since; a file is missing; or the report is invalid.
-        """
+        """Add a report of ``corpus prepare`` and its raw files, after checking that the raw files have not changed."""
         value = read_json(report)
         inputs = value.get("inputs") if isinstance(value, dict) else None
         if not isinstance(inputs, list) or not all(isinstance(entry, dict) for entry in inputs):
@@ -140,11 +132,7 @@ def cells_and_runs(
 
 
 def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
-    """Parse ``NAME=MODEL=HISTORY``; return the name, and the files with seed and settings of the training run.
-
-    Raises:
-        InputError: the format is wrong, or a file is missing or damaged.
-    """
+    """Parse ``NAME=MODEL=HISTORY``; return the name, and the files with seed and settings of the training run."""
     parts = text.split("=")
     if len(parts) != 3:
         raise InputError(

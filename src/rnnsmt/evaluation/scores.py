@@ -115,9 +115,6 @@ def score_output(
         lowercase: ignore case in sacreBLEU, chrF and chrF++.
         decode_report: report of the decoder, which is copied to the score file without its times.
         lang: two-letter code of the output, which selects the tokeniser of sacreBLEU.
-
-    Raises:
-        InputError: files have different numbers of lines or no words, or the report is invalid.
     """
     hypotheses, texts = read_texts(hypothesis, references)
     segments = corpus_statistics(hypotheses, texts)
@@ -229,11 +226,7 @@ def write_score(path: str | Path, score: Score) -> None:
 
 
 def read_score(path: str | Path) -> Score:
-    """Read a score file.
-
-    Raises:
-        InputError: the file is missing, damaged or not a score file, or a key is missing or has an invalid value.
-    """
+    """Read a score file."""
     value = read_json(path)
     if not isinstance(value, dict) or value.get("format") not in (FORMAT, *OLD_FORMATS):
         raise InputError(
@@ -326,12 +319,7 @@ def _integers(path: str | Path, value: dict[str, Any], key: str, length: int) ->
 
 
 def group(scores: Iterable[Score]) -> Scores:
-    """Sort scores by system and test set.
-
-    Raises:
-        InputError: a run occurs twice; the test sets of a system have different runs; a test set is not the same text
-            for all systems; sacreBLEU signatures differ, or only some runs have one.
-    """
+    """Sort scores by system and test set."""
     grouped: Scores = defaultdict(dict)
     for score in scores:
         runs = grouped[score.system, score.test_set]
@@ -386,11 +374,7 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
-    """Add a test set that joins others: corpus BLEU from summed statistics, for every run of every system.
-
-    Raises:
-        InputError: the name is already used, a part is unknown or occurs twice, or a system has no score for a part.
-    """
+    """Add a test set that joins others: corpus BLEU from summed statistics, for every run of every system."""
     known = {test_set for _, test_set in scores}
     if name in known:
         raise InputError(f"--joint {name}: there is already a test set with this name; choose another name")
@@ -428,11 +412,7 @@ def _join(name: str, pieces: Sequence[Score]) -> Score:
 
 
 def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
-    """Return sacreBLEU of several test sets as one corpus.
-
-    Raises:
-        InputError: the parts were scored with different signatures.
-    """
+    """Return sacreBLEU of several test sets as one corpus."""
     from sacrebleu.metrics import BLEU
 
     signatures = sorted({component.signature for component in parts})
@@ -471,11 +451,7 @@ class Oracle(NamedTuple):
 
 
 def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
-    """Read the translations of every sentence; a sentence without a line has an empty one.
-
-    Raises:
-        InputError: see ``read_nbest``; or a sentence number is not less than ``sentences``.
-    """
+    """Read the translations of every sentence; a sentence without a line has an empty one."""
     texts: list[list[str]] = [[] for _ in range(sentences)]
     for candidate in track(read_nbest(path)[1], "reading", unit="translations"):
         if candidate.sentence >= sentences:
@@ -487,11 +463,7 @@ def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
 
 
 def read_references(paths: Sequence[str | Path]) -> list[list[str]]:
-    """Read references of equal length.
-
-    Raises:
-        InputError: a file is missing or damaged, or the numbers of lines differ.
-    """
+    """Read references of equal length."""
     references = [list(read_lines(path)) for path in paths]
     for path, lines in zip(paths, references, strict=True):
         if len(lines) != len(references[0]):

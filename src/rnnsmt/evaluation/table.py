@@ -220,9 +220,6 @@ def rows(
         features: features that a system adds to the baseline, if its name does not specify them.
         paper: include the published figures; joint sets have none.
         trainings: number of training runs per network, through which the tuning runs of systems with networks cycle.
-
-    Raises:
-        InputError: the number of runs of a system is not a multiple of ``trainings``.
     """
     for (system, _), runs in scores.items():
         if len(runs) % trainings:

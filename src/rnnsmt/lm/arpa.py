@@ -97,11 +97,7 @@ class _Lines:
 
 
 def read_arpa(path: str | Path) -> Arpa:
-    """Read an ARPA file.
-
-    Raises:
-        InputError: not an ARPA file, or a line is malformed, missing or superfluous; names the line.
-    """
+    """Read an ARPA file."""
     path = Path(path)
     lines = _Lines(path)
     counts = _header(lines)
@@ -118,20 +114,12 @@ def read_arpa(path: str | Path) -> Arpa:
 
 
 def check_header(path: str | Path) -> None:
-    """Check that a file begins with the header of an ARPA file.
-
-    Raises:
-        InputError: the header is missing or invalid, or the file cannot be read.
-    """
+    """Check that a file begins with the header of an ARPA file."""
     _header(_Lines(Path(path)))
 
 
 def _header(lines: _Lines) -> list[int]:
-    """Read the header; return the number of n-grams of every order.
-
-    Raises:
-        InputError: the header is invalid, or the file is a binary model of KenLM.
-    """
+    """Read the header; return the number of n-grams of every order."""
     path = lines.path
     if lines.more() and lines.data.startswith(KENLM_MAGIC):
         raise InputError(f"{path}: is a binary KenLM file; use the ARPA text file it was built from")
@@ -160,11 +148,7 @@ def _header(lines: _Lines) -> list[int]:
 
 
 def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
-    """Read the n-grams of one order and append them to ``arpa``.
-
-    Raises:
-        InputError: a line is malformed, or the number of lines differs from ``count``.
-    """
+    """Read the n-grams of one order and append them to ``arpa``."""
     path = lines.path
     words = np.zeros((count, order), np.int32)
     probs, backoffs = np.zeros(count, np.float32), np.zeros(count, np.float32)

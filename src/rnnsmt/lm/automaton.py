@@ -106,9 +106,6 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     Args:
         arpa: the LM.
         where: name of the LM in error messages.
-
-    Raises:
-        InputError: ``<s>`` or ``</s>`` is missing, an n-gram occurs twice, or its context is not in the model.
     """
     words = arpa.words
     special, reserved = [b"<s>", b"</s>", b"<unk>", b"<UNK>"], Interner()
@@ -156,11 +153,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
 
 
 def load_automaton(path: str | Path) -> Automaton:
-    """Read an ARPA file and build its automaton.
-
-    Raises:
-        InputError: as ``read_arpa`` and ``build_automaton``.
-    """
+    """Read an ARPA file and build its automaton."""
     return build_automaton(read_arpa(path), str(path))
 
 

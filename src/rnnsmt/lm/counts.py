@@ -219,9 +219,6 @@ def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabula
         order: maximum order.
         vocabulary: the vocabulary; words are added if it is open.
         workspace: factory of columns.
-
-    Raises:
-        InputError: a file is missing, damaged or not UTF-8, contains a reserved word, or all files are empty.
     """
     counts = Counts(vocabulary)
     words = _read_words(paths, order, counts, workspace)
@@ -245,11 +242,7 @@ def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabula
 
 
 def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspace: Workspace) -> Column:
-    """Read all texts into one column of word numbers; switch to disk if the estimation would not fit in memory.
-
-    Raises:
-        InputError: as ``count_ngrams``, or there are too many words.
-    """
+    """Read all texts into one column of word numbers; switch to disk if the estimation would not fit in memory."""
     words = workspace.column(np.int32)
     per_token = BYTES_PER_TOKEN + 28 * (order - 5)
     meter = Meter("reading text")

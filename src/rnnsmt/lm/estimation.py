@@ -64,9 +64,6 @@ def estimate(
 
     Returns:
         The statistics of the stage.
-
-    Raises:
-        InputError: as ``rnnsmt.lm.counts.count_ngrams``, or the thresholds are invalid.
     """
     thresholds = _padded(prune, order)
     if order < KENLM_ORDERS[0]:
@@ -87,11 +84,7 @@ def estimate(
 
 
 def _padded(prune: Sequence[int], order: int) -> list[int]:
-    """Return a threshold for every order, or an empty list without pruning.
-
-    Raises:
-        InputError: the thresholds are invalid.
-    """
+    """Return a threshold for every order, or an empty list without pruning."""
     if wrong := pruning_mistake(prune, order):
         raise InputError(f"--prune {' '.join(map(str, prune))}: {wrong}")
     return [*prune, *[prune[-1]] * (order - len(prune))] if prune else []
@@ -102,9 +95,6 @@ def find_lmplz(estimator: str) -> str | None:
 
     Args:
         estimator: ``auto``, ``lmplz`` or ``builtin``.
-
-    Raises:
-        InputError: lmplz is requested, but not on PATH.
     """
     program = None if estimator == "builtin" else shutil.which("lmplz")
     if estimator == "lmplz" and program is None:
@@ -127,9 +117,6 @@ def run_lmplz(
 
     Returns:
         The statistics of the stage.
-
-    Raises:
-        InputError: lmplz failed (the message contains the end of its output), or the thresholds are invalid.
     """
     thresholds = ["--prune", *map(str, _padded(prune, order))] if prune else []
     lines = 0

@@ -21,9 +21,6 @@ def load_kenlm(path: str | Path) -> kenlm.Model:
     """Load an ARPA file (plain, .gz, .bz2, .xz) or a binary file of KenLM, of order 2 to 6.
 
     Lines that are scored are tokenised and in UTF-8; every line begins with ``<s>``.
-
-    Raises:
-        InputError: the file is missing, damaged or not a language model, or KenLM does not support its order.
     """
     with open_binary(path) as stream:
         if not stream.peek().startswith(KENLM_MAGIC):
@@ -89,9 +86,6 @@ def measure(model: kenlm.Model, lines: Iterable[str], name: str) -> Perplexity:
         model: the language model.
         lines: the text.
         name: name of the text in the error message.
-
-    Raises:
-        InputError: there are no lines.
     """
     sentences = events = oov = 0
     total = unknown = 0.0

@@ -54,9 +54,6 @@ class LmVocabulary:
         Args:
             block: uint8, lines with their newline.
             path, line: file, and number of lines before the block, for the error message.
-
-        Raises:
-            InputError: the text contains ``<s>``, ``</s>`` or ``<unk>`` as a word.
         """
         out = np.empty(2 * len(block) + 1, np.int32)
         if not self.closed:
@@ -82,22 +79,14 @@ def _reserved(path: str | Path, line: int, word: str) -> InputError:
 
 
 def refuse_reserved(words: Iterable[bytes], path: str | Path, line: int) -> None:
-    """Check that a line contains no reserved word.
-
-    Raises:
-        InputError: it contains one; names file and line.
-    """
+    """Check that a line contains no reserved word."""
     reserved = RESERVED_BYTES.intersection(words)
     if reserved:
         raise _reserved(path, line, min(reserved).decode())
 
 
 def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:
-    """Yield blocks of whole UTF-8 lines, and the number of lines before each; every block ends with a newline.
-
-    Raises:
-        InputError: as ``rnnsmt.base.io.read_lines``.
-    """
+    """Yield blocks of whole UTF-8 lines, and the number of lines before each; every block ends with a newline."""
     lines = 0
     for block in read_line_blocks(path, size):
         check_utf8(block, path, lines)
@@ -114,11 +103,7 @@ def number_files(paths: Sequence[str | Path], vocabulary: LmVocabulary) -> Itera
 
 
 def frequent_words(paths: Sequence[str | Path], min_count: int) -> list[str]:
-    """Return the words that occur at least ``min_count`` times in text files, in order of first occurrence.
-
-    Raises:
-        InputError: as ``read_blocks`` and ``LmVocabulary.number``.
-    """
+    """Return the words that occur at least ``min_count`` times in text files, in order of first occurrence."""
     vocabulary = LmVocabulary()
     counts = np.zeros(len(RESERVED), np.int64)
     for numbers, _ in number_files(paths, vocabulary):

@@ -71,9 +71,6 @@ def align(
         output: the alignment, links ``i-j`` of each line.
         log: log file for the output of the programs.
         threads: number of threads.
-
-    Raises:
-        InputError: as ``run``; the numbers of lines differ.
     """
     with scratch_directory(Path(output).resolve()) as work:
         texts = [work / f"corpus.{side}" for side in SIDES]
@@ -145,9 +142,6 @@ def train(
         smoothing: a key of ``SCORE_OPTIONS``.
         threads: number of threads.
         memory_mb: memory in MB; a fifth is used as the buffer of the sort program.
-
-    Raises:
-        InputError: as ``run``; the numbers of lines differ, or the tables are incomplete.
     """
     with scratch_directory(output_dir.resolve() / PHRASE_TABLE) as work:
         files = [work / f"corpus.{side}" for side in SIDES]
@@ -215,9 +209,6 @@ def for_moses(ini: MosesIni, directory: Path | None) -> MosesIni:
     Args:
         ini: the ini.
         directory: as in ``MosesIni.located``.
-
-    Raises:
-        InputError: a file is missing, or Moses does not have a feature.
     """
     features = []
     for feature in ini.features:
@@ -265,9 +256,6 @@ def decode(
     Returns:
         The statistics that `search decode` reports, under the same names, except for the time of the search, which
         Moses does not separate from the time of loading.
-
-    Raises:
-        InputError: as ``run`` and ``for_moses``; the number of translations differs from the number of lines.
     """
     with scratch_directory(Path(output).resolve()) as work:
         lines = write_plain([text], work / "input")
@@ -336,10 +324,6 @@ def tune(
         optimiser: a key of ``OPTIMISERS``.
         nbest: size of the n-best lists.
         max_iterations: maximum number of iterations.
-
-    Raises:
-        InputError: as ``run`` and ``for_moses``; ``work`` has an interrupted run with other settings or inputs; the
-            script wrote no translations.
     """
     work = work.resolve()
     located = for_moses(ini, directory)
@@ -472,11 +456,7 @@ def _run_ini(directory: Path, number: int) -> Path:
 
 
 def _bleu(moses: Installation, work: Path, output: Path, references: int, log: Path) -> float:
-    """Compute BLEU in percent with Moses' evaluator.
-
-    Raises:
-        InputError: the evaluator fails or prints no number.
-    """
+    """Compute BLEU in percent with Moses' evaluator."""
     names = ",".join(str(work / f"reference{number}") for number in range(references))
     printed = work / "bleu"
     command: list[Any] = [moses.program("evaluator"), "--sctype", "BLEU", "--reference", names, "--candidate", output]

@@ -154,12 +154,7 @@ class MosesIni:
 
     @classmethod
     def read(cls, path: str | Path) -> "MosesIni":
-        """Read an ini file.
-
-        Raises:
-            InputError: missing file, lines that cannot be parsed, features without weights, weights without a feature,
-                or several phrase tables.
-        """
+        """Read an ini file."""
         path = Path(path)
         sections, numbers, section_lines = _sections(path)
         ini = cls(path.parent, [], {}, path=path, section_lines=section_lines)
@@ -216,11 +211,7 @@ class MosesIni:
                 )
 
     def number(self, section: str) -> int | None:
-        """Return the number in a section of ``sections``, None if there is no such section.
-
-        Raises:
-            InputError: the content is not an integer of at least 1.
-        """
+        """Return the number in a section of ``sections``, None if there is no such section."""
         lines = self.sections.get(section)
         if not lines:
             return None
@@ -230,11 +221,7 @@ class MosesIni:
         return number
 
     def is_on(self, section: str) -> bool:
-        """Return whether a section of ``sections`` enables a switch; a section without a value does.
-
-        Raises:
-            InputError: the value is neither on nor off.
-        """
+        """Return whether a section of ``sections`` enables a switch; a section without a value does."""
         if section not in self.sections:
             return False
         value = " ".join(self.sections[section]).lower()
@@ -243,11 +230,7 @@ class MosesIni:
         return value not in _OFF
 
     def check_sections(self) -> None:
-        """Check that no section would make Moses translate differently from the decoder of ``rnnsmt.search``.
-
-        Raises:
-            InputError: a section changes translations in an unsupported way, or is unknown.
-        """
+        """Check that no section would make Moses translate differently from the decoder of ``rnnsmt.search``."""
         self._check_mapping()
         for name, lines in self.sections.items():
             value = " ".join(lines)
@@ -261,11 +244,7 @@ class MosesIni:
                 )
 
     def _check_mapping(self) -> None:
-        """Check that the ``[mapping]`` has one step, the translation by the phrase table.
-
-        Raises:
-            InputError: another mapping.
-        """
+        """Check that the ``[mapping]`` has one step, the translation by the phrase table."""
         lines = [line.split() for line in self.sections.get("mapping", ["0 T 0"])]
         if lines not in ([["0", "T", "0"]], [["T", "0"]]):
             raise InputError(
@@ -302,11 +281,7 @@ class MosesIni:
         self.weights[name][int(index)] = value
 
     def file_of(self, feature: Feature) -> Path:
-        """Return the path of a feature's file, resolved against the directory of the ini.
-
-        Raises:
-            InputError: the feature has no file.
-        """
+        """Return the path of a feature's file, resolved against the directory of the ini."""
         if "path" not in feature.options:
             raise InputError(f"{self.path}: feature {feature.name} has no path=; add the path of its file")
         return self.directory / feature.options["path"]
@@ -317,9 +292,6 @@ class MosesIni:
         Args:
             feature: the feature.
             directory: the directory, or None.
-
-        Raises:
-            InputError: the file is missing, or the feature has no file.
         """
         path = self.file_of(feature)
         if directory is not None and (directory / path.name).is_file():
@@ -332,11 +304,7 @@ class MosesIni:
         return path
 
     def neural_options(self, feature: Feature) -> dict[str, str]:
-        """Return the options of a neural feature by ``NeuralKind``, with their defaults.
-
-        Raises:
-            InputError: an option has a value that it may not have.
-        """
+        """Return the options of a neural feature by ``NeuralKind``, with their defaults."""
         options = {}
         for key, values in NEURAL_MODELS[feature.kind].choices.items():
             options[key] = feature.options.get(key, values[0])
@@ -370,11 +338,7 @@ class MosesIni:
 
 
 def feature_count(feature: Feature, where: str) -> int:
-    """Return the number of scalar scores of a feature function.
-
-    Raises:
-        InputError: its ``num-features`` is not a positive number.
-    """
+    """Return the number of scalar scores of a feature function."""
     if feature.kind in ONE_SCORE:
         return 1
     default = {PHRASE_DICTIONARY: "4", "LexicalReordering": "6"}.get(feature.kind)
@@ -385,11 +349,7 @@ def feature_count(feature: Feature, where: str) -> int:
 
 
 def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], dict[str, int]]:
-    """Read the lines of every section, their line numbers, and the line numbers of the section names.
-
-    Raises:
-        InputError: a line before the first section, or a section name without a closing bracket.
-    """
+    """Read the lines of every section, their line numbers, and the line numbers of the section names."""
     sections: dict[str, list[str]] = {}
     numbers: dict[str, list[int]] = {}
     begins: dict[str, int] = {}
@@ -472,9 +432,6 @@ def same_models(
 
     Returns:
         The directory of each group, and its inis by their indices in ``inis``.
-
-    Raises:
-        InputError: as ``MosesIni.read``; the numbers of inis and directories do not match.
     """
     places = [None] * len(inis) if not directories else [Path(directory) for directory in directories]
     if len(places) == 1:

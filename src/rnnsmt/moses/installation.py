@@ -78,9 +78,6 @@ class Installation:
 
         Args:
             home: its directory.
-
-        Raises:
-            InputError: there is no such directory, or its path contains characters that Moses' scripts cannot handle.
         """
         self.home = Path(home).expanduser().resolve()
         if not self.home.is_dir():
@@ -107,11 +104,7 @@ class Installation:
         return None if on_path is None else Path(on_path)
 
     def program(self, name: str) -> Path:
-        """Return the path of a program, as ``find``.
-
-        Raises:
-            InputError: the program is neither in the installation nor on PATH.
-        """
+        """Return the path of a program, as ``find``."""
         path = self.find(name)
         if path is None:
             raise InputError(f"{self.home}: program {name} not found in {', '.join(DIRECTORIES[:-1])} or on PATH")
@@ -147,11 +140,7 @@ class Installation:
         return lines
 
     def check(self, needs: Needs) -> None:
-        """Check that all programs exist, and that the decoder can translate with a model like those of the pipeline.
-
-        Raises:
-            InputError: programs are missing (all are named), the decoder does not run, or it cannot read such models.
-        """
+        """Check that all programs exist, and that the decoder can translate with a model like those of the pipeline."""
         if lines := self.missing(needs):
             raise InputError(
                 f"moses_home: {self.home} lacks {', '.join(lines)}; docs/moses.md lists the directories searched"
@@ -170,11 +159,7 @@ class Installation:
 
 
 def try_decoder(decoder: Path, lm_order: int) -> None:
-    """Translate one word with two phrase pairs, an LM of the given order, lexicalised reordering and segmentations.
-
-    Raises:
-        InputError: the decoder fails; the message contains the reason that it printed.
-    """
+    """Translate one word with two phrase pairs, an LM of the given order, lexicalised reordering and segmentations."""
     with tempfile.TemporaryDirectory(prefix="rnnsmt-moses-") as name:
         message, nbest = _translate_a_word(decoder, Path(name), lm_order)
     if not nbest.endswith("0=0"):
@@ -267,11 +252,7 @@ BLANKS = re.compile(r"[\s'\"$&;()|<>*?`\\\\]")
 
 
 def check_path(path: Path) -> None:
-    """Check that the shell reads a path as a single word, because Moses' scripts do not quote paths.
-
-    Raises:
-        InputError: the path contains white space or a character with a special meaning to the shell.
-    """
+    """Check that the shell reads a path as a single word, because Moses' scripts do not quote paths."""
     if BLANKS.search(str(path)):
         raise InputError(
             f"{path}: the Moses scripts do not support paths with spaces, quotes and other special characters; use "
@@ -333,10 +314,6 @@ def run(
         more_logs: files of the program that are appended to the log if it fails.
         held: file descriptors of locks that the program inherits, so they are held even if this process is killed.
         limit: time limit in seconds, after which the program is killed; None for no limit.
-
-    Raises:
-        InputError: the program cannot be started, fails, or exceeds the time limit; the message contains the reason
-            that it printed and the path of the log.
     """
     for word in command:
         if isinstance(word, Path):

@@ -48,11 +48,7 @@ class NbestLists(NamedTuple):
 
 
 def fields_of(line: str, path: str | Path, number: int) -> list[str]:
-    """Return the fields of a line; white space is kept.
-
-    Raises:
-        InputError: the line has fewer than four fields, or the first is not the number of a sentence.
-    """
+    """Return the fields of a line; white space is kept."""
     fields = line.split("|||")
     if len(fields) < 4 or not fields[0].strip().isdecimal() or len(fields[0]) > MOST_DIGITS:
         raise InputError(
@@ -67,9 +63,6 @@ def fields_without(feature: str, line: str, path: str | Path, number: int, remed
     Args:
         feature: name of this feature.
         remedy: end of the error message for a line that already has it.
-
-    Raises:
-        InputError: see ``fields_of``, or the line already has the feature.
     """
     fields = fields_of(line, path, number)
     if f"{feature}=" in fields[2].split():
@@ -84,9 +77,6 @@ def lines_without(feature: str, path: str | Path, sentences: int, remedy: str) -
         feature: name of this feature.
         sentences: number of lines of the source text.
         remedy: see ``fields_without``.
-
-    Raises:
-        InputError: see ``fields_without``, or a sentence is not in the source text or out of order.
     """
     last = 0
     for number, line in enumerate(read_lines(path), 1):
@@ -110,10 +100,6 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
 
     Returns:
         The names of the scores (``Name0:0``, one per value, in file order), and an iterator over the candidates.
-
-    Raises:
-        InputError: the file is empty, or has a line that is not in the format of n-best lists, features that differ
-            from those of the first line, a value that is not finite, or sentences out of order.
     """
     lines = enumerate(read_lines(path), 1)
     first = next(lines, None)
@@ -230,12 +216,7 @@ def phrase_pairs(source: str, target: str, segmentation: Sequence[Segment]) -> l
 
 
 def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
-    """Read the first translation of every sentence of a text, and its phrases, from an n-best list with segmentations.
-
-    Raises:
-        InputError: a line has no segmentation, or one that does not fit the sentence and its translation; a sentence is
-            not in the text; or a non-empty sentence has no translation.
-    """
+    """Read the first translation of every sentence of a text, and its phrases, from an n-best list with segmentations."""
     details: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
@@ -270,10 +251,6 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     """Read the n-best lists of the sentences of a text, with the features that have weights in the ini.
 
     The unknown-word penalty is not in n-best lists, neither in those of Moses nor in those of rnnsmt.
-
-    Raises:
-        InputError: as ``read_nbest``; a sentence is not in the text; a non-empty sentence has no translation; or the
-            features of the list and the ini differ.
     """
     in_file, candidates = read_nbest(path)
     kinds = {feature.name: feature.kind for feature in ini.features}

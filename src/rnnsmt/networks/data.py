@@ -51,11 +51,7 @@ def split(line: str) -> list[str]:
 
 
 def check_size(size: int, option: str = "--vocab-size") -> None:
-    """Check the size of a vocabulary without EOS; ``option`` is the name of its option, for the message.
-
-    Raises:
-        InputError: the size is below 3.
-    """
+    """Check the size of a vocabulary without EOS; ``option`` is the name of its option, for the message."""
     if size < 3:
         raise InputError(f"{option} {size}: must be at least 3 (id 0, UNK and one word)")
 
@@ -68,11 +64,7 @@ class TextCounts(NamedTuple):
 
 
 def count_words(paths: list[str], what: str) -> TextCounts:
-    """Count the words of texts; ``what`` ends the message if there are none, for example ``on the source side``.
-
-    Raises:
-        InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
-    """
+    """Count the words of texts; ``what`` ends the message if there are none, for example ``on the source side``."""
     counts: Counter[bytes] = Counter()
     lines = 0
     for path in paths:
@@ -120,22 +112,13 @@ class Vocabulary:
 
     @classmethod
     def of_texts(cls, paths: list[str], size: int, what: str) -> "Vocabulary":
-        """Build a vocabulary of the most frequent words of texts; see ``from_counts`` and ``count_words``.
-
-        Raises:
-            InputError: the size is below 3; a text is missing, damaged or not UTF-8, or there are no words at all.
-        """
+        """Build a vocabulary of the most frequent words of texts; see ``from_counts`` and ``count_words``."""
         check_size(size)
         return cls.from_counts(count_words(paths, what).words, size)
 
     @classmethod
     def read(cls, path: str | Path) -> "Vocabulary":
-        """Read a file that ``write`` wrote.
-
-        Raises:
-            InputError: the file is missing, a special entry is not at its position, a line is empty, a word occurs
-                twice.
-        """
+        """Read a file that ``write`` wrote."""
         lines = list(read_lines(path))
         if len(lines) < 3 or (lines[0], lines[1], lines[-1]) != (FIRST, SECOND, LAST):
             raise InputError(
@@ -239,11 +222,7 @@ class IdDirectory(NamedTuple):
 
 
 def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
-    """Map the arrays of a directory that ``write_id_directory`` wrote.
-
-    Raises:
-        InputError: a file is missing, or was written by another version.
-    """
+    """Map the arrays of a directory that ``write_id_directory`` wrote."""
     path = Path(path)
     stats = read_json(path / kind.json)
     if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
@@ -261,11 +240,7 @@ def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
 
 
 def check_vocabulary(directory: IdDirectory, kind: IdFormat, side: str, vocabulary_hash: str) -> None:
-    """Check that the vocabulary of a side is that of its ids.
-
-    Raises:
-        InputError: it was changed after the ids were written.
-    """
+    """Check that the vocabulary of a side is that of its ids."""
     if vocabulary_hash != directory.stats.get(f"{side} vocabulary".strip()):
         file = f"vocab.{side}.txt" if side else "vocab.txt"
         raise InputError(f"{directory.path}: {file} is newer than {kind.json}; {kind.remedy}")

@@ -43,9 +43,6 @@ def set_up_device(name: str, threads: int, precision: str = "float32") -> Device
             bits, relative error up to 0.4 %) on CPUs with bfloat16 instructions, to TF32 (11 bits, 0.05 %) on GPUs,
             with sums in float32; ``bfloat16``: to bfloat16 on any device, even where that is slow. The caller rounds
             factors to bfloat16, see ``DeviceSetup.matmul_dtype``.
-
-    Raises:
-        InputError: a GPU was requested and there is none.
     """
     torch.set_num_threads(threads)
     has_cuda = torch.cuda.is_available()

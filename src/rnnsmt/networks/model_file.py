@@ -59,9 +59,6 @@ def read_model(
         kind: the kind of network.
         build: creates the network, uninitialised, from its sizes.
         device: the device.
-
-    Raises:
-        InputError: the file is missing or of another kind.
     """
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file; {kind.remedy}")
@@ -95,11 +92,7 @@ class Checkpoint:
         self.path = self.directory.path / "checkpoint.pt"
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
-        """Read the last checkpoint, its tensors on ``device``; None if there is none.
-
-        Raises:
-            InputError: the checkpoint was saved with other settings.
-        """
+        """Read the last checkpoint, its tensors on ``device``; None if there is none."""
         if not self.path.exists():
             return None
         saved = torch.load(self.path, map_location=device, weights_only=True)
@@ -121,11 +114,7 @@ class Checkpoint:
         self.directory.finish()
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Replace the checkpoint; equal states give equal bytes.
-
-        Raises:
-            InputError: the file cannot be written (full disk, permissions); the previous checkpoint is kept.
-        """
+        """Replace the checkpoint; equal states give equal bytes."""
         memory = io.BytesIO()  # torch.save to a path would store the name of the temporary file
         torch.save({"fingerprint": self.directory.fingerprint, "state": dict(state)}, memory)
         with atomic_path(self.path) as temporary, temporary.open("wb") as out:

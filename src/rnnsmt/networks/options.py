@@ -14,11 +14,7 @@ SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
 
 
 def need_torch() -> None:
-    """Check that torch and safetensors, optional dependencies, are installed.
-
-    Raises:
-        InputError: one is not installed.
-    """
+    """Check that torch and safetensors, optional dependencies, are installed."""
     for package in ("torch", "safetensors"):
         if find_spec(package) is None:
             raise InputError(
@@ -65,11 +61,7 @@ def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings
 
 
 def preset_with(preset: SomeSettings, overrides: Mapping[str, Any]) -> SomeSettings:
-    """Override settings of a preset; other settings that cannot be combined with the given values are set to 0.
-
-    Raises:
-        InputError: a value has the wrong type or is out of range, or the given values are incompatible.
-    """
+    """Override settings of a preset; other settings that cannot be combined with the given values are set to 0."""
     return checked(type(preset), values_with(preset, overrides))
 
 
@@ -83,9 +75,6 @@ def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[st
     """Print sizes, parameters of every part, and settings of a network; return the statistics of the command.
 
     ``vocabularies`` are the numbers of classes of the vocabularies.
-
-    Raises:
-        InputError: a size is out of range.
     """
     try:
         sizes = settings.sizes(*vocabularies)

@@ -203,11 +203,7 @@ class Trainer(ABC):
         return self.threads.run(self.loss_and_gradient, batch)
 
     def check(self) -> None:
-        """Check that the loss and the gradient have been finite since the last evaluation.
-
-        Raises:
-            InputError: one of them became infinite or NaN.
-        """
+        """Check that the loss and the gradient have been finite since the last evaluation."""
         if all(math.isfinite(value) for value in self.sums.measured.tolist()):
             return
         raise InputError(
@@ -250,11 +246,7 @@ class Trainer(ABC):
     # checkpoints
 
     def state(self) -> dict[str, Any]:
-        """Return everything that is needed to resume.
-
-        Raises:
-            InputError: the loss is not finite; the previous checkpoint must not be replaced.
-        """
+        """Return everything that is needed to resume."""
         self.check()
         return {
             "parameters": self.flat.detach(),

@@ -155,11 +155,7 @@ class Examples:
 
     @classmethod
     def open(cls, directory: str | Path) -> "Examples":
-        """Open a directory that ``nnjm prepare`` wrote; only the vocabularies are read into memory.
-
-        Raises:
-            InputError: a file is missing, was written by another version, or a vocabulary was changed.
-        """
+        """Open a directory that ``nnjm prepare`` wrote; only the vocabularies are read into memory."""
         opened = open_id_directory(directory, FORMAT)
         if (direction := opened.stats.get("direction")) != DIRECTION:
             raise InputError(
@@ -210,9 +206,6 @@ def prepare_examples(
         sources, targets, alignments: files; the n-th files are parallel.
         vocabularies: vocabularies of the source and of the target side of the files.
         output_dir: the directory.
-
-    Raises:
-        InputError: see ``read_aligned_blocks``; or no sentence pair has a link.
     """
     directory, stats = Path(output_dir), TextStats()
     numbers = Interner(), Interner()

@@ -58,11 +58,7 @@ def save_model(path: str | Path, trained: TrainedNnjm) -> None:
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedNnjm:
-    """Read a model onto a device.
-
-    Raises:
-        InputError: the file is missing or of another kind.
-    """
+    """Read a model onto a device."""
     model, content = read_model(path, FORMAT, lambda sizes: FeedForwardLM(JointSizes(**sizes), seed=None), device)
     return TrainedNnjm(
         model,

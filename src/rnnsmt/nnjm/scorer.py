@@ -107,11 +107,7 @@ class JointScorer(NGramScorer):
 def perplexity_report(
     model: str | Path, directory: str | Path, cslm: str | Path | None, device: str, threads: int
 ) -> dict[str, Any]:
-    """Compute the report of ``nnjm perplexity``.
-
-    Raises:
-        InputError: a file is missing, or vocabularies differ.
-    """
+    """Compute the report of ``nnjm perplexity``."""
     examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)
     for side, of_model, of_text in (
         ("source", scorer.source_vocabulary, examples.source_vocabulary),

@@ -71,11 +71,7 @@ class TextStats:
 
 
 def check_file_lists(sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]) -> None:
-    """Check that the lists have equal lengths: the n-th files of the three options are parallel.
-
-    Raises:
-        InputError: the lengths differ.
-    """
+    """Check that the lists have equal lengths: the n-th files of the three options are parallel."""
     if not len(sources) == len(targets) == len(alignments):
         raise InputError(
             f"--source has {len(sources)} files, --target {len(targets)} and --alignment {len(alignments)}; "
@@ -99,10 +95,6 @@ def read_aligned_blocks(
         source_words, target_words: vocabularies, updated.
         figures: statistics, updated.
         tokens: number of source and target words of a block; None: ``BLOCK_TOKENS``.
-
-    Raises:
-        InputError: the files have different lengths or no sentence at all, text is not UTF-8 or contains ``|||`` or
-            NUL, a link is not ``i-j`` or points outside its sentence; names file and line.
     """
     check_file_lists(sources, targets, alignments)
     for paths in zip(sources, targets, alignments, strict=True):
@@ -147,11 +139,7 @@ def _read_rows(paths: tuple[str, str, str], most: int) -> Iterator[tuple[int, Ro
 
 
 def _check_text(paths: tuple[str, str, str], first: int, rows: Rows) -> None:
-    """Check that source and target lines are UTF-8, without ``|||`` and NUL bytes.
-
-    Raises:
-        InputError: they are not; names the first such line.
-    """
+    """Check that source and target lines are UTF-8, without ``|||`` and NUL bytes."""
     for lines in rows[:2]:
         text = b"\n".join(lines)
         sound = b"|||" not in text and b"\0" not in text
@@ -167,11 +155,7 @@ def _check_text(paths: tuple[str, str, str], first: int, rows: Rows) -> None:
 
 
 def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...], number: int) -> None:
-    """Check that all three files ended at the same line.
-
-    Raises:
-        InputError: one is longer than another.
-    """
+    """Check that all three files ended at the same line."""
     ended = [Path(path).name for path, line in zip(paths, lines, strict=True) if line is None]
     longer = [path for path, line in zip(paths, lines, strict=True) if line is not None]
     if longer:
@@ -182,11 +166,7 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
 
 
 def _check_line(line: bytes, path: str, number: int) -> None:
-    """Check a source or target line.
-
-    Raises:
-        InputError: the line contains ``|||`` or a NUL byte, or is not UTF-8.
-    """
+    """Check a source or target line."""
     if b"|||" in line:
         raise InputError(
             f"{path}, line {number}: contains |||, the separator of phrase tables; run `corpus prepare` first"
@@ -214,11 +194,7 @@ def _to_block(
     target_words: Interner,
     figures: TextStats,
 ) -> AlignedBlock:
-    """Convert rows to a block, and count repeated links.
-
-    Raises:
-        InputError: an alignment line is invalid.
-    """
+    """Convert rows to a block, and count repeated links."""
     source, source_offsets = source_words.number(b"\n".join(rows[0]) + b"\n")
     target, target_offsets = target_words.number(b"\n".join(rows[1]) + b"\n")
     text = np.frombuffer(b"\n".join(rows[2]) + b"\n", dtype=np.uint8)

@@ -40,11 +40,7 @@ class ScoreColumn:
     """One score per line of the table, a natural logarithm, from one file or from consecutive parts."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """Open one-dimensional ``.npy`` files; they are memory-mapped.
-
-        Raises:
-            InputError: a file is missing, damaged, or not an array of floating-point numbers.
-        """
+        """Open one-dimensional ``.npy`` files; they are memory-mapped."""
         self.name = paths[0] if len(paths) == 1 else f"{paths[0]} to {Path(paths[-1]).name}"
         self._parts = [(path, read_array(path, np.floating, 1, "score again", mapped=True)) for path in paths]
         self._ends = np.cumsum([len(scores) for _, scores in self._parts])
@@ -66,9 +62,6 @@ class ScoreColumn:
 
         Returns:
             float64 [lines], or fewer elements if the column is shorter.
-
-        Raises:
-            InputError: a score is NaN, infinite or above ``MAX_SCORE``.
         """
         pieces = []
         for (path, scores), after in zip(self._parts, self._ends, strict=True):
@@ -101,10 +94,6 @@ def augment_table(
 
     Returns:
         The statistics of the stage.
-
-    Raises:
-        InputError: the table is missing, empty or malformed; a column has a different length; a score is invalid; the
-            output is the table itself.
     """
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
@@ -164,10 +153,6 @@ def augment_model(
 
     Returns:
         The statistics of the stage.
-
-    Raises:
-        InputError: as ``MosesIni.read`` and ``augment_table``; the model has no phrase table in text form, or the
-            number of its scores is not that of the moses.ini.
     """
     ini = MosesIni.read(path)
     table = next((feature for feature in ini.features if feature.kind == PHRASE_DICTIONARY), None)

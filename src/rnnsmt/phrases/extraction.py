@@ -54,9 +54,6 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         scratch: directory for temporary files.
         threads: number of threads.
         memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of what exceeds ``PROCESS_MB``.
-
-    Raises:
-        InputError: inside the context, memory or disk space is insufficient.
     """
     connection = duckdb.connect(
         config={
@@ -131,11 +128,7 @@ class ExtractBatch:
 
 
 class ExtractFile:
-    """An extract file: its packings (source, target), number of rows, smoothing parameters and batches.
-
-    Raises:
-        InputError: the file is missing, or was not written by this version of ``phrases extract``.
-    """
+    """An extract file: its packings (source, target), number of rows, smoothing parameters and batches."""
 
     def __init__(self, path: str, threads: int = 1, memory_mb: int = 2000) -> None:
         self.path, self.threads, self.memory_mb = path, threads, memory_mb
@@ -168,9 +161,6 @@ class ExtractFile:
         """Yield all rows with the key columns and the named columns, in order.
 
         A batch contains all rows of its source phrases.
-
-        Raises:
-            InputError: the file is damaged.
         """
         n_source = self.packings[0].keys
         keys = key_names(self.packings)
@@ -236,9 +226,6 @@ def extract_phrases(
 
     Returns:
         The statistics of the stage.
-
-    Raises:
-        InputError: as ``read_aligned_blocks``, or no phrase pair can be extracted.
     """
     with scratch_directory(output) as scratch:
         figures = TextStats()

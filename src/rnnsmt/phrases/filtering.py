@@ -43,9 +43,6 @@ def read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
 
     Returns:
         The line numbers that were kept, and the number of lines before filtering.
-
-    Raises:
-        InputError: the file is missing, or has other contents.
     """
     numbers = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
     if not len(numbers) or numbers[0] < 0 or np.any(numbers[1:] <= numbers[:-1]):
@@ -76,9 +73,6 @@ def filter_tables(
 
     Returns:
         The statistics of the stage.
-
-    Raises:
-        InputError: a table is missing or malformed, the inputs contain no words, or a table would be overwritten.
     """
     paths = Path(phrase_table), Path(reordering_table)
     outputs = rewritten_tables(phrase_table, reordering_table, output_dir)

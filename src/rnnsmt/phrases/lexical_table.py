@@ -41,9 +41,6 @@ def count_lexical(
 
     Returns:
         The counts, and the statistics of the text.
-
-    Raises:
-        InputError: as ``read_aligned_blocks``.
     """
     source_words, target_words, figures = Interner(), Interner(), TextStats()
     for words in (source_words, target_words):
@@ -115,11 +112,7 @@ def _write(out: BinaryIO, words: list[bytes], given: list[bytes], probabilities:
 
 
 def lexical_lines(path: str) -> Iterator[tuple[bytes, bytes, float]]:
-    """Yield the lines ``word given-word probability`` of a lexical table.
-
-    Raises:
-        InputError: a line does not have three fields, or the third one is not a probability; names file and line.
-    """
+    """Yield the lines ``word given-word probability`` of a lexical table."""
     for number, line in enumerate(read_byte_lines(path), 1):
         try:
             word, given, text = line.split(b" ")
@@ -144,9 +137,6 @@ def read_lexical_table(
 
     Returns:
         Word numbers int64 [P], given word numbers int64 [P], probabilities float64 [P].
-
-    Raises:
-        InputError: as ``lexical_lines``.
     """
     codes: tuple[list[NDArray[np.int64]], ...] = ([np.empty(0, np.int64)], [np.empty(0, np.int64)])
     values = [np.empty(0)]

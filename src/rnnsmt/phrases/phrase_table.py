@@ -39,9 +39,6 @@ def score_phrases(
 
     Returns:
         The statistics of the stage.
-
-    Raises:
-        InputError: as ``ExtractFile`` and ``read_lexical_table``.
     """
     file = ExtractFile(extract, threads, memory_mb)
     codes = _codes(file.packings[0]), _codes(file.packings[1])
@@ -129,10 +126,6 @@ def write_reordering_table(
 
     Returns:
         The statistics of the stage.
-
-    Raises:
-        InputError: as ``ExtractFile``, or the smoothing is not positive and finite (a probability of 0 has no
-            logarithm).
     """
     if not (smoothing > 0.0 and math.isfinite(smoothing)):
         raise InputError(f"--smoothing {smoothing}: must be a positive number")

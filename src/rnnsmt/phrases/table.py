@@ -72,11 +72,7 @@ class PhraseLines(NamedTuple):
 
 
 def read_phrase_lines(table: str | Path) -> Iterator[PhraseLines]:
-    """Read and check the lines of a phrase table in blocks; a table without lines yields nothing.
-
-    Raises:
-        InputError: the table is missing, not UTF-8 or malformed; the message names the line.
-    """
+    """Read and check the lines of a phrase table in blocks; a table without lines yields nothing."""
     lines, scores = 0, 0
     for block in read_line_blocks(table):
         check_utf8(block, table, lines)
@@ -94,9 +90,6 @@ def read_phrase_table(path: str | Path, n_scores: int | None = None) -> Iterator
     Args:
         path: the table.
         n_scores: number of scores of every line; None: that of the first line.
-
-    Raises:
-        InputError: as ``parse_phrase_line`` and ``rnnsmt.base.io.read_byte_lines``.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
         entry = parse_phrase_line(line, path, number, n_scores)
@@ -110,9 +103,6 @@ def read_reordering_table(path: str | Path, n_probabilities: int | None = None) 
     Args:
         path: the table.
         n_probabilities: number of probabilities of every line; None: that of the first line.
-
-    Raises:
-        InputError: as ``parse_reordering_line`` and ``rnnsmt.base.io.read_byte_lines``.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
         entry = parse_reordering_line(line, path, number, n_probabilities)
@@ -127,10 +117,6 @@ def parse_phrase_line(line: bytes, path: str | Path, number: int, n_scores: int 
         line: the line without newline.
         path, number: file and line number for the error message.
         n_scores: number of scores; None: at least one.
-
-    Raises:
-        InputError: there are fewer than three fields, or a wrong number of scores; a phrase is empty; a score or count
-            is not a number, negative or infinite; an alignment point is outside the phrases; the line is not UTF-8.
     """
     fields = _fields(line, path, number)
     source, target, scores = fields[:3]
@@ -145,11 +131,7 @@ def parse_phrase_line(line: bytes, path: str | Path, number: int, n_scores: int 
 
 
 def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None, *, reordering: bool) -> NoReturn:
-    """Raise the error for a line that was rejected by ``rnnsmt.base.kernels.table_lines``.
-
-    Raises:
-        InputError: always; as ``parse_phrase_line`` or ``parse_reordering_line``.
-    """
+    """Raise the error for a line that was rejected by ``rnnsmt.base.kernels.table_lines``."""
     parse = parse_reordering_line if reordering else parse_phrase_line
     parse(line, path, number, n_scores)
     _reject(path, number, f"not a line of a {'reordering' if reordering else 'phrase'} table")
@@ -164,10 +146,6 @@ def parse_reordering_line(
         line: the line without newline.
         path, number: file and line number for the error message.
         n_probabilities: number of probabilities; None: at least one.
-
-    Raises:
-        InputError: there are not three fields, or a wrong number of probabilities; a phrase is empty; a probability is
-            not a number, negative or infinite; the line is not UTF-8.
     """
     fields = _fields(line, path, number)
     if len(fields) != 3:
@@ -181,9 +159,6 @@ def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str) 
     Args:
         phrase_table, reordering_table: tables that are read.
         output_dir: output directory.
-
-    Raises:
-        InputError: both tables have the same name, or a table that is read would be overwritten.
     """
     paths = Path(phrase_table), Path(reordering_table)
     outputs = Path(output_dir) / paths[0].name, Path(output_dir) / paths[1].name
@@ -219,11 +194,7 @@ def write_table_lines(
 
 
 def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
-    """Return the fields of a line.
-
-    Raises:
-        InputError: the line is not UTF-8, has fewer than three fields, or an empty phrase.
-    """
+    """Return the fields of a line."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -238,11 +209,7 @@ def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
 
 
 def _scores(text: str, what: str, expected: int | None, path: str | Path, number: int) -> list[float]:
-    """Return the numbers of the third field.
-
-    Raises:
-        InputError: their number is wrong, or one is invalid.
-    """
+    """Return the numbers of the third field."""
     scores = [_number(token, what, path, number) for token in _tokens(text)]
     if not scores or (expected is not None and len(scores) != expected):
         required = "at least 1" if expected is None else str(expected)
@@ -256,11 +223,7 @@ def _tokens(text: str, separators: str = BLANKS) -> list[str]:
 
 
 def _number(token: str, what: str, path: str | Path, number: int) -> float:
-    """Return a finite non-negative number.
-
-    Raises:
-        InputError: the token is not such a number.
-    """
+    """Return a finite non-negative number."""
     try:
         value = float(token) if token.isascii() and "_" not in token else math.nan
     except ValueError:
@@ -271,11 +234,7 @@ def _number(token: str, what: str, path: str | Path, number: int) -> float:
 
 
 def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -> tuple[int, int]:
-    """Return the positions of a link ``i-j``.
-
-    Raises:
-        InputError: the token is not a link, or outside the phrases.
-    """
+    """Return the positions of a link ``i-j``."""
     parts = token.split("-")
     whole = len(parts) == 2 and all(digits.isascii() and digits.isdigit() and len(digits) < 10 for digits in parts)
     if not whole or int(parts[0]) >= lengths[0] or int(parts[1]) >= lengths[1]:

@@ -23,11 +23,7 @@ def checkout() -> Path | None:
 
 
 def pipeline_directory() -> Path:
-    """Return the directory with Snakefile, config.yaml, workflow/, envs/ and profiles/.
-
-    Raises:
-        InputError: the package was installed without them.
-    """
+    """Return the directory with Snakefile, config.yaml, workflow/, envs/ and profiles/."""
     directory = checkout() or IN_WHEEL
     if not directory.is_dir():
         raise InputError(f"{PACKAGE} has no workflow; install a wheel of rnnsmt, or `pip install -e` a checkout")

@@ -18,9 +18,6 @@ def run_workflow(arguments: Sequence[str]) -> None:
 
     Args:
         arguments: options and targets for Snakemake.
-
-    Raises:
-        InputError: Snakemake is not installed, or there is no configuration.
     """
     if find_spec("snakemake") is None:
         raise InputError("Snakemake is not installed; run `pip install snakemake`")
@@ -34,9 +31,6 @@ def command_line(arguments: Sequence[str], is_terminal: bool = False) -> list[st
     Args:
         arguments: options and targets of the user.
         is_terminal: whether Snakemake writes to a terminal; it then shows progress bars.
-
-    Raises:
-        InputError: there is no configuration in the directory, and none is given.
     """
     options = _options(arguments)
     added = [] if options.snakefile else ["--snakefile", str(pipeline_directory() / "Snakefile")]

@@ -88,9 +88,6 @@ def configuration(
         languages: codes of source and target.
         demo: whether the corpus is the demo corpus.
         systems: systems in the table; None: PyTorch is not installed.
-
-    Raises:
-        InputError: a role is missing, or a file does not exist.
     """
     parts = [HEAD]
     if demo:
@@ -110,9 +107,6 @@ def _languages(languages: Sequence[str] | None, corpora: Sequence[CorpusFiles]) 
 
     The languages are taken from the option, from the suffixes of the first pair of files, or from the first file with
     both sides that specifies two languages.
-
-    Raises:
-        InputError: an invalid code, the languages are not known, or files have suffixes of different languages.
     """
     if languages:
         for code in languages:
@@ -154,11 +148,7 @@ def _languages_of_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) ->
 
 
 def _check_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) -> None:
-    """Check that no file has the suffix of another language than the file of the same side of ``pair``.
-
-    Raises:
-        InputError: a file has such a suffix.
-    """
+    """Check that no file has the suffix of another language than the file of the same side of ``pair``."""
     first = dict(zip(pair.sides, pair.files, strict=True))
     for corpus in corpora:
         for side, path in zip(corpus.sides, corpus.files, strict=True):
@@ -192,11 +182,7 @@ def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str]) -> list[s
 
 
 def _check_files(corpus: CorpusFiles, languages: Sequence[str]) -> None:
-    """Check that the files of a corpus exist, and that one for both sides contains both or is the prefix of two.
-
-    Raises:
-        InputError: a file is missing or does not contain both sides.
-    """
+    """Check that the files of a corpus exist, and that one for both sides contains both or is the prefix of two."""
     has_both = corpus.sides == ("file",)
     for path in corpus.files:
         if has_both and files_with_prefix(path, languages):
@@ -210,11 +196,7 @@ def _check_files(corpus: CorpusFiles, languages: Sequence[str]) -> None:
 
 
 def _check_both_sides(corpus: CorpusFiles, languages: Sequence[str]) -> None:
-    """Check that the first segments of a file with both sides can be read.
-
-    Raises:
-        InputError: they cannot be read, or there are none.
-    """
+    """Check that the first segments of a file with both sides can be read."""
     from rnnsmt.corpus.bitext_files import RawCorpus
 
     raw = RawCorpus(corpus.files[:1], tuple(languages), corpus.columns or (1, 2), corpus.members)
@@ -242,11 +224,7 @@ def _name(corpus: CorpusFiles, taken: set[str]) -> str:
 
 
 def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[CorpusFiles]:
-    """Return the corpora of the options ``--bitext``, ``--mono``, ``--dev`` and ``--test``, in this order.
-
-    Raises:
-        InputError: an option has more than two files.
-    """
+    """Return the corpora of the options ``--bitext``, ``--mono``, ``--dev`` and ``--test``, in this order."""
     corpora = [CorpusFiles(role, tuple(files)) for role in ROLES for files in options.get(role) or []]
     for corpus in corpora:
         if len(corpus.files) > 2:
@@ -259,11 +237,7 @@ def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[Co
 def _with_columns_and_members(
     corpora: Sequence[CorpusFiles], columns: Sequence[int] | None, members: Sequence[Sequence[str]]
 ) -> list[CorpusFiles]:
-    """Return corpora with the columns of all TSV files, and each of ``members`` for the first archive that contains it.
-
-    Raises:
-        InputError: source and target are the same, or there is no such file.
-    """
+    """Return corpora with the columns of all TSV files, and each of ``members`` for the first archive that contains it."""
     from rnnsmt.corpus.bitext_files import first_names, is_table, names_in_archive
 
     for option, values in (("--columns", columns), *(("--members", pair) for pair in members)):
@@ -308,9 +282,6 @@ def set_up(args: argparse.Namespace) -> list[str]:
 
     Args:
         args: options of ``rnnsmt init``.
-
-    Raises:
-        InputError: the options contradict each other, a file is missing, or the directory has been set up already.
     """
     corpora = corpora_of({role: getattr(args, role) for role in ROLES})
     sides = [option for option in ("columns", "members") if getattr(args, option)]
@@ -357,11 +328,7 @@ def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles])
 
 
 def _check_absent(*paths: Path) -> None:
-    """Check that files do not exist.
-
-    Raises:
-        InputError: a file exists.
-    """
+    """Check that files do not exist."""
     for path in paths:
         if path.exists():
             raise InputError(f"{path} exists; choose another directory, or remove the file")

@@ -19,11 +19,7 @@ TAIL = 1 << 14
 
 
 def status(directory: Path) -> Iterator[str]:
-    """Yield lines about the last run in a directory: progress, the running jobs with the last lines of their logs.
-
-    Raises:
-        InputError: no run was started in the directory.
-    """
+    """Yield lines about the last run in a directory: progress, the running jobs with the last lines of their logs."""
     logs = sorted((directory / ".snakemake/log").glob("*.snakemake.log"), reverse=True)
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in logs)
     text = next(

@@ -210,11 +210,7 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _network_and_vocabularies(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, Sequence[Vocabulary]]":
-    """Load the network of the arguments of ``add_phrase_options`` and its source and target vocabulary.
-
-    Raises:
-        InputError: see ``load_model_of``.
-    """
+    """Load the network of the arguments of ``add_phrase_options`` and its source and target vocabulary."""
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs

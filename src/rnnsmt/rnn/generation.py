@@ -22,11 +22,7 @@ ROWS = 1024
 
 
 def read_phrases(path: str | Path, vocabulary: Vocabulary) -> list[NDArray[np.int32]]:
-    """Read source phrases, one per line, as ids with EOS.
-
-    Raises:
-        InputError: the file is missing or has no lines, or a line is empty.
-    """
+    """Read source phrases, one per line, as ids with EOS."""
     phrases = []
     for number, line in enumerate(read_lines(path), 1):
         words = split(line)

@@ -241,11 +241,7 @@ def save_model(path: str | Path, model: RNNEncoderDecoder, meta: dict[str, Any])
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RNNEncoderDecoder, dict[str, Any]]:
-    """Read a network onto ``device``; return it and the ``meta`` of ``save_model``.
-
-    Raises:
-        InputError: the file is missing or not an RNN Encoder-Decoder.
-    """
+    """Read a network onto ``device``; return it and the ``meta`` of ``save_model``."""
     model, content = read_model(path, FORMAT, lambda sizes: RNNEncoderDecoder(RnnSizes(**sizes), seed=None), device)
     return model, content["meta"]
 
@@ -257,11 +253,7 @@ def vocabularies_of(pairs: Pairs) -> dict[str, str]:
 
 
 def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> None:
-    """Check that network and pairs were created with the same vocabularies.
-
-    Raises:
-        InputError: a vocabulary differs; the message names the network, the pairs and the side.
-    """
+    """Check that network and pairs were created with the same vocabularies."""
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
             raise InputError(
@@ -271,11 +263,7 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
 
 
 def load_model_of(pairs: Pairs, path: str | Path, setup: DeviceSetup) -> RNNEncoderDecoder:
-    """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log.
-
-    Raises:
-        InputError: see ``load_model`` and ``check_vocabularies``.
-    """
+    """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log."""
     model, meta = load_model(path, setup.device)
     check_vocabularies(path, meta, pairs)
     say(f"{Path(path).name}: computed on {setup}")

@@ -56,11 +56,7 @@ class Pairs:
 
     @classmethod
     def open(cls, path: str | Path) -> "Pairs":
-        """Open a directory that ``rnn prepare`` wrote; only the vocabularies are read into memory.
-
-        Raises:
-            InputError: a file is missing, was written by another version, or a vocabulary was changed.
-        """
+        """Open a directory that ``rnn prepare`` wrote; only the vocabularies are read into memory."""
         directory = open_id_directory(path, FORMAT)
         pairs = cls(directory)
         for side, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
@@ -137,10 +133,6 @@ def prepare_pairs(
         output_dir: the directory.
         size: size of a vocabulary, EOS not counted.
         max_length: maximum number of words of a phrase.
-
-    Raises:
-        InputError: the table is empty or malformed, has a phrase of more than ``max_length`` words or a duplicate pair;
-            the corpus has no words, or its sides have different numbers of lines.
     """
     check_size(size)
     directory = Path(output_dir)
@@ -169,11 +161,7 @@ def prepare_pairs(
 
 
 def _write_ids(table: str, directory: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:
-    """Write the ids of all phrases; return the numbers of pairs and words, and the fingerprint.
-
-    Raises:
-        InputError: see ``prepare_pairs``.
-    """
+    """Write the ids of all phrases; return the numbers of pairs and words, and the fingerprint."""
     meter = Meter("reading the phrase table", unit="pairs")
     with write_id_directory(directory, FORMAT) as writer:
         for block in _id_blocks(table, vocabularies, max_length):
@@ -192,11 +180,7 @@ IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> Iterator[list[IdsAndLengths]]:
-    """Yield blocks of the table as (ids with EOS, lengths) of the source and of the target.
-
-    Raises:
-        InputError: a malformed line, a phrase of more than ``max_length`` words, a pair that occurs twice.
-    """
+    """Yield blocks of the table as (ids with EOS, lengths) of the source and of the target."""
     known = [Interner() for _ in SIDES]
     for words, vocabulary in zip(known, vocabularies, strict=True):
         words.add([word.encode() for word in vocabulary.index])

@@ -87,11 +87,7 @@ CUDA_BATCHES = 2
 
 
 def lines_of(path: str, pairs: Pairs) -> Index:
-    """Read line numbers of the table of ``pairs``, which ``filter_tables`` writes; 0-based, ascending.
-
-    Raises:
-        InputError: the file is missing or damaged, or the table has another number of lines.
-    """
+    """Read line numbers of the table of ``pairs``, which ``filter_tables`` writes; 0-based, ascending."""
     lines, total = read_kept_lines(path)
     if total != len(pairs):
         raise InputError(
@@ -115,9 +111,6 @@ def score_batches(
 
     threads: number of batches that are computed concurrently (on a GPU at most ``CUDA_BATCHES``); does not change any
         score.
-
-    Raises:
-        InputError: a score is not finite, so the network is damaged.
     """
     meter = Meter("scoring", end - begin, "pairs")
     sizing = CPU

@@ -76,9 +76,6 @@ class PairBatches(WindowBatches):
             seed: seed of the order.
             held_out: indices of the held-out pairs, ascending.
             same_lengths: the pairs of a minibatch have equal lengths.
-
-        Raises:
-            InputError: no pairs remain for training.
         """
         super().__init__(len(pairs), seed)
         self.pairs, self.batch, self.held_out, self.same_lengths = pairs, batch, held_out, same_lengths

@@ -97,9 +97,6 @@ def make_binary(
 
     Returns:
         The tables, and the size of the binary file in bytes.
-
-    Raises:
-        InputError: as ``read``; a text file was changed in the meantime; the file cannot be written.
     """
     before = [_state(text) for text in texts]
     hashes = [sha256(text.path) for text in texts]
@@ -187,9 +184,6 @@ def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> M
     Args:
         directories: directories to look in, in this order.
         texts: the text files.
-
-    Raises:
-        InputError: a binary file is incomplete or was written by another version of this program.
     """
     for directory in dict.fromkeys(directories):
         path = directory / NAME
@@ -223,11 +217,7 @@ class _Binary:
     """A memory-mapped binary file."""
 
     def __init__(self, path: Path) -> None:
-        """Map a file; only its header is read.
-
-        Raises:
-            InputError: as ``fitting_tables``.
-        """
+        """Map a file; only its header is read."""
         self.path = path
         with path.open("rb") as stream:
             size = path.stat().st_size

@@ -397,10 +397,6 @@ def decode(
         sentences: the sentences.
         weights: ``float64`` [F] in the order of ``model.feature_names``.
         options: limits of the search, defaults if None.
-
-    Raises:
-        InputError: a weight is not finite, the number of weights is wrong, or a sentence has more than ``MAX_WORDS``
-            words.
     """
     weights = np.ascontiguousarray(weights, np.float64)
     if weights.shape != (len(model.feature_names),):

@@ -110,9 +110,6 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
 
     Args:
         directory: as ``model_dir`` of ``load_model``.
-
-    Raises:
-        InputError: a file is missing, or the ini has no phrase table, no LM, or several reordering tables.
     """
     tables, lms = some(ini, (PHRASE_DICTIONARY,)), some(ini, LANGUAGE_MODELS)
     reordering = single(ini, "LexicalReordering")
@@ -142,9 +139,6 @@ def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) 
     Args:
         texts: the files, as returned by ``model_texts``: the phrase table first.
         sentences: as in ``load_model``.
-
-    Raises:
-        InputError: a file is missing or malformed.
     """
     # the language models first, because reading them requires the most memory
     lms = [load_automaton(text.path) for text in texts if text.kind == "LM"]
@@ -170,10 +164,6 @@ def load_model(
         sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
         model_dir: directory that overrides the files of the ini with files of the same base name (filtered tables).
         threads, device: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
-
-    Raises:
-        InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is not
-            supported, or a binary file of another version.
     """
     directory = Path(model_dir) if model_dir is not None else None
     if directory is not None and not directory.is_dir():
@@ -210,11 +200,7 @@ def load_model(
 
 
 def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path]]:
-    """Return the neural features of an ini and their model files; called before large files are read.
-
-    Raises:
-        InputError: a file is missing, or there are several features of a kind.
-    """
+    """Return the neural features of an ini and their model files; called before large files are read."""
     features = [feature for kind in NEURAL_MODELS if (feature := single(ini, kind)) is not None]
     return [(feature, ini.located(feature, directory)) for feature in features]
 
@@ -270,11 +256,7 @@ _SINGLE = ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion")
 
 
 def single(ini: MosesIni, kind: str) -> Feature | None:
-    """Return the feature of a kind, None if there is none.
-
-    Raises:
-        InputError: there are several.
-    """
+    """Return the feature of a kind, None if there is none."""
     matching = [feature for feature in ini.features if feature.kind == kind]
     if len(matching) > 1:
         raise InputError(f"{ini.path}: {len(matching)} features of type {kind}; this decoder supports only one")
@@ -282,11 +264,7 @@ def single(ini: MosesIni, kind: str) -> Feature | None:
 
 
 def some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
-    """Return the features of the given kinds.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Return the features of the given kinds."""
     matching = [feature for feature in ini.features if feature.kind in kinds]
     if not matching:
         raise InputError(f"{ini.path}: no feature of type {kinds[0]}; the decoder requires one")
@@ -297,10 +275,6 @@ def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     """Return the names of the scores in a feature vector, and their columns by kind of feature.
 
     Stateful features come first, in the order of the ini, then the others, the unknown-word penalty last.
-
-    Raises:
-        InputError: a feature that this decoder does not support, a factored model, or two features of a kind that is
-            supported only once.
     """
     _check_features(ini)
     stateful = [f for f in ini.features if f.kind in _STATEFUL]
@@ -320,11 +294,7 @@ def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
 
 
 def _check_features(ini: MosesIni) -> None:
-    """Check that the decoder supports every feature of an ini.
-
-    Raises:
-        InputError: see ``feature_vector``.
-    """
+    """Check that the decoder supports every feature of an ini."""
     for feature in ini.features:
         if feature.kind == RESCORING:
             raise InputError(
@@ -352,10 +322,6 @@ def reordering_columns(ini: MosesIni, feature: Feature | None) -> tuple[np.ndarr
     The type is parsed as in Moses, for example ``wbe-msd-bidirectional-fe-allff``: ``wbe`` (word-based) or ``phrase``,
     which Moses' decoder does not distinguish, or ``hier``; the set of orientations; backward, forward or both. If there
     are both, the backward scores come first.
-
-    Raises:
-        InputError: the type is not supported (among others, models that are conditioned on source phrases only or have
-            one weight for all orientations), or the number of scores does not match the type.
     """
     if feature is None:
         return np.full(8, -1, np.int64), False

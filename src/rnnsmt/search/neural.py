@@ -478,9 +478,6 @@ def load_feature(
         path: the model file.
         options: options of the feature with their defaults, see ``rnnsmt.moses.ini.NEURAL_MODELS``.
         network: options for the computation of the network.
-
-    Raises:
-        InputError: the file is missing, or the device is not available.
     """
     need_torch()
     return LOADERS[kind](name, path, options, network)

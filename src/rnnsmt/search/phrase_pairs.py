@@ -121,10 +121,6 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
         columns: its number of scores.
         sentences: tokenised sentences, None for all lines.
         links: whether to read ``PhraseTable.affiliations``.
-
-    Raises:
-        InputError: a missing or damaged file; a line with another number of scores, with a score that is NaN, infinite
-            or negative, or with too few fields.
     """
     keys = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
@@ -211,10 +207,6 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
     Args:
         table: the phrase table.
         columns: number of scores per line.
-
-    Raises:
-        InputError: a missing or damaged file, a malformed line of a pair in ``table``, or a file with lines but none of
-            the pairs of ``table``, unless these are fewer than ``FEW_PAIRS``.
     """
     # distinct (source, target), ascending: a pair that is in several lines of the phrase table is looked up once
     keys = (table.source_of.astype(np.int64) << 32) | table.target_of

@@ -19,12 +19,7 @@ _RAW = re.compile(r"\w[.,;:!?\"»”)\]]+$|^[\"«“(\[]+\w")
 
 
 def read_sentences(path: str | Path) -> list[str]:
-    """Read the lines of a tokenised text; ``-`` is standard input.
-
-    Raises:
-        InputError: a line is not UTF-8, contains a control character, or contains ``|||``, Moses' field separator; or
-            it has more than ``MAX_WORDS`` words.
-    """
+    """Read the lines of a tokenised text; ``-`` is standard input."""
     sentences = []
     for number, line in enumerate(read_lines_or_stdin(path), 1):
         if "|||" in line:
@@ -45,9 +40,6 @@ def check_lengths(sentences: list[str], path: str | Path = "the input") -> None:
 
     Args:
         path: name of the text in the error message.
-
-    Raises:
-        InputError: a sentence is too long.
     """
     for number, sentence in enumerate(sentences, 1):
         # n words with blanks between them are at least 2 n - 1 characters: most lines need not be split

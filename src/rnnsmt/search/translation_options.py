@@ -20,9 +20,6 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     """Look up the phrase pairs for sentences; words without a single-word translation are passed through or dropped.
 
     The model keeps the result of the last call, since MERT translates the same sentences repeatedly.
-
-    Raises:
-        InputError: a sentence has more than ``MAX_WORDS`` words.
     """
     if model.looked_up is not None and model.looked_up[0] == sentences:
         return model.looked_up[1]

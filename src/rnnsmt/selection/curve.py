@@ -123,9 +123,6 @@ def curve(
         order: order of the models.
         work: directory for temporary files.
         memory_mb, threads: resources for the estimation.
-
-    Raises:
-        InputError: the smallest fraction has no words.
     """
     increments = write_increments(texts, len(fractions), held_out, work)
     if not increments[0].words:

@@ -57,9 +57,6 @@ def train_models(
 
     Returns:
         Counts by name.
-
-    Raises:
-        InputError: there are too few lines or words, or a word that is reserved by language models.
     """
     with scratch_directory(directory / "models") as work:
         for path in in_domain:
@@ -105,9 +102,6 @@ def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[st
     """Split lines into (training, held-out): the last of every ``every`` blocks is held out.
 
     A block has ``BLOCK_LINES`` lines, or fewer if the text is short, so there are at least 2 * ``every`` blocks.
-
-    Raises:
-        InputError: there are fewer than 2 * ``every`` lines, or ``every`` is 1.
     """
     if every < 2:
         raise InputError("--hold-out must be at least 2")
@@ -123,11 +117,7 @@ def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[st
 
 
 def count_words(path: str | Path) -> Iterator[int]:
-    """Yield the number of words of each line of a file.
-
-    Raises:
-        InputError: a line contains a word that is reserved by language models.
-    """
+    """Yield the number of words of each line of a file."""
     for number, line in enumerate(read_byte_lines(path), 1):
         words = line.split()
         refuse_reserved(words, path, number)
@@ -149,9 +139,6 @@ def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
     If the pool is small, each sample is half of it. Lines whose text occurs in the first sample are excluded from the
     second, so a model of one sample has not seen any line of the other. Memory: the samples and 12 bytes per line
     of the pool.
-
-    Raises:
-        InputError: the pool has no words or fewer than two lines.
     """
     lengths = np.fromiter(track(chain.from_iterable(map(count_words, paths)), "reading the pool"), np.int32)
     order = np.random.default_rng(seed).permutation(len(lengths))
@@ -192,11 +179,7 @@ class SideModels:
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """Read the models written by ``rnnsmt selection models``.
-
-        Raises:
-            InputError: a file is missing or damaged.
-        """
+        """Read the models written by ``rnnsmt selection models``."""
         in_domain, general, general2 = (load_kenlm(directory / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
         return cls(in_domain, general, general2, frozenset(read_lines(directory / GENERAL_TEXT)))
 

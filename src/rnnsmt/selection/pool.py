@@ -49,11 +49,7 @@ class RankedCorpus:
 
 
 def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
-    """Return the corpora with the fractions of ``keep``.
-
-    Raises:
-        InputError: names are duplicate or unknown, parallel and monolingual texts are mixed, or scores are missing.
-    """
+    """Return the corpora with the fractions of ``keep``."""
     names = [corpus.name for corpus in corpora]
     fractions = dict(keep)
     for name in names:
@@ -71,11 +67,7 @@ def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) 
 
 
 def read_scores(path: Path) -> npt.NDArray[np.float32]:
-    """Read the scores in a file, float32 [lines].
-
-    Raises:
-        InputError: a line is not a finite number.
-    """
+    """Read the scores in a file, float32 [lines]."""
 
     def parse(number: int, line: bytes) -> float:
         try:
@@ -96,9 +88,6 @@ def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
     Args:
         corpus: the corpus.
         unique: set the score of repeated lines (line pairs) to +inf, except for their first occurrence.
-
-    Raises:
-        InputError: the numbers of lines differ.
     """
     seen: set[bytes] = set()
     repeated: list[int] = []
@@ -153,9 +142,6 @@ class Pool:
         Args:
             corpora: corpora with scores.
             fractions: in ascending order.
-
-        Raises:
-            InputError: there are no lines to rank.
         """
         self.corpora = corpora
         self.fractions = list(fractions)
@@ -249,9 +235,6 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
 
     The paper selects by words: 348 of 850 million French words of the parallel text, 418 million for the language
     model. If the corpora have fewer words, the fraction is 1, and this is logged.
-
-    Raises:
-        InputError: the best line has more words, or no corpus is ranked.
     """
     together = [item for item in corpora if item.corpus.keep is None]
     if not together:

@@ -167,22 +167,14 @@ def save_model(
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedSeq2Seq:
-    """Read a network onto a device.
-
-    Raises:
-        InputError: the file is missing or not an LSTM encoder-decoder.
-    """
+    """Read a network onto a device."""
     model, content = read_model(path, FORMAT, lambda sizes: Seq2Seq(Seq2SeqSizes(**sizes), seed=None), device)
     source, target = (Vocabulary(content["words"][name]) for name in SIDES)
     return TrainedSeq2Seq(model.eval(), source, target, content["source order"], content["meta"])
 
 
 def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[TrainedSeq2Seq]:
-    """Read the networks of an ensemble.
-
-    Raises:
-        InputError: see ``load_model``; the networks have different vocabularies.
-    """
+    """Read the networks of an ensemble."""
     ensemble = [load_model(path, device) for path in paths]
     first = ensemble[0]
     for path, other in zip(paths[1:], ensemble[1:], strict=True):

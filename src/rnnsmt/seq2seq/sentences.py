@@ -38,12 +38,7 @@ class SentencePairs:
     """The sentence pairs of a bitext."""
 
     def __init__(self, directory: IdDirectory) -> None:
-        """Read the vocabularies.
-
-        Raises:
-            InputError: their files are missing or damaged, or the sentences consist of subwords or have position
-                tokens.
-        """
+        """Read the vocabularies."""
         self.directory, self.sides = directory.path, directory.sides
         self.fingerprint = directory.fingerprint
         """SHA-256 of the vocabularies and all pairs."""
@@ -56,11 +51,7 @@ class SentencePairs:
 
     @classmethod
     def open(cls, path: str | Path) -> "SentencePairs":
-        """Open a directory that ``seq2seq prepare`` wrote; only the vocabularies are read into memory.
-
-        Raises:
-            InputError: a file is missing, was written by another version, or a vocabulary was changed.
-        """
+        """Open a directory that ``seq2seq prepare`` wrote; only the vocabularies are read into memory."""
         directory = open_id_directory(path, FORMAT)
         pairs = cls(directory)
         for side, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
@@ -87,9 +78,6 @@ def prepare_sentences(
         output_dir: the directory.
         sizes: number of ids of each side without EOS, including UNK and id 0; there may be fewer if the text is small.
         max_length: maximum number of words of a sentence.
-
-    Raises:
-        InputError: the numbers of files or of lines differ, a size is below 3, or no pairs remain.
     """
     if len(sources) != len(targets):
         raise InputError(

@@ -48,9 +48,6 @@ class SentenceBatches(WindowBatches):
             batch: number of pairs of a minibatch; one minibatch of a window may have fewer.
             seed: seed of the order.
             held_out: indices of held-out pairs, ascending.
-
-        Raises:
-            InputError: no pairs are left for training.
         """
         super().__init__(len(pairs) - len(held_out), seed)
         self.pairs, self.batch = pairs, batch

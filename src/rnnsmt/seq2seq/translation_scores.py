@@ -154,10 +154,6 @@ def add_to_nbest(
 
     Returns:
         The total number of entries, and the number of translations that were scored.
-
-    Raises:
-        InputError: a list is empty, malformed or not sorted by sentence, has a sentence that is not in the source, or
-            has the feature already.
     """
     network = scorer.ensemble[0]
     entries = [0] * len(nbest)
@@ -194,11 +190,7 @@ class _Entry(NamedTuple):
 
 
 def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_Entry]:
-    """Yield the entries of a list, which must be sorted by sentence.
-
-    Raises:
-        InputError: see ``add_to_nbest``.
-    """
+    """Yield the entries of a list, which must be sorted by sentence."""
     for sentence, fields in lines_without(feature, path, sentences, "choose another --feature"):
         yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
 

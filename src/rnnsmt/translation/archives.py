@@ -37,10 +37,6 @@ def system_directory(system: str | Path) -> Path:
     Args:
         system: a directory, which is returned; an archive of ``rnnsmt pack``; or ``https://HOST/FILE#sha256=DIGEST``,
             which is downloaded unless the cache contains an archive of this digest.
-
-    Raises:
-        InputError: the URL has no SHA-256 or another protocol, the download failed, the SHA-256 differs, or the file is
-            not an archive of a system.
     """
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", str(system)):
         return _downloaded(str(system))
@@ -84,9 +80,6 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
         archive: the file.
         name: name of the archive in messages.
         directory: the directory.
-
-    Raises:
-        InputError: the archive is not a complete one of ``rnnsmt pack``, or there is not enough disk space.
     """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -122,9 +115,6 @@ def check_sums(directory: Path, name: str) -> None:
     Args:
         directory: the directory.
         name: name of the archive in messages.
-
-    Raises:
-        InputError: it has not, or one of the files is a binary model.
     """
     digests = {called: digest for digest, _, called in (line.partition("  ") for line in read_lines(directory / SUMS))}
     for path in directory.iterdir():

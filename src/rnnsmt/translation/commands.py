@@ -193,9 +193,6 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
     """Yield the lines of standard input as they arrive: all that are available, at most ``MOST_WAITING`` at a time.
 
     prompt: printed to stderr before waiting for input.
-
-    Raises:
-        InputError: a line is not UTF-8 or longer than ``MOST_BYTES``.
     """
     descriptor, number, ended = sys.stdin.fileno(), 0, False
     lines = [b""]  # the last one may be incomplete

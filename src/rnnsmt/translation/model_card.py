@@ -38,9 +38,6 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         directory: directory of the tuned system, ``results/systems/NAME/runN``.
         results: the directory ``results`` of the run, with ``table1.json`` and ``provenance.json``.
         licence: licence of the archive, in words.
-
-    Raises:
-        InputError: a file is missing or was not written by the workflow, or the run does not contain the system.
     """
     description = Description.read(directory)
     table, provenance = results / "table1.json", results / "provenance.json"

@@ -28,10 +28,6 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
         directory: directory of the system.
         output: the archive, with one of the extensions ``GZIP`` or ``PLAIN``.
         card: text of its ``MODEL_CARD.md``; None to pack the file of this name in the directory, if there is one.
-
-    Raises:
-        InputError: ``directory`` is not that of a tuned system, a file is missing, a language model is not an ARPA
-            file, a network is not a safetensors file, two files have the same name, or the extension is unknown.
     """
     ending = next((ending for ending in (*GZIP, PLAIN) if output.name.endswith(ending)), "")
     name = output.name.removesuffix(ending)
@@ -88,11 +84,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
 
 
 def _check_network(path: Path) -> None:
-    """Check that a file begins like a safetensors file: 8 bytes with the length of a JSON object.
-
-    Raises:
-        InputError: it does not, for example a network of version 1.0.0.
-    """
+    """Check that a file begins like a safetensors file: 8 bytes with the length of a JSON object."""
     with path.open("rb") as stream:
         if stream.read(9)[8:] != b"{":
             raise InputError(f"{path}: is not a safetensors file; train the network again")

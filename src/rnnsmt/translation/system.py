@@ -100,11 +100,7 @@ class Description:
 
     @classmethod
     def read(cls, directory: str | Path) -> "Description":
-        """Read the description in a directory.
-
-        Raises:
-            InputError: the description is missing, has invalid values, or was written by another version.
-        """
+        """Read the description in a directory."""
         path = Path(directory) / FILE
         if not path.is_file():
             raise InputError(
@@ -124,9 +120,6 @@ class Description:
         Args:
             path: the file, for the error message.
             content: values of the attributes by name.
-
-        Raises:
-            InputError: a value is missing or invalid, or a name is unknown.
         """
         try:
             return cls(**content)
@@ -162,11 +155,7 @@ class Description:
 
 
 def read_ini(directory: Path) -> MosesIni:
-    """Read the ``moses.ini`` of a system.
-
-    Raises:
-        InputError: as ``MosesIni.read``, or it is not a regular file.
-    """
+    """Read the ``moses.ini`` of a system."""
     if not (directory / INI).is_file():
         raise InputError(f"{directory / INI}: no such file; run the workflow again, or unpack the archive again")
     return MosesIni.read(directory / INI)
@@ -271,9 +260,6 @@ class System:
             device: device for a neural LM: ``auto``, ``cpu`` or ``cuda``.
             threads: number of threads.
             max_words: maximum number of words of a segment.
-
-        Raises:
-            InputError: an argument is invalid; a file is missing or malformed; see also ``system_directory``.
         """
         check_choice("device", device, DEVICES)
         check_integer("threads", threads, 1, MAX_THREADS)
@@ -298,11 +284,7 @@ class System:
         self._network: tuple[RNNEncoderDecoder, list[Vocabulary]] | None = None
 
     def _file(self, path: str) -> Path:
-        """Return the path of a file named in the description.
-
-        Raises:
-            InputError: the file is missing.
-        """
+        """Return the path of a file named in the description."""
         file = self.directory / path
         if not file.is_file():
             raise InputError(f"{self.directory / FILE}: refers to {file}, which does not exist; run the workflow again")
@@ -314,9 +296,6 @@ class System:
         Args:
             texts: the segments.
             first: number of the first segment, for error messages.
-
-        Raises:
-            InputError: the texts are one string; a segment is too long, or not a string.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError("texts: must be a list of segments, not a single string")
@@ -335,11 +314,7 @@ class System:
         return sentences
 
     def translate(self, text: str) -> str:
-        """Translate raw text with one segment per line; the translation has the same number of lines.
-
-        Raises:
-            InputError: a segment is too long, or the text is not a string.
-        """
+        """Translate raw text with one segment per line; the translation has the same number of lines."""
         if not isinstance(text, str):
             raise InputError(f"text: must be a string, not {type(text).__name__}; use translate_all for several texts")
         return "\n".join(self.translate_all(text.replace("\r\n", "\n").split("\n")))
@@ -350,9 +325,6 @@ class System:
         Args:
             texts: the segments.
             first: number of the first segment, for error messages.
-
-        Raises:
-            InputError: a segment is too long.
         """
         return [self._detokenize(translation.text) for translation in self._search(self.prepare(texts, first))]
 
@@ -365,9 +337,6 @@ class System:
             text: the segment.
             n: maximum number of translations.
             first: number of the segment, for error messages.
-
-        Raises:
-            InputError: the segment is too long, or n is less than 1.
         """
         if n < 1:
             raise InputError(f"n {n}: must be at least 1")
@@ -383,9 +352,6 @@ class System:
         Args:
             text: the segment.
             runners_up: maximum number of other targets of each source phrase.
-
-        Raises:
-            InputError: the segment is too long.
         """
         return self.explain_all([text], runners_up)[0]
 
@@ -398,9 +364,6 @@ class System:
             texts: the segments.
             runners_up: maximum number of other targets of each source phrase.
             first: number of the first segment, for error messages.
-
-        Raises:
-            InputError: a segment is too long.
         """
         sentences = self.prepare(texts, first)
         search = self._searched(sentences, 0)
@@ -413,11 +376,7 @@ class System:
         ]
 
     def score(self, source: str, target: str) -> float:
-        """Return log p(target | source) (natural logarithm) of a tokenised phrase pair under the RNN Encoder-Decoder.
-
-        Raises:
-            InputError: the system has no RNN; a phrase has no words.
-        """
+        """Return log p(target | source) (natural logarithm) of a tokenised phrase pair under the RNN Encoder-Decoder."""
         model, _ = self._rnn()
 
         import torch
@@ -428,11 +387,7 @@ class System:
             return float(model.log_probability(x, lengths[0], y, lengths[1]))
 
     def embed(self, phrase: str) -> NDArray[np.float32]:
-        """Return the summary c ``[H]`` of a tokenised source phrase by the RNN encoder (section 2.2 of the paper).
-
-        Raises:
-            InputError: as ``score``.
-        """
+        """Return the summary c ``[H]`` of a tokenised source phrase by the RNN encoder (section 2.2 of the paper)."""
         model, _ = self._rnn()
 
         import torch
@@ -559,11 +514,7 @@ class System:
         return self._network
 
     def _ids(self, side: int, phrase: str) -> NDArray[np.int64]:
-        """Return the ids of a source (side 0) or target (side 1) phrase, with EOS.
-
-        Raises:
-            InputError: the phrase is not a string or has no words.
-        """
+        """Return the ids of a source (side 0) or target (side 1) phrase, with EOS."""
         if not isinstance(phrase, str):
             raise InputError(f"phrase: must be a string, not {type(phrase).__name__}")
         _, vocabularies = self._rnn()

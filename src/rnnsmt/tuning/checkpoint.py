@@ -26,11 +26,7 @@ class TuningCheckpoint:
     """Checkpoint directory of one run."""
 
     def __init__(self, directory: str | Path, fingerprint: Mapping[str, str]) -> None:
-        """Open or create a checkpoint directory, and lock it.
-
-        Raises:
-            InputError: the directory contains the checkpoint of another run or version.
-        """
+        """Open or create a checkpoint directory, and lock it."""
         self._checkpoint = CheckpointDirectory(directory, fingerprint)
         self.directory = self._checkpoint.path
         self.iterations: list[dict[str, Any]] = []
@@ -107,11 +103,7 @@ def content_hash(*paths: str | Path) -> str:
 
 
 def file_hash(path: str | Path) -> str:
-    """Return the SHA-256 of a file as stored, without decompression; takes a second or two per gigabyte.
-
-    Raises:
-        InputError: the file does not exist.
-    """
+    """Return the SHA-256 of a file as stored, without decompression; takes a second or two per gigabyte."""
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file")
     with Path(path).open("rb") as stream:

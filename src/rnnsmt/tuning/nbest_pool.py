@@ -28,11 +28,7 @@ def normalised(weights: Weights) -> Weights:
 
 
 def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
-    """Return the weights ``[F]`` of these scores in the ini.
-
-    Raises:
-        InputError: all weights are 0.
-    """
+    """Return the weights ``[F]`` of these scores in the ini."""
     weights = np.array([ini.weight(score) for score in scores])
     if not np.abs(weights).sum() > 0:
         raise InputError(f"{ini.path}: all weights are 0; set initial weights, e.g. the defaults of Moses")
@@ -136,11 +132,7 @@ def pool_bleu(pool: FlatPool, weights: Weights) -> float:
 
 
 def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return ``active_features``; print a warning that names the constant features.
-
-    Raises:
-        InputError: BLEU is 0 for all weights, or every feature is constant.
-    """
+    """Return ``active_features``; print a warning that names the constant features."""
     for order in range(4):
         if not pool.statistics[:, order].any():
             raise InputError(

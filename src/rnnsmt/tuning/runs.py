@@ -131,11 +131,7 @@ class TuningRun:
 
 
 def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:
-    """Return the runs that a command line requests.
-
-    Raises:
-        InputError: an option is not given once for each run.
-    """
+    """Return the runs that a command line requests."""
     count = len(args.seed)
     if not count == len(args.output_ini) == len(args.output_history) == len(args.checkpoint_dir):
         raise InputError(
@@ -160,9 +156,6 @@ def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dic
 
     Opening fails for an interrupted run with other settings. This must happen before the checkpoints of finished runs
     with other settings are deleted.
-
-    Raises:
-        InputError: see ``TuningCheckpoint``.
     """
     prints = {}
     for (path, directory), sharing in by_model(runs).items():
@@ -176,11 +169,7 @@ def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dic
 
 
 def _one_a_run(option: str, values: list[Any], runs: int) -> list[Any]:
-    """Return the value of an option for each run; it is given once, or once for each run.
-
-    Raises:
-        InputError: it is given neither once nor once for each run.
-    """
+    """Return the value of an option for each run; it is given once, or once for each run."""
     if len(values) not in (1, runs):
         raise InputError(f"{option}: {len(values)} given; specify one, or one for each of the {runs} runs")
     return values * (runs if len(values) == 1 else 1)
