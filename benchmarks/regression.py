@@ -26,7 +26,7 @@ from pathlib import Path
 
 import yaml
 
-from rnnsmt.plan.paths import Texts
+from rnnsmt.config.paths import Texts
 
 TOLERANCE = 0.2
 RECORDS = Path(__file__).with_suffix(".json")

@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rnnsmt.base.io import InputError, check_output, check_output_directory, read_lines, write_lines
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
+from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Tuning
 from rnnsmt.phrases import SMOOTHINGS
-from rnnsmt.plan.sections import Alignment, Lm, Phrases, Rnn, Tuning
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
@@ -222,10 +222,10 @@ def extract(
     Raises:
         InputError: a link or an argument is out of range, or no phrase pair can be extracted.
     """
+    from rnnsmt.config.paths import PHRASE_TABLE, REORDERING_TABLE
     from rnnsmt.phrases.extraction import extract_phrases
     from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
     from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
-    from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
 
     check_integer("max_length", max_length, 1, 8)
     check_choice("smoothing", smoothing, SMOOTHINGS)

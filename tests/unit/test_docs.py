@@ -17,8 +17,8 @@ from snakemake.utils import update_config
 
 from rnnsmt.base.fields import fields_of
 from rnnsmt.cli import PASSES_ON, _parser
-from rnnsmt.plan.sections import Config
-from rnnsmt.plan.validation import checked_config
+from rnnsmt.config.sections import Config
+from rnnsmt.config.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import SHORT, STAGES
 from rnnsmt.translation import request_queue, serve

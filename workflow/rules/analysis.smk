@@ -1,7 +1,7 @@
 # Tables and figures of what the networks have learnt, comparisons of systems, and the report.
 import itertools
 
-from rnnsmt.plan.features import label, share_networks
+from rnnsmt.config.features import label, share_networks
 
 HAS_RNN = "rnn" in systems.networks
 PICTURES = [f"learning-{name}" for name in [*systems.networks, *systems.lstms]]

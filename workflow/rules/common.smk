@@ -36,13 +36,13 @@ if __version__ != VERSION:
 
 from rnnsmt.base.io import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
-from rnnsmt.plan import paths
-from rnnsmt.plan.config import amount_kept, is_demo_corpus, parts_of_moses
-from rnnsmt.plan.corpora import language_warnings, missing_files
-from rnnsmt.plan.features import BY_NAME
-from rnnsmt.plan.models import Systems, column_options, settings_options
-from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
-from rnnsmt.plan.validation import auto_line, checked_config
+from rnnsmt.config import paths
+from rnnsmt.config.derived import amount_kept, is_demo_corpus, parts_of_moses
+from rnnsmt.config.corpora import language_warnings, missing_files
+from rnnsmt.config.features import BY_NAME
+from rnnsmt.config.systems import Systems, column_options, settings_options
+from rnnsmt.config.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
+from rnnsmt.config.validation import auto_line, checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import STAGES
 

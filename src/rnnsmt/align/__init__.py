@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from rnnsmt.plan.sections import Aligner, Symmetrization
+from rnnsmt.config.sections import Aligner, Symmetrization
 
 FAST_ALIGN_ITERATIONS = 5
 """Iterations of fast_align, including the last one, which only aligns."""

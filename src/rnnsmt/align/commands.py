@@ -9,7 +9,7 @@ from rnnsmt.base.fields import add_threads
 from rnnsmt.base.io import InputError, count_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.resuming import Stop
-from rnnsmt.plan.sections import Alignment
+from rnnsmt.config.sections import Alignment
 
 
 def _add_texts(parser: argparse.ArgumentParser) -> None:

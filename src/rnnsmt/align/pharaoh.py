@@ -97,7 +97,7 @@ def write_links(path: str | Path, blocks: Iterable[Links]) -> int:
 
 
 def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> Iterator[Links]:
-    """Read the alignment of a text as ``read_link_blocks``, and check every link against the lengths of its sentences."""
+    """Read the alignment of a text as ``read_link_blocks``; check every link against the lengths of its sentences."""
     text = read_parallel(source, target)
     before = 0
     for links in read_link_blocks(path):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, read_json, words_of
 from rnnsmt.base.rendering import BLUE, GREY, ORANGE, canvas
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.plan.features import label
+from rnnsmt.config.features import label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,10 +14,10 @@ import yaml
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, read_lines
 from rnnsmt.base.rendering import write_page
+from rnnsmt.config.features import REGISTRY
 from rnnsmt.corpus.overlap import known_warnings
 from rnnsmt.evaluation.render import EFFECTS, KIND_TITLES, dot_plot, effects, highest
 from rnnsmt.evaluation.text_metrics import METRICS
-from rnnsmt.plan.features import REGISTRY
 
 TEMPLATE = "report.html.j2"
 

@@ -1,6 +1,6 @@
 """Command-line options made from the fields of pydantic dataclasses, and messages for values that a field rejects.
 
-A field declares type, bounds, default and help text once (``rnnsmt.plan.sections``, the settings of the networks); a
+A field declares type, bounds, default and help text once (``rnnsmt.config.sections``, the settings of the networks); a
 command adds the option with ``add_fields``. ``checked`` validates settings that did not come from a command line.
 """
 

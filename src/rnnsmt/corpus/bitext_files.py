@@ -29,8 +29,7 @@ from rnnsmt.base.io import (
     open_zip_member,
 )
 from rnnsmt.base.progress import say
-from rnnsmt.corpus.raw_text import LINE_BYTES, read_pairs, read_segments, refuse_foreign
-from rnnsmt.plan.corpora import (
+from rnnsmt.config.corpora import (
     TWO_LETTERS,
     language_of,
     language_pair,
@@ -38,6 +37,7 @@ from rnnsmt.plan.corpora import (
     languages_with_prefix,
     two_letters,
 )
+from rnnsmt.corpus.raw_text import LINE_BYTES, read_pairs, read_segments, refuse_foreign
 
 Row = tuple[bytes | None, ...]
 """Raw segment of each side; None for a segment that is too long."""

@@ -15,13 +15,13 @@ from typing import Any
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
+from rnnsmt.config.corpora import Corpus, files_of
 from rnnsmt.corpus.bitext_files import RawCorpus, Row
 from rnnsmt.corpus.overlap import MAX_KNOWN, NgramOverlap
 from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions
 from rnnsmt.corpus.sample import SAMPLE_LINES, content_warnings, refuse_columns, text_of
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
-from rnnsmt.plan.corpora import Corpus, files_of
 
 MIN_WORDS = 200
 """Minimum number of words of a dev or test set; for smaller ones, unknown words are not reported."""

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
-from rnnsmt.corpus.raw_text import CleaningOptions
-from rnnsmt.plan.corpora import (
+from rnnsmt.config.corpora import (
     DEFAULT_LANGUAGES,
     code_mistake,
     codes_of_yaml,
@@ -22,12 +21,13 @@ from rnnsmt.plan.corpora import (
     language_of,
     yaml_code,
 )
+from rnnsmt.corpus.raw_text import CleaningOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rnnsmt.config.corpora import Corpus
     from rnnsmt.corpus.bitext_files import RawCorpus
-    from rnnsmt.plan.corpora import Corpus
 
 FOUND = 3
 """Exit status of `rnnsmt corpus check` if it finds problems."""
@@ -471,7 +471,7 @@ def check(args: argparse.Namespace) -> None:
 
 def _corpora_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Corpus]]":
     """Return the languages and the corpora that the options or the configuration name."""
-    from rnnsmt.plan.corpora import corpora_listed
+    from rnnsmt.config.corpora import corpora_listed
 
     settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
     if args.config:
@@ -496,7 +496,7 @@ def _corpora_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[
 
 def _languages_of_names(corpora: list[str]) -> dict[str, str]:
     """Return the languages given by the suffixes of the files of all parallel corpora, otherwise the default."""
-    from rnnsmt.plan.corpora import NAMES, language_suffix
+    from rnnsmt.config.corpora import NAMES, language_suffix
 
     pairs = {tuple(map(language_suffix, files)) for text in corpora if len(files := text.split("=")[2:]) == 2}
     if len(pairs) == 1:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
+from rnnsmt.config.sections import Rnn
 from rnnsmt.cslm.settings import PRESETS
 from rnnsmt.networks.options import (
     add_device,
@@ -17,7 +18,6 @@ from rnnsmt.networks.options import (
     print_description,
 )
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.plan.sections import Rnn
 
 if TYPE_CHECKING:
     from rnnsmt.cslm.model import CslmTrainer

@@ -65,7 +65,7 @@ class Text:
 
 
 def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
-    """Write the directory of a text; return the statistics of the stage. Lines without words are skipped and counted."""
+    """Write the directory of a text; return the statistics of the stage. Lines without words are counted, not kept."""
     directory = Path(output_dir)
     empty = 0
     outside: set[bytes] = set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import atomic_binary
-from rnnsmt.plan.sections import Demo
+from rnnsmt.config.sections import Demo
 
 TEXTS = Path(__file__).parent / "texts"
 """Directory of the texts. Version 1.0.0 generated them from a grammar, with seed 1, and the spare pairs after the test

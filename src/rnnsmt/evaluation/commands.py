@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
+from rnnsmt.config.corpora import code_mistake
+from rnnsmt.config.features import FEATURES, label
 from rnnsmt.networks.options import add_device
-from rnnsmt.plan.corpora import code_mistake
-from rnnsmt.plan.features import FEATURES, label
 
 if TYPE_CHECKING:
     from rnnsmt.evaluation.scores import Score

@@ -10,9 +10,9 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, sha256
+from rnnsmt.config.pipeline import checkout
 from rnnsmt.evaluation.scores import Scores
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.plan.pipeline import checkout
 from rnnsmt.stages import STAGES
 
 FORMAT = "rnnsmt-provenance-1"

@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 from rnnsmt import __version__
 from rnnsmt.base.io import atomic_text
 from rnnsmt.base.rendering import BLUE, GREY, INK, canvas, styled, svg_metadata, write_page
-from rnnsmt.evaluation.table import Contrast, Row, contrast_records, deviation, mean
-from rnnsmt.evaluation.text_metrics import METRICS
-from rnnsmt.plan.features import (
+from rnnsmt.config.features import (
     BASELINE,
     PAPER,
     SEQ2SEQ_PAPER,
@@ -30,6 +28,8 @@ from rnnsmt.plan.features import (
     published,
     without,
 )
+from rnnsmt.evaluation.table import Contrast, Row, contrast_records, deviation, mean
+from rnnsmt.evaluation.text_metrics import METRICS
 
 DASH = "–"
 

@@ -11,16 +11,7 @@ import numpy as np
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, atomic_text, write_json
 from rnnsmt.base.progress import say
-from rnnsmt.evaluation.scores import Runs, Score, Scores
-from rnnsmt.evaluation.significance import (
-    MetricDifference,
-    SignificanceResult,
-    Statistics,
-    compare_metric,
-    compare_trained,
-)
-from rnnsmt.evaluation.text_metrics import METRICS
-from rnnsmt.plan.features import (
+from rnnsmt.config.features import (
     BASELINE,
     PAPER,
     SEQ2SEQ_PAPER,
@@ -34,6 +25,15 @@ from rnnsmt.plan.features import (
     share_networks,
     without,
 )
+from rnnsmt.evaluation.scores import Runs, Score, Scores
+from rnnsmt.evaluation.significance import (
+    MetricDifference,
+    SignificanceResult,
+    Statistics,
+    compare_metric,
+    compare_trained,
+)
+from rnnsmt.evaluation.text_metrics import METRICS
 
 FORMAT = "rnnsmt-table-5"
 

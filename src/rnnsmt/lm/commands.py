@@ -7,7 +7,7 @@ from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import read_lines, write_json
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import track
-from rnnsmt.plan.sections import Lm
+from rnnsmt.config.sections import Lm
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:

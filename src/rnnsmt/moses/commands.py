@@ -7,15 +7,15 @@ from pathlib import Path
 from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
+from rnnsmt.config.derived import PARTS
+from rnnsmt.config.paths import LM, PHRASE_TABLE, REORDERING_TABLE
+from rnnsmt.config.sections import Phrases, Search, Tuning
 from rnnsmt.moses.ini import (
     CSLM_UNKNOWN,
     RESCORING,
     Feature,
     MosesIni,
 )
-from rnnsmt.plan.config import PARTS
-from rnnsmt.plan.paths import LM, PHRASE_TABLE, REORDERING_TABLE
-from rnnsmt.plan.sections import Phrases, Search, Tuning
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:

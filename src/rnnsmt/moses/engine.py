@@ -28,10 +28,10 @@ from rnnsmt.base.io import (
     write_plain,
 )
 from rnnsmt.base.resuming import CheckpointDirectory
+from rnnsmt.config.paths import PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import MERT, MOSES, TRAIN, Installation, run
 from rnnsmt.moses.nbest import fields_of
-from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.stages import STAGES
 
 SIDES = ("f", "e")

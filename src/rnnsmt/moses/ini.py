@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnsmt.base.io import InputError, atomic_text, read_lines
-from rnnsmt.plan.features import CSLM, NNJM
+from rnnsmt.config.features import CSLM, NNJM
 
 NO_LIMIT = -1
 """Distortion limit that allows all jumps."""

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.base.progress import say
+from rnnsmt.config.derived import parts_of_moses
 from rnnsmt.moses.ini import default_ini
-from rnnsmt.plan.config import parts_of_moses
 
 DIRECTORIES = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
 """Directories below an installation that contain the programs of Moses, MGIZA, GIZA++ and fast_align."""

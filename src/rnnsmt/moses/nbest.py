@@ -216,7 +216,7 @@ def phrase_pairs(source: str, target: str, segmentation: Sequence[Segment]) -> l
 
 
 def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
-    """Read the first translation of every sentence of a text, and its phrases, from an n-best list with segmentations."""
+    """Read the first translation of every sentence of a text, and its phrases, from n-best lists with segmentations."""
     details: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from rnnsmt.base.fields import add_fields, add_threads, checked, fields_of
 from rnnsmt.base.io import InputError
+from rnnsmt.config.sections import Cslm, Rnn
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
-from rnnsmt.plan.sections import Cslm, Rnn
 
 SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
+from rnnsmt.config.sections import Rnn
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
@@ -15,7 +16,6 @@ from rnnsmt.networks.options import (
 )
 from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.nnjm.settings import PRESETS
-from rnnsmt.plan.sections import Rnn
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from rnnsmt.plan.sections import Smoothing
+from rnnsmt.config.sections import Smoothing
 
 SMOOTHINGS: tuple[str, ...] = get_args(Smoothing)
 """Values of the smoothing of phrase probabilities, the default first."""

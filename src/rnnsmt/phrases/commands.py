@@ -5,7 +5,7 @@ import argparse
 from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
-from rnnsmt.plan.sections import Phrases
+from rnnsmt.config.sections import Phrases
 
 
 def add_resources(parser: argparse.ArgumentParser) -> None:

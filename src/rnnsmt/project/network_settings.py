@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rnnsmt.base.fields import fields_of, mistakes
+from rnnsmt.config.messages import RENAMED
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.networks.options import values_with
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
-from rnnsmt.plan.messages import RENAMED
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
 

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from rnnsmt.plan.features import label
+from rnnsmt.config.features import label
 
 MOST_ROWS = 12
 """Maximum number of rows, so that all lines fit on a terminal."""

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from rnnsmt.base.io import InputError
-from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.config.pipeline import pipeline_directory
 from rnnsmt.project.setup import CONFIG, PROFILE
 
 

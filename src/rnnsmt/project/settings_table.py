@@ -8,7 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import TypeAdapter
 
 from rnnsmt.base.fields import fields_of
-from rnnsmt.plan.sections import Config
+from rnnsmt.config.sections import Config
 from rnnsmt.project.network_settings import PRESETS
 
 UNIONS = (Union, types.UnionType)

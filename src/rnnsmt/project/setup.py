@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from rnnsmt.base.io import InputError, atomic_text
-from rnnsmt.plan.corpora import (
+from rnnsmt.config.corpora import (
     DEFAULT_LANGUAGES,
     code_mistake,
     code_warning,
@@ -25,7 +25,7 @@ from rnnsmt.plan.corpora import (
     suffix_warning,
     yaml_code,
 )
-from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.config.pipeline import pipeline_directory
 
 ROLES = ("bitext", "mono", "dev", "test")
 
@@ -237,7 +237,7 @@ def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[Co
 def _with_columns_and_members(
     corpora: Sequence[CorpusFiles], columns: Sequence[int] | None, members: Sequence[Sequence[str]]
 ) -> list[CorpusFiles]:
-    """Return corpora with the columns of all TSV files, and each of ``members`` for the first archive that contains it."""
+    """Return corpora with the columns of TSV files, and each of ``members`` for the first archive that contains it."""
     from rnnsmt.corpus.bitext_files import first_names, is_table, names_in_archive
 
     for option, values in (("--columns", columns), *(("--members", pair) for pair in members)):

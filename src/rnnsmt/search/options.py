@@ -5,8 +5,8 @@ import math
 from dataclasses import dataclass
 
 from rnnsmt.base.fields import add_fields, fields_of
+from rnnsmt.config.sections import Rnn, Search
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
-from rnnsmt.plan.sections import Rnn, Search
 
 MAX_WINDOW = 62
 """Largest distortion limit that the 64-bit mask of a coverage allows; it replaces a larger limit or none."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
+from rnnsmt.config.sections import Seq2Seq, Text
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.plan.sections import Seq2Seq, Text
 from rnnsmt.seq2seq.settings import PRESETS
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
+from rnnsmt.config.sections import Search
 from rnnsmt.corpus.raw_text import read_segments, read_texts
 from rnnsmt.networks.options import add_device
-from rnnsmt.plan.sections import Search
 
 if TYPE_CHECKING:
     from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System

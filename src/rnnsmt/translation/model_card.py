@@ -6,9 +6,9 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json
+from rnnsmt.config.corpora import language_name
 from rnnsmt.evaluation.text_metrics import METRICS as TEXT_METRICS
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.plan.corpora import language_name
 from rnnsmt.translation.system import Description, read_ini
 
 ROLES = {

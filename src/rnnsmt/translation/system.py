@@ -20,12 +20,12 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from rnnsmt.base.io import InputError, read_json, words_of, write_json
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_THREADS, check_choice, check_integer
 from rnnsmt.base.progress import say
+from rnnsmt.config.corpora import code_mistake
 from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
 from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
-from rnnsmt.plan.corpora import code_mistake
 from rnnsmt.search.decoder import SentenceSearch, translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
 from rnnsmt.search.nbest import Translation
@@ -376,7 +376,7 @@ class System:
         ]
 
     def score(self, source: str, target: str) -> float:
-        """Return log p(target | source) (natural logarithm) of a tokenised phrase pair under the RNN Encoder-Decoder."""
+        """Return the natural logarithm of p(target | source) of a tokenised phrase pair under the RNN."""
         model, _ = self._rnn()
 
         import torch

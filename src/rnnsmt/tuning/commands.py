@@ -7,7 +7,7 @@ from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError, read_lines, write_lines, write_report
 from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
-from rnnsmt.plan.sections import Tuning
+from rnnsmt.config.sections import Tuning
 from rnnsmt.tuning.options import add_optimiser, loop_options, optimiser_options
 
 

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import dataclass, field
 
 from rnnsmt.base.fields import add_fields
-from rnnsmt.plan.sections import Tuning
+from rnnsmt.config.sections import Tuning
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import pytest
 
 from rnnsmt.bleu.multi_bleu import corpus_bleu, corpus_statistics
 from rnnsmt.cli import main
+from rnnsmt.config.features import label
 from rnnsmt.evaluation.scores import Score, read_score, sacre_bleu, write_score
 from rnnsmt.evaluation.significance import compare
 from rnnsmt.evaluation.text_metrics import score_texts
-from rnnsmt.plan.features import label
 
 REFERENCES = {
     "test": ["the old man reads a long book .", "two dogs run over the green field ."],

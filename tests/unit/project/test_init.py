@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from rnnsmt.cli import main
-from rnnsmt.plan.pipeline import pipeline_directory
-from rnnsmt.plan.validation import checked_config
+from rnnsmt.config.pipeline import pipeline_directory
+from rnnsmt.config.validation import checked_config
 from rnnsmt.project import setup
 
 DEFAULTS = yaml.safe_load((pipeline_directory() / "config.yaml").read_text())

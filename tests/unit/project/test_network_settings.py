@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.plan.validation import checked_config
+from rnnsmt.config.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.project.settings_table import json_schema, table_lines
 

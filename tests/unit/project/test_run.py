@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.config.pipeline import pipeline_directory
 from rnnsmt.project.printed_table import MOST_ROWS, printed_table
 from rnnsmt.project.running import command_line
 

@@ -7,11 +7,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from rnnsmt.base.fields import fields_of
 from rnnsmt.base.io import InputError
-from rnnsmt.plan.config import is_demo_corpus
-from rnnsmt.plan.corpora import codes_of_yaml
-from rnnsmt.plan.cross_checks import cross_checks
-from rnnsmt.plan.messages import lines_of
-from rnnsmt.plan.sections import Config
+from rnnsmt.config.corpora import codes_of_yaml
+from rnnsmt.config.cross_checks import cross_checks
+from rnnsmt.config.derived import is_demo_corpus
+from rnnsmt.config.messages import lines_of
+from rnnsmt.config.sections import Config
 
 
 class ConfigurationError(InputError):

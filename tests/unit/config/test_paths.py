@@ -2,8 +2,8 @@
 
 import pytest
 
-from rnnsmt.plan import paths
-from rnnsmt.plan.paths import Texts
+from rnnsmt.config import paths
+from rnnsmt.config.paths import Texts
 
 
 @pytest.fixture

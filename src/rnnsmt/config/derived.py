@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rnnsmt.plan.corpora import DEMO_DIRECTORY, corpora
+from rnnsmt.config.corpora import DEMO_DIRECTORY, corpora
 
 PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""

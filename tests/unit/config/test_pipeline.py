@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.base.io import InputError
-from rnnsmt.plan import pipeline
+from rnnsmt.config import pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 

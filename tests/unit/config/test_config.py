@@ -8,9 +8,9 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
-from rnnsmt.plan.config import amount_kept
-from rnnsmt.plan.corpora import TWO_LETTERS, code_mistake, code_warning, corpora
-from rnnsmt.plan.validation import ConfigurationError, auto_line, checked_config, demo_values
+from rnnsmt.config.corpora import TWO_LETTERS, code_mistake, code_warning, corpora
+from rnnsmt.config.derived import amount_kept
+from rnnsmt.config.validation import ConfigurationError, auto_line, checked_config, demo_values
 from rnnsmt.project.network_settings import setting_mistakes
 
 ROOT = Path(__file__).resolve().parents[3]

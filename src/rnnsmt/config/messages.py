@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from rnnsmt.base.fields import fields_of, message
-from rnnsmt.plan.sections import Config
+from rnnsmt.config.sections import Config
 
 SHOWN = 200
 """Number of characters of a wrong value that a message shows."""

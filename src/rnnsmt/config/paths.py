@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rnnsmt.plan.config import kept_whole
-from rnnsmt.plan.corpora import corpora, input_files
+from rnnsmt.config.corpora import corpora, input_files
+from rnnsmt.config.derived import kept_whole
 
 RUN = "results/systems/{system}/run{run}"
 """Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""

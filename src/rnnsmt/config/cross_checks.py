@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rnnsmt.base.options import pruning_mistake
-from rnnsmt.plan.config import kept_whole, moses_searches, parts_of_moses
-from rnnsmt.plan.corpora import code_mistake, corpora_listed, file_mistakes, is_in_domain
-from rnnsmt.plan.features import BY_NAME, CSLM, NNJM, features_of, named_features
-from rnnsmt.plan.messages import shortened
+from rnnsmt.config.corpora import code_mistake, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.config.derived import kept_whole, moses_searches, parts_of_moses
+from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_features
+from rnnsmt.config.messages import shortened
 
 
 def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.plan.corpora import (
+from rnnsmt.config.corpora import (
     corpora_listed,
     file_mistakes,
     files_of,

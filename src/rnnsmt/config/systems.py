@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.plan.config import parts_of_moses
-from rnnsmt.plan.features import (
+from rnnsmt.config.derived import parts_of_moses
+from rnnsmt.config.features import (
     BY_NAME,
     CSLM,
     CSLM_ON_LISTS,
@@ -19,7 +19,7 @@ from rnnsmt.plan.features import (
     features_of,
     has_network,
 )
-from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
+from rnnsmt.config.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
 
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
-from rnnsmt.plan.validation import checked_config
+from rnnsmt.config.validation import checked_config
 
 ROOT = Path(__file__).resolve().parents[3]
 

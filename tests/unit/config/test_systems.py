@@ -2,8 +2,8 @@
 
 import pytest
 
-from rnnsmt.plan.features import label, share_networks
-from rnnsmt.plan.models import Systems, column_options, network_file, settings_options
+from rnnsmt.config.features import label, share_networks
+from rnnsmt.config.systems import Systems, column_options, network_file, settings_options
 
 REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 

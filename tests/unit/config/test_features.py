@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from rnnsmt.moses.ini import NEURAL_MODELS, default_ini
-from rnnsmt.plan import features
-from rnnsmt.plan.features import (
+from rnnsmt.config import features
+from rnnsmt.config.features import (
     BY_NAME,
     FEATURES,
     REGISTRY,
@@ -20,8 +19,9 @@ from rnnsmt.plan.features import (
     ordered_features,
     share_networks,
 )
-from rnnsmt.plan.models import Systems
-from rnnsmt.plan.validation import checked_config
+from rnnsmt.config.systems import Systems
+from rnnsmt.config.validation import checked_config
+from rnnsmt.moses.ini import NEURAL_MODELS, default_ini
 
 
 def test_the_registry():

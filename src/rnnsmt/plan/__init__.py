@@ -1,1 +1,0 @@
-"""Planning of a run: what the rules compute from the configuration, which is checked here."""
