@@ -313,7 +313,7 @@ def test_an_lm_in_place_of_a_network(directory: Path, capsys: pytest.CaptureFixt
     text = path.read_text().replace("[weight]", "CSLM name=CSLM0 path=lm.arpa\n[weight]\nCSLM0= 0.2")
     path.write_text(text)
     error = _refused(directory, capsys)
-    assert re.search(r"lm\.arpa: cannot be read: not a model file.*; train it again", error)
+    assert re.search(r"lm\.arpa: is not a complete safetensors file.*; train it again", error)
 
 
 def test_model_dir_replaces_files_of_the_same_name(directory: Path) -> None:

@@ -278,4 +278,4 @@ def test_decoding_with_a_model_file(tmp_path, capsys, device):
         assert float(values.split("CSLM0= ")[1].split()[0]) == pytest.approx(expected, abs=1e-3)
     (tmp_path / "cslm.safetensors").write_bytes(b"no model")
     assert main(command) == 2
-    assert "cslm.safetensors: cannot be read" in capsys.readouterr().err
+    assert "cslm.safetensors: is not a complete safetensors file" in capsys.readouterr().err
