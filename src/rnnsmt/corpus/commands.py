@@ -514,7 +514,7 @@ def _read_config(path: str) -> dict[str, Any]:
     try:
         settings = yaml.safe_load("\n".join(read_lines(path)))
     except yaml.YAMLError as error:
-        raise InputError(f"{path}: not valid YAML ({error})") from None
+        raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("corpora"), list):
         raise InputError(f"{path}: contains no list of corpora; see docs/configuration.md")
     if not isinstance(settings.get("languages") or {}, dict):

@@ -250,7 +250,7 @@ def test_a_table_with_identifiers(corpora: Path, capsys: pytest.CaptureFixture[s
         (["--config", "none.yaml"], "none.yaml: no such file"),
         (["--config", "list.yaml"], "list.yaml: contains no list of corpora"),
         (["--config", "entry.yaml"], "entry.yaml: corpora must be a list of entries with name, role and files"),
-        (["--config", "broken.yaml"], "broken.yaml, line 2: not valid YAML"),
+        (["--config", "broken.yaml"], "broken.yaml: not valid YAML"),
         (["--corpus", "a=dev=b=c", "--source-lang", "english"], "source language: english is not a language code"),
     ],
 )

@@ -43,7 +43,7 @@ def test_compressed_files(tmp_path: Path, order: int) -> None:
 
 def test_orders_that_kenlm_cannot_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("a b a\nb a c\n" * 4)
-    for order in ("1", "7"):
+    for order in ("7",):
         path = tmp_path / f"{order}.arpa.gz"
         assert main(["lm", "estimate", "--input", f"{tmp_path}/text", "--output", str(path), "--order", order]) == 0
         capsys.readouterr()

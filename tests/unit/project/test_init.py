@@ -51,7 +51,7 @@ def settings(directory: Path) -> dict[str, Any]:
 
 def test_the_demo_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path / "demo"), "--demo"]) == 0
-    assert settings(tmp_path / "demo") == DEFAULTS
+    assert settings(tmp_path / "demo") == DEFAULTS | {"demo": {"scale": 1.0}}
     assert "rnnsmt run --cores 2" in capsys.readouterr().out
     profile = (tmp_path / "demo/profiles/default/config.yaml").read_text()
     assert profile == (pipeline_directory() / "profiles/default/config.yaml").read_text()

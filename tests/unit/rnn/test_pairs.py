@@ -104,7 +104,6 @@ def test_bad_tables(tmp_path, capsys, table, said):
 def test_bad_corpora_and_options(tmp_path, capsys):
     assert prepare(tmp_path, TABLE, "--max-length", "1") == 2
     assert "--max-length 2" in capsys.readouterr().err
-    assert prepare(tmp_path, TABLE, "--vocab-size", "2") == 2
     (tmp_path / "empty").write_text("\n")
     assert prepare(tmp_path, TABLE, "--source", str(tmp_path / "empty")) == 2
     assert "no words on the source side" in capsys.readouterr().err

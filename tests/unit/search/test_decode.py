@@ -456,16 +456,9 @@ def test_a_score_of_whole_translations_is_refused(directory: Path, capsys: pytes
     assert "LSTM0 scores complete translations" in _refused(directory, capsys)
 
 
-@pytest.mark.parametrize("more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"], ["--threads", "0"]])
+@pytest.mark.parametrize("more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"]])
 def test_options_that_make_no_sense(directory: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     assert "--" in _refused(directory, capsys, *more)
-
-
-@pytest.mark.parametrize("option", ["--pop-limit", "--stack", "--cslm-cells"])
-def test_a_search_of_nothing(directory: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(_command(directory, option, "0"))
-    assert f"{option}: 0: must be a positive integer" in capsys.readouterr().err
 
 
 def test_missing_files(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,20 +92,13 @@ def test_subwords_and_position_tokens_are_refused(prepared: Path, tmp_path: Path
         ("--source {0}/train.s {0}/train.s", "2 --source files but 1 --target files"),
         ("--source {0}/short", "ends after line 1"),
         ("--source {0}/none", "none"),
-        ("--source-vocab-size 2", "--source-vocab-size 2: must be at least 3"),
-        ("--target-vocab-size 2", "--target-vocab-size 2: must be at least 3"),
-        ("--max-length 0", "must be a positive integer"),
     ],
 )
 def test_bad_input_of_prepare(text: Path, capsys: pytest.CaptureFixture[str], change: str, said: str) -> None:
     (text / "short").write_text("a\n")
     files = f"--source {text}/train.s --target {text}/train.t.gz --output-dir {text}/refused"
     command = f"seq2seq prepare {files} --source-vocab-size 8 --target-vocab-size 9 {change.format(text)}"
-    try:
-        code = main(command.split())
-    except SystemExit as refused:
-        code = refused.code
-    assert code == 2
+    assert main(command.split()) == 2
     assert said in capsys.readouterr().err
     assert not (text / "refused/sentences.json").exists()
 
@@ -186,12 +179,10 @@ def test_training_in_bfloat16_learns_as_in_float32(prepared: Path, capsys: pytes
     assert one[-1] < 0.9 * found[0]["unigram perplexity"]
 
 
-def test_other_settings_do_not_resume(prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_settings_do_not_resume(prepared: Path) -> None:
     pairs, setup = SentencePairs.open(prepared), CPU
     trainer = Seq2SeqTrainer(pairs, DEMO, 1, setup)
     assert trainer.fingerprint() != Seq2SeqTrainer(pairs, DEMO, 2, setup).fingerprint()
-    assert run_train(prepared, "one", "--batch", "0") == 2
-    assert "--batch 0: must be greater than 0" in capsys.readouterr().err
 
 
 def test_the_learning_rate_of_the_paper_is_halved_every_half_epoch_after_the_fifth() -> None:

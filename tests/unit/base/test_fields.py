@@ -1,0 +1,77 @@
+"""Options made from fields: types, bounds, defaults and help texts."""
+
+import argparse
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from rnnsmt.base.fields import add_fields, checked
+from rnnsmt.base.io import InputError
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Example:
+    """Settings of the tests."""
+
+    size: Annotated[int, Field(ge=2, le=9, description="number of units")] = 5
+    rate: Annotated[float, Field(gt=0, description="rate, at most 10 %", allow_inf_nan=False)] = 0.5
+    kind: Annotated[Literal["one", "two"], Field(description="kind of the example")] = "one"
+    limits: Annotated[list[int], Field(description="limit of each order")] = Field(default_factory=list)
+    other: Annotated[int | None, Field(ge=1, description="another number")] = None
+
+    def __post_init__(self) -> None:
+        if self.kind == "two" and self.size > 5:
+            raise ValueError("--kind two: requires --size 5 or less")
+
+
+@pytest.fixture
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="test")
+    add_fields(parser, Example, "size", "rate", "kind", "limits", "other")
+    return parser
+
+
+def test_values_and_defaults(parser: argparse.ArgumentParser) -> None:
+    assert vars(parser.parse_args([])) == {"size": 5, "rate": 0.5, "kind": "one", "limits": [], "other": None}
+    args = parser.parse_args(["--size", "9", "--rate", "1e-3", "--kind", "two", "--limits", "0", "1", "--other", "3"])
+    assert vars(args) == {"size": 9, "rate": 1e-3, "kind": "two", "limits": [0, 1], "other": 3}
+    assert "rate, at most 10 %" in parser.format_help()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--size 1", "argument --size: 1: must be at least 2"),
+        ("--size 10", "argument --size: 10: must be at most 9"),
+        ("--size 2.5", "argument --size: 2.5: must be an integer"),
+        ("--rate 0", "argument --rate: 0: must be greater than 0"),
+        ("--rate nan", "argument --rate: nan: must be a finite number"),
+        ("--rate fast", "argument --rate: fast: must be a number"),
+        ("--limits 1 x", "argument --limits: x: must be an integer"),
+        ("--other 0", "argument --other: 0: must be at least 1"),
+    ],
+)
+def test_wrong_values(
+    parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str], words: str, message: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parser.parse_args(words.split())
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"size": 1}, "^--size 1: must be at least 2$"),
+        ({"rate": "x"}, "^--rate x: must be a number$"),
+        ({"kind": "three"}, "^--kind three: must be one or two$"),
+        ({"sise": 3}, "^--sise 3: unknown setting$"),
+        ({"kind": "two", "size": 6}, "^--kind two: requires --size 5 or less$"),
+    ],
+)
+def test_checked(values: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        checked(Example, values)
+    assert checked(Example, {"size": "7"}) == Example(size=7)
