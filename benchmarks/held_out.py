@@ -45,7 +45,7 @@ from rnnsmt.evaluation.scores import read_score
 SPLITS = 5
 SENTENCES = 2000
 USED_BEFORE = 20261122
-"""Seed of the 2,000 sentences of earlier comparisons (benchmarks/worth.md), which are never drawn again."""
+"""Seed of the 2,000 sentences of earlier comparisons (research/worth.md), which are never drawn again."""
 SEED = 20261124
 SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""

@@ -26,7 +26,8 @@ from rnnsmt.translation.system import MAX_CHARACTERS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.md"))
+BENCHMARKS = [*sorted((ROOT / "benchmarks").glob("*.md")), ROOT / "research/worth.md"]
+RESEARCH = [path for path in sorted((ROOT / "research").glob("*.md")) if path not in BENCHMARKS]
 SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 
 
@@ -181,7 +182,9 @@ def test_settings_in_commands_are_those_of_the_configuration(page):
         assert list(setting_mistakes(checked_config(config))) == [], words
 
 
-@pytest.mark.parametrize("page", [*PAGES, *BENCHMARKS, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=name_of)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *BENCHMARKS, *RESEARCH, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=name_of
+)
 def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
     for address in re.findall(r"\]\(([^)\s]+)\)", text):

@@ -15,7 +15,7 @@ at random, which is ``--batching random``.
 * Minibatches of 256: matrix products of 64 rows do not use a CPU fully.
 * Clipping at norm 20: at norm 1 every gradient would be clipped, which is slightly worse.
 * One epoch and dropout, chosen on pairs of held-out sentences: a network overfits the pairs of the table in the first
-  epoch without dropout, and in the second epoch with dropout (benchmarks/worth.md).
+  epoch without dropout, and in the second epoch with dropout (research/worth.md).
 * Softmax over 1,000 sampled classes and the words of the minibatch: more than twice the pairs per second.
 * Matrix products of rounded factors (``reduced``) where these are faster: on Multi30k the held-out log p per word after
   300 updates differs by 0.003.
