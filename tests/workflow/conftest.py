@@ -111,9 +111,12 @@ def plan(tmp_path_factory) -> Counter:
 def small_config(tmp_path_factory) -> Path:
     """Write a config file for the demo corpus at a size for tests."""
     import yaml
+    from snakemake.utils import update_config
 
     path = tmp_path_factory.mktemp("config") / "small.yaml"
-    path.write_text(yaml.safe_dump(SMALL))
+    settings = yaml.safe_load((ROOT / "workflow/configs/seq2seq.yaml").read_text())
+    update_config(settings, SMALL)
+    path.write_text(yaml.safe_dump(settings))
     return path
 
 

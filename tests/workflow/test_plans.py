@@ -425,7 +425,7 @@ def test_the_networks_of_a_comparison(workflow):
 
 def test_lists_are_scored_once_for_all_weights(workflow):
     """For Table 2, lists are rescored once for all weights, by five networks of the reversed source and one other."""
-    jobs = workflow.plan("--", "results/table2.md")
+    jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/seq2seq.yaml"), "--", "results/table2.md")
     assert "table1" not in jobs
     expected = {"seq2seq_prepare": 1, "seq2seq_train": 6, "seq2seq_translate": 3, "nbest_lists": 2, "rerank": 6}
     lists = {"seq2seq_rescore": 4, "even_weights": 4, "untuned_weights": 2, "tune_lists": 6, "score": 11}
@@ -441,11 +441,13 @@ def test_words_outside_the_shortlist_in_lists(workflow):
 
 def test_networks_of_lstms(workflow):
     """Tuning runs alternate between the training runs of LSTMs; an ensemble has several networks of each."""
-    systems = "systems={baseline+lstm_pair: {rescores: baseline, network: lstm, ensemble: 2, weight: even}}"
+    pair = "{rescores: baseline, network: lstm, ensemble: 2, weight: even}"
+    systems = f"systems={{baseline+lstm_pair: {pair}, lstm_forward: {{network: lstm_forward}}}}"
     settings = [
         "networks={seeds: 2}",
         "tuning={runs: 4}",
         systems,
+        "seq2seq={networks: {lstm: {}, lstm_forward: {source_order: forward}}}",
         "compare=[baseline, lstm_forward, baseline+lstm_pair]",
     ]
     train = workflow.commands("seq2seq_train", *settings)
@@ -574,8 +576,8 @@ def test_lower_case_everywhere(workflow):
     ("setting", "sentence"),
     [
         ("rnn={settings: {hiden: 3}}", "rnn.settings: unknown key hiden; did you mean hidden?"),
-        ("rnn={preset: papr}", "did you mean paper?"),
-        ("nnjm={preset: papr}", "nnjm.preset: 'papr' is not allowed; did you mean paper?"),
+        ("rnn={preset: papr}", "rnn.preset: must be demo, small or paper"),
+        ("nnjm={preset: papr}", "nnjm.preset: must be demo, small or paper, not 'papr'"),
         ("nnjm={settings: {weight_decay: 0.1, optimiser: sgd}}", "nnjm.settings: --weight-decay 0.1: "),
         ("systems={rnn: {features: [rn]}}", "did you mean rnn?"),
         ("tuning={run: 3}", "tuning: unknown key run; did you mean runs?"),

@@ -26,7 +26,7 @@ rule fetch:
     params:
         version=version("corpus", "fetch"),
         url=lambda w: texts.download(w.key, w.file)["url"],
-        sha256=lambda w: texts.download(w.key, w.file)["sha256"] or "none",
+        sha256=lambda w: texts.download(w.key, w.file).get("sha256", "none"),
         mirrors=lambda w: " ".join(
             f"--mirror {shlex.quote(url)}" for url in texts.download(w.key, w.file).get("mirrors", [])
         ),

@@ -84,7 +84,7 @@ AGAIN = 0.2
 
 def catch_signals() -> None:
     """Terminate on SIGTERM and Ctrl-C as on an exception, so that temporary files are removed."""
-    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # ignored signals, as with nohup, remain ignored
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # ignored signals, as with nohup, remain ignored
         signal.signal(signal.SIGINT, _stop)
     signal.signal(signal.SIGTERM, _stop)
 
