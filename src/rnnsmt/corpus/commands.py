@@ -10,6 +10,7 @@ from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
@@ -21,6 +22,7 @@ from rnnsmt.config.corpora import (
     language_of,
     yaml_code,
 )
+from rnnsmt.config.sections import Text
 from rnnsmt.corpus.raw_text import CleaningOptions
 
 if TYPE_CHECKING:
@@ -138,10 +140,6 @@ def _add_output_sides(parser: argparse.ArgumentParser, required: bool) -> None:
         )
 
 
-def _add_threads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processes")
-
-
 def _raw_corpus(args: argparse.Namespace, files: "Sequence[str | None]") -> "tuple[RawCorpus, list[str]]":
     """Return the corpus that the options describe, and a warning if its languages are not known.
 
@@ -241,21 +239,13 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     add("--no-tokenize", action="store_true", help="do not tokenise (the text is already tokenised)")
     add("--no-escape", action="store_true", help="do not escape & | < > ' \" [ ] as entities")
     add("--lowercase", action="store_true", help="lowercase the text")
-    defaults = CleaningOptions()
-    for name, what in (("min", "minimum"), ("max", "maximum")):
-        add(
-            f"--{name}-length",
-            type=int,
-            default=getattr(defaults, f"{name}_length"),
-            metavar="N",
-            help=f"{what} number of tokens per line, on each side",
-        )
-    add("--max-ratio", type=float, default=defaults.max_ratio, metavar="R",
-        help="maximum ratio of the token counts of the two sides")  # fmt: skip
+    add("--min-length", type=int, default=CleaningOptions.min_length, metavar="N",
+        help="minimum number of words of a sentence, on each side")  # fmt: skip
+    add_fields(parser, Text, "max_length", "max_ratio")
     add("--keep-all", action="store_true", help="keep all lines and repair invalid ones (for dev and test sets)")
     add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines in the output")
     add("--no-check", action="store_true", help="do not check the languages, the order of the sides, and shifted lines")
-    _add_threads(parser)
+    add_threads(parser, "processes")
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
@@ -621,7 +611,7 @@ def truecase_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="FILE", help="model written by `corpus train-truecaser`")
     parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: truecased text")
-    _add_threads(parser)
+    add_threads(parser, "processes")
 
 
 def truecase(args: argparse.Namespace) -> dict[str, object]:
@@ -648,7 +638,7 @@ def detokenize_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", required=True, metavar="L", help="language of the text, two-letter code (ISO 639-1)")
     parser.add_argument("--no-detruecase", action="store_true", help="do not capitalise the first word of a sentence")
     parser.add_argument("--no-detokenize", action="store_true", help="do not detokenise: keep tokens and entities")
-    _add_threads(parser)
+    add_threads(parser, "processes")
 
 
 def detokenize(args: argparse.Namespace) -> dict[str, object]:

@@ -322,5 +322,3 @@ def check_cleaning(options: CleaningOptions) -> None:
     """Check that the options can be satisfied."""
     if options.max_length < options.min_length:
         raise InputError("--max-length must be at least --min-length")
-    if not 1 <= options.max_ratio < float("inf"):
-        raise InputError(f"--max-ratio {options.max_ratio}: must be at least 1")

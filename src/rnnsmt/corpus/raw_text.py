@@ -28,6 +28,7 @@ from rnnsmt.base.io import (
     read_lines,
     read_whole,
 )
+from rnnsmt.config.sections import Text
 
 LINE_BYTES = 1 << 16
 """Maximum length of a training line in bytes; longer lines are rejected and not kept in memory."""
@@ -242,8 +243,8 @@ class CleaningOptions:
     escape: bool = True
     lowercase: bool = False
     min_length: int = 1
-    max_length: int = 80
-    max_ratio: float = 9.0
+    max_length: int = Text.max_length
+    max_ratio: float = Text.max_ratio
     keep_all: bool = False
 
 

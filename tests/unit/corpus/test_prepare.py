@@ -343,9 +343,6 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("sgm end missing", {"s.sgm": b"<seg>a</seg>\n<seg>b\n", "t": b"b\n"}, [], "line 2"),
     ("sgm truncated gz", {"s.sgm.gz": gzip.compress(SGM.encode())[:60], "t": b"b\n"}, [], "damaged"),
     ("lengths crossed", {"s": b"a\n", "t": b"a\n"}, ["--min-length", "5", "--max-length", "4"], "--max-length"),
-    ("ratio below 1", {"s": b"a\n", "t": b"a\n"}, ["--max-ratio", "0.5"], "--max-ratio"),
-    ("ratio not a number", {"s": b"a\n", "t": b"a\n"}, ["--max-ratio", "nan"], "--max-ratio"),
-    ("no processes", {"s": b"a\n", "t": b"a\n"}, ["--threads", "0"], "--threads"),
     ("three letters", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "eng"], "did you mean en (ISO 639-1)?"),
     (
         "UTF-16 without a byte order mark",
