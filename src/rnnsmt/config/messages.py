@@ -75,6 +75,8 @@ def lines_of(errors: Sequence[Mapping[str, Any]], config: Any) -> Iterator[str]:
         else:
             texts = list(dict.fromkeys(map(message, found)))
             said = " or ".join([texts[0], *(text.removeprefix("must be ") for text in texts[1:])])
+            if _is_auto(place):
+                said = said.replace("must be", "must be auto, or", 1)
             yield f"{where}: {said}, not {shortened(repr(first['input']))}"
 
 
@@ -111,9 +113,21 @@ def _key_hint(key: str, section: str, place: Sequence[str | int]) -> str:
 
 def _keys(place: Sequence[str | int]) -> list[str]:
     """Return the keys of a map of the configuration."""
+    owner = _annotation(place)
+    return list(fields_of(owner)) if isinstance(owner, type) and is_dataclass(owner) else []
+
+
+def _is_auto(place: Sequence[str | int]) -> bool:
+    """Return whether a setting may be ``auto``."""
+    owner, key = _annotation(place[:-1]), str(place[-1])
+    return isinstance(owner, type) and key in _keys(place[:-1]) and bool(fields_of(owner)[key].json_schema_extra)
+
+
+def _annotation(place: Sequence[str | int]) -> Any:
+    """Return the class of a map of the configuration, or the type of another value."""
     owner: Any = Config
     for part in place:
         owner = fields_of(owner)[str(part)].annotation if isinstance(owner, type) else get_args(owner)[-1]
         if get_origin(owner) in (Union, UnionType):
-            owner = next(option for option in get_args(owner) if isinstance(option, type) and is_dataclass(option))
-    return list(fields_of(owner)) if isinstance(owner, type) else []
+            owner = next((option for option in get_args(owner) if is_dataclass(option)), None)
+    return owner

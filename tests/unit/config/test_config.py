@@ -108,7 +108,7 @@ MISTAKES = {
     "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: must be at least 1, not 0"]),
     "n-best lists of one": (
         lambda c: c["tuning"].update(nbest=1),
-        ["tuning.nbest: must be at least 2, not 1"],
+        ["tuning.nbest: must be auto, or at least 2, not 1"],
     ),
     "mostly for validation": (
         lambda c: c["cslm"]["settings"].update(held_out=0.2),
@@ -116,7 +116,7 @@ MISTAKES = {
     ),
     "an unknown preset": (
         lambda c: c["nnjm"].update(preset="papr"),
-        ["nnjm.preset: must be demo, small or paper, not 'papr'"],
+        ["nnjm.preset: must be auto, or demo, small or paper, not 'papr'"],
     ),
     "an unknown setting": (
         lambda c: c["nnjm"]["settings"].update(windows=3),
@@ -249,7 +249,7 @@ MISTAKES = {
     ),
     "a wrong size of the vocabulary": (
         lambda c: c["rnn"].update(vocab_size="large"),
-        ["rnn.vocab_size: must be an integer, not 'large'"],
+        ["rnn.vocab_size: must be auto, or an integer, not 'large'"],
     ),
     "the dev text as test text": (
         lambda c: c["corpora"][4].update(source="./results/demo/dev.en"),
@@ -333,7 +333,7 @@ MISTAKES = {
         lambda c: (c["lm"].update(order=1), c["search"].update(stack=0)),
         [
             "lm.order: must be at least 2, not 1",
-            "search.stack: must be at least 1, not 0",
+            "search.stack: must be auto, or at least 1, not 0",
         ],
     ),
 }
