@@ -31,7 +31,7 @@ ROLES = ("bitext", "mono", "dev", "test")
 
 HEAD = """\
 # Settings of this run. `rnnsmt run` reads this file; `rnnsmt run --config key=value` overrides it.
-# All other settings have defaults: see the page Configuration of the documentation.
+# All other settings have defaults; `rnnsmt project settings` lists them.
 """
 
 DEMO = """\
