@@ -63,7 +63,6 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
 
 
 def _read_side(path: str | Path) -> BitextSide:
-    """Read one side; raise the errors of ``read_bitext`` that concern a single file."""
     words = Interner()
     ids: list[Ids] = []
     lengths: list[npt.NDArray[np.int32]] = []

@@ -13,7 +13,6 @@ from rnnsmt.config.sections import Alignment
 
 
 def _add_texts(parser: argparse.ArgumentParser) -> None:
-    """Add ``--source`` and ``--target``, the parallel corpus."""
     parser.add_argument("--source", required=True, metavar="FILE", help="tokenised source side, one sentence per line")
     parser.add_argument("--target", required=True, metavar="FILE", help="tokenised target side, one sentence per line")
 

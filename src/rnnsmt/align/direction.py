@@ -72,7 +72,6 @@ class Statistics(NamedTuple):
         Args:
             parameters: updated in place.
             counts: counts with ``t`` and ``t_null``, in fixed point.
-            estimator: ``relative_frequencies`` or ``normalise``.
             settings: further arguments of the estimator, between the counts and the output.
         """
         estimator(self.starts, counts["t"], *settings, parameters["t"])
@@ -85,9 +84,6 @@ class Direction:
     """A bitext in one alignment direction.
 
     Attributes:
-        given, generated: the sides.
-        threads: number of threads.
-        lexicon: the word pairs.
         pairs: number of word pairs in the lexicon. Index ``pairs`` represents all other pairs.
     """
 
@@ -95,8 +91,6 @@ class Direction:
         """Build the lexicon and define the blocks.
 
         Args:
-            given, generated: the sides.
-            threads: number of threads.
             max_pairs: as in ``build_lexicon``.
         """
         self.given, self.generated, self.threads = given, generated, threads

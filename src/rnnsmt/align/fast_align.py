@@ -67,7 +67,6 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
         t: p(f | e), float32 [pairs + 1]; the last element is for pairs that are not in the lexicon.
         t_null: p(f | NULL), float64 [generated vocabulary].
         tension: tension of the diagonal prior.
-        last: whether this is the last iteration.
         counts: expected counts of ``t``, int64 [pairs], updated; empty if ``last``.
         null_counts: expected counts of ``t_null``, int64 [generated vocabulary], updated; empty if ``last``.
         best: given position of every generated word, -1 for NULL, [generated words]; set if ``last``.
@@ -120,7 +119,6 @@ def diagonal_prior(j, m, n, tension, prior):
     Args:
         j: generated position, from 1.
         m, n: numbers of generated and given words.
-        tension: tension of the prior.
         prior: float64 [n], filled.
     """
     # the values are two geometric series, upwards and downwards from the diagonal i = j n / m: no exp() per position

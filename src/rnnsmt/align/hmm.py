@@ -89,7 +89,6 @@ def _pass(direction: Direction, parameters: Parameters, counts: HmmTables | None
     """Run the kernel over all blocks; return the log-likelihood of every block.
 
     Args:
-        direction: the text.
         parameters: the parameters; ``best`` is set if there are no counts.
         counts: flat counts, updated in place; None: link words instead of counting.
     """
@@ -112,7 +111,6 @@ def transitions(classes, jumps, first, p_null, uniform, step, begin):
         jumps: weights of the jumps -W .. W for every class of the last word, [classes, 2 W + 1]; longer jumps have the
             weight of -W or W.
         first: weights of the first position, [W]; later positions have the weight of the last element.
-        p_null: probability of NULL.
         uniform: share of the uniform distribution, which avoids zeros.
         step: filled with p(next position | last position), float64 [I, I]; a row for every last position.
         begin: filled with p(first position), float64 [I].
@@ -284,7 +282,6 @@ def hmm_block(  # noqa: PLR0912
         given_classes: class of every given word, int32 [given vocabulary].
         tables: parameters, ``HmmTables``.
         p_null: probability of NULL; 0: 1 / (I + 1), the same as for each given word in Model 1.
-        last: whether links are set instead of counts.
         counts: counts, ``HmmTables`` of int64 in fixed point, flat, updated; empty if ``last``.
         best: given position of every generated word, [generated words]: the one with the highest posterior probability,
             or -1 if that of NULL is higher; set if ``last``.

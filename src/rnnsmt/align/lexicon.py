@@ -74,7 +74,6 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
         nothing = np.zeros(0, np.int32)
 
         def count_range(word_range: tuple[int, int]) -> npt.NDArray[np.int64]:
-            """Count the partners of a range of given words."""
             strengths = np.zeros(WEAKEST + 1, np.int64)
             partners_of_words(*word_range, occurrences, weakest, sizes, nothing, strengths)
             return strengths
@@ -94,7 +93,6 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
     words = np.empty(starts[-1], np.int32)
 
     def fill(word_range: tuple[int, int]) -> None:
-        """Write the partners of a range of given words."""
         partners_of_words(*word_range, occurrences, weakest, starts, words, strengths)
 
     for _ in in_threads(fill, ranges, threads):
@@ -148,9 +146,7 @@ def partners_of_words(first, end, occurrences, weakest, sizes, words, strengths)
     the partners, with allocated ``words`` it writes them.
 
     Args:
-        first, end: range of given words.
         occurrences: ``Occurrences``.
-        weakest: maximum ``weakness``.
         sizes: int64 [given vocabulary + 1]. When counting, sizes[e + 1] is set to the number of partners of e. When
             writing, it contains the row starts.
         words: int32 [pairs], empty when counting. When writing, row e is filled with the partners, ascending.

@@ -180,7 +180,6 @@ def distortion_row(i, words, width):
     Args:
         i: given position.
         words: number of generated words of the sentence pair.
-        width: W.
     """
     return width * (words * (words - 1) // 2) + i * words
 
@@ -588,7 +587,6 @@ def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factoria
         fertility: log-probability of the terms that depend on the fertility of one given word, [I, MAX_FERTILITY + 1]:
             log p(phi | e_i), in Model 3 also log phi!.
         fertilities: number of words that are linked to each position, [I + 1], NULL last.
-        p_null: probability of NULL.
         log_factorials: log n! for n = 0, 1, ...
         moves: filled with the gain of linking word j to position i, [J, I + 1]; -inf at the current link.
         swaps: filled, above the diagonal, with the gain of exchanging the links of two words, [J, J]; -inf if they are

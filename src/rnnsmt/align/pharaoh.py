@@ -114,7 +114,6 @@ def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> I
 
 
 def _other_text(path: str | Path, lines: int, of_text: int) -> InputError:
-    """Return the error for an alignment and a text with different numbers of lines."""
     return InputError(
         f"{path} has {lines} lines, but the text has {of_text}; the alignment must have one line per sentence pair"
     )
@@ -124,8 +123,6 @@ def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64]
     """Check that no link points beyond the end of a sentence.
 
     Args:
-        path: file name for the message.
-        links: the links.
         lengths: numbers of source and target words, [sentences, 2].
         before: number of lines of the file before these.
     """
@@ -171,12 +168,7 @@ def _blocks(lines: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _reject(path: str | Path, first: int, block: list[bytes]) -> None:
-    """Raise the error for the first invalid token of a block.
-
-    Raises:
-        InputError: the block contains an invalid token; names file and line.
-        AssertionError: it contains none.
-    """
+    """Raise the error for the first invalid token of a block."""
     for number, line in enumerate(block, first):
         for token in line.split(b" ") if line else ():
             shown = token.decode("utf-8", "replace")[:40]

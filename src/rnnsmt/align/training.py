@@ -24,7 +24,6 @@ class Pass:
     """One pass over the corpus.
 
     Attributes:
-        count: function that computes the counts.
         estimate: function that updates the parameters, in place, from the counts.
     """
 
@@ -83,10 +82,8 @@ def align(
     The links do not depend on the number of threads.
 
     Args:
-        bitext: the corpus.
         aligner: a key of ``ALIGNERS``.
         direction: ``forward`` (each target word is linked to at most one source word) or ``reverse``.
-        threads: number of threads.
         max_pairs: as in ``build_lexicon``.
         checkpoint: checkpoint to resume from and to write to.
 
@@ -127,7 +124,6 @@ class AlignmentCheckpoint:
         """Lock the checkpoint directory, and remove the files of a finished run with other settings.
 
         Args:
-            directory: the checkpoint directory.
             save_every: minimum number of seconds between checkpoints, which are written only after a pass.
             stop: stop request, by a signal or the time limit.
         """

@@ -67,7 +67,6 @@ def _rows(first, second, counts, size):
 
 @kernel()
 def _h(n):
-    """Return n log n, 0 for n = 0."""
     return n * np.log(n) if n > 0 else 0.0
 
 
@@ -84,7 +83,6 @@ def exchange_words(  # noqa: PLR0912
         order: words in the order in which they are moved, int32.
         classes: number of classes, including the class of the sentence boundary, which is the last one and does not
             change.
-        passes: maximum number of iterations.
         assignment: class of every word and of the boundary, int32 [vocabulary + 1], updated.
     """
     # N(c, d) and N(c)
@@ -158,8 +156,6 @@ def _shift(bigrams, size, c, sign, after, used_after, before, used_before, itsel
 
     Args:
         bigrams, size: N(c, d) and N(c), updated.
-        c: class.
-        sign: 1 or -1.
         after, used_after: counts of the word with its successors, by class, and the classes with a non-zero count.
         before, used_before: the same for predecessors.
         itself: count of the bigram of the word with itself.
