@@ -92,8 +92,6 @@ def read_aligned_blocks(
 
     Args:
         sources, targets, alignments: files; the n-th files are parallel.
-        source_words, target_words: vocabularies, updated.
-        figures: statistics, updated.
         tokens: number of source and target words of a block; None: ``BLOCK_TOKENS``.
     """
     check_file_lists(sources, targets, alignments)
@@ -166,7 +164,6 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
 
 
 def _check_line(line: bytes, path: str, number: int) -> None:
-    """Check a source or target line."""
     if b"|||" in line:
         raise InputError(
             f"{path}, line {number}: contains |||, the separator of phrase tables; run `corpus prepare` first"

@@ -46,7 +46,6 @@ class ScoreColumn:
         self._ends = np.cumsum([len(scores) for _, scores in self._parts])
 
     def __len__(self) -> int:
-        """Return the number of scores."""
         return int(self._ends[-1])
 
     @property
@@ -87,7 +86,6 @@ def augment_table(
         table: the phrase table; it is streamed, and everything else is copied byte by byte.
         columns: for each column its files, in the order of the table's lines. With ``kept_lines``, a column has the
             scores of all lines before filtering.
-        output: the table to write.
         threads: number of compression threads.
         kept_lines: file of ``filter_tables`` with the numbers of this table's lines in the table that was scored; None
             if all lines were kept.
@@ -149,7 +147,6 @@ def augment_model(
     Args:
         path: the moses.ini.
         columns, output, threads, kept_lines: as in ``augment_table``.
-        output_ini: the copy to write.
 
     Returns:
         The statistics of the stage.

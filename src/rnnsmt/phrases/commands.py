@@ -16,7 +16,6 @@ def add_resources(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_aligned_text(parser: argparse.ArgumentParser) -> None:
-    """Add ``--source``, ``--target`` and ``--alignment``, lists of parallel files."""
     parser.add_argument(
         "--source", nargs="+", required=True, metavar="FILE", help="source side of the training corpus, tokenised"
     )

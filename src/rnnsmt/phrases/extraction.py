@@ -51,8 +51,6 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
     """Open an empty in-memory database that spills into the directory ``scratch``.
 
     Args:
-        scratch: directory for temporary files.
-        threads: number of threads.
         memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of what exceeds ``PROCESS_MB``.
     """
     connection = duckdb.connect(
@@ -119,7 +117,6 @@ class ExtractBatch:
     """Sorted rows of an extract file with complete source groups.
 
     Attributes:
-        rows: the phrase pairs.
         columns: the other columns by name, each [N].
     """
 
@@ -189,7 +186,6 @@ class ExtractFile:
 
 
 def _packing(metadata: dict[str, bytes], side: str) -> Packing:
-    """Return the packing of a side from the metadata of a file."""
     return Packing.from_json(metadata[f"{side}_packing"].decode(), metadata[f"{side}_words"].split(b"\n"))
 
 
@@ -219,10 +215,8 @@ def extract_phrases(
 
     Args:
         sources, targets, alignments: files; the n-th files are parallel.
-        output: the extract file.
         max_length: maximum number of words of a phrase.
         threads: number of threads of duckdb.
-        memory_mb: memory limit.
 
     Returns:
         The statistics of the stage.
@@ -256,13 +250,11 @@ _ARRAYS = ("source", "target", "links", "source_offsets", "target_offsets", "lin
 
 
 def _save(spool: BinaryIO, block: AlignedBlock) -> None:
-    """Append a block to the spool file."""
     for name in _ARRAYS:
         np.save(spool, getattr(block, name))
 
 
 def _load(spool: BinaryIO, sentences: int) -> Iterator[AlignedBlock]:
-    """Yield the blocks of the spool file."""
     while sentences > 0:
         block = AlignedBlock(*(np.load(spool) for _ in _ARRAYS))
         sentences -= block.sentences
@@ -317,11 +309,7 @@ def _alignments_of_a_text(sources: Sequence[str], targets: Sequence[str]) -> int
 def _write_counted(
     connection: duckdb.DuckDBPyConnection, packings: tuple[Packing, Packing], alignments: int, output: str
 ) -> dict[str, object]:
-    """Count the occurrences, join the statistics of each target phrase that scoring needs, and write all rows, sorted.
-
-    Returns:
-        The number of rows.
-    """
+    """Count the occurrences, join the statistics of each target phrase that scoring needs, and write sorted rows."""
     names = key_names(packings)
     keys = ", ".join(names)
     target_keys = ", ".join(names[packings[0].keys :])
@@ -376,7 +364,6 @@ def _smoothing(connection: duckdb.DuckDBPyConnection, seen: list[str], alignment
     """Compute the parameters of smoothing from all pairs.
 
     Args:
-        connection: the database.
         seen: columns of the table ``targets``: the numbers of pairs with counts 1, 2, ...
         alignments: number of alignments of each text.
     """
@@ -398,7 +385,6 @@ def _with_discounts(profiles: dict[str, Any], smoothing: Smoothing) -> dict[str,
     Args:
         profiles: columns with the number of pairs, and the numbers of pairs with counts 1, 2, ..., before the last
             discount.
-        smoothing: the parameters.
     """
     columns = {name: np.asarray(values) for name, values in profiles.items()}
     lost = np.array(smoothing.by_joint()[1:])
@@ -422,8 +408,6 @@ def _has_link(links: Any, first: int, last: int, i: int, j: int, source_length: 
     Args:
         links: int32 [L, 2].
         first, last: range of the links of target position j.
-        i, j: source and target position.
-        source_length, target_length: lengths of the sentences.
     """
     if i < 0 or j < 0:
         return i == -1 and j == -1
@@ -455,7 +439,6 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
     Args:
         source_offsets, target_offsets, link_offsets: int64 [S + 1], offset of each sentence in the flat arrays.
         links: int32 [L, 2], source and target position, sorted by (target, source) in a sentence.
-        max_length: maximum number of words.
         spans: int32 [N, 4], filled: begin in the flat source, number of words, begin in the flat target, number of
             words.
         bits: int64 [N], filled: links of the pair, bit ``8 * target + source`` for positions in the phrases.

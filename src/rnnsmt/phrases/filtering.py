@@ -64,9 +64,6 @@ def filter_tables(
     non-empty phrases.
 
     Args:
-        inputs: input texts.
-        phrase_table, reordering_table: the tables.
-        output_dir: output directory.
         max_length: maximum number of words of a source phrase in the tables.
         output_lines: file for the 0-based numbers of the phrase table's lines that are kept, followed by its total
             number of lines (``.npy``, int64); None: not written.

@@ -37,11 +37,7 @@ class LexicalCounts:
 def count_lexical(
     sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]
 ) -> tuple[LexicalCounts, TextStats]:
-    """Count the linked word pairs of the corpora; words without links are counted as linked to NULL.
-
-    Returns:
-        The counts, and the statistics of the text.
-    """
+    """Count the linked word pairs of the corpora; words without links are counted as linked to NULL."""
     source_words, target_words, figures = Interner(), Interner(), TextStats()
     for words in (source_words, target_words):
         words.add([NULL])
@@ -91,7 +87,6 @@ def write_lexical_tables(counts: LexicalCounts, e2f: str, f2e: str) -> None:
     """Write both tables; lines are ``word given-word probability``.
 
     Args:
-        counts: the counts.
         e2f: file for p(source word | target word).
         f2e: file for p(target word | source word).
     """
@@ -106,7 +101,6 @@ def write_lexical_tables(counts: LexicalCounts, e2f: str, f2e: str) -> None:
 
 
 def _write(out: BinaryIO, words: list[bytes], given: list[bytes], probabilities: NDArray[np.float64]) -> None:
-    """Write the lines of one table."""
     for word, condition, probability in zip(words, given, probabilities.tolist(), strict=True):
         out.write(b"%s %s %.7f\n" % (word, condition, probability))
 
@@ -132,7 +126,6 @@ def read_lexical_table(
     """Read a lexical table as word numbers; lines with a word outside the vocabularies are skipped.
 
     Args:
-        path: the table.
         words, given: numbers of the words and of the given words.
 
     Returns:

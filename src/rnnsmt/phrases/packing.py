@@ -40,7 +40,6 @@ class Packing:
 
         Args:
             words: vocabulary, in any order, without ``|||``.
-            max_length: maximum number of words of a phrase.
         """
         width = (len(words) + 1).bit_length()
         per_key = min(63 // width, max_length)  # 63 bits, so no key is negative

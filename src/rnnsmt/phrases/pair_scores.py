@@ -192,7 +192,6 @@ def lexical_weight(words: Any, n_words: int, given: Any, links: int, null: int, 
 
     Args:
         words, given: codes of the two phrases.
-        n_words: number of words.
         links: bit 8 · position in words + position in given.
         null: code of NULL on the given side.
         lexicon: p(word | given).

@@ -30,11 +30,6 @@ def score_phrases(
     """Write the phrase table of an extract file.
 
     Args:
-        extract: the extract file.
-        lex_e2f, lex_f2e: lexical tables.
-        output: the phrase table.
-        threads: number of threads.
-        memory_mb: memory limit.
         smoothing: ``none`` or ``kneser-ney``.
 
     Returns:
@@ -69,7 +64,6 @@ def _counting(smoothing: Smoothing, kind: str) -> tuple[int, float, NDArray[np.f
     """Return the argument ``counting`` of ``score_pairs``.
 
     Args:
-        smoothing: smoothing parameters of the extract file.
         kind: ``none`` or ``kneser-ney``.
 
     Returns:
@@ -118,11 +112,7 @@ def write_reordering_table(
     """Write the reordering table of an extract file.
 
     Args:
-        extract: the extract file.
-        output: the table.
         smoothing: constant added to every count.
-        threads: number of threads.
-        memory_mb: memory limit.
 
     Returns:
         The statistics of the stage.
@@ -162,7 +152,6 @@ def write_reordering_lines(
         texts: (text, offsets) of source and of target words, as in ``put_phrase``.
         columns: ``OrientationCounts``.
         alignments: number of alignments of each text.
-        smoothing: constant added to every count.
         buffer: uint8, filled.
 
     Returns:

@@ -33,7 +33,6 @@ class PhraseEntry:
     """One line of a phrase table.
 
     Attributes:
-        source, target: the phrases.
         scores: probabilities, or other non-negative numbers whose logarithms are features.
         alignment: 0-based (source, target) positions, in the order of the line.
         counts: counts of the target, of the source, and of both; empty if the table has none.
@@ -88,7 +87,6 @@ def read_phrase_table(path: str | Path, n_scores: int | None = None) -> Iterator
     """Yield the entries of a phrase table.
 
     Args:
-        path: the table.
         n_scores: number of scores of every line; None: that of the first line.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
@@ -101,7 +99,6 @@ def read_reordering_table(path: str | Path, n_probabilities: int | None = None) 
     """Yield the entries of a reordering table.
 
     Args:
-        path: the table.
         n_probabilities: number of probabilities of every line; None: that of the first line.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
@@ -154,12 +151,7 @@ def parse_reordering_line(
 
 
 def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str) -> tuple[Path, Path]:
-    """Return the paths of both tables in ``output_dir``, under the same names.
-
-    Args:
-        phrase_table, reordering_table: tables that are read.
-        output_dir: output directory.
-    """
+    """Return the paths of both tables in ``output_dir``, under the same names."""
     paths = Path(phrase_table), Path(reordering_table)
     outputs = Path(output_dir) / paths[0].name, Path(output_dir) / paths[1].name
     if outputs[0] == outputs[1]:
@@ -176,11 +168,8 @@ def write_table_lines(
     """Write ``lines`` lines with a kernel that fills a buffer.
 
     Args:
-        out: output file.
         kernel: ``kernel(start, *arguments, buffer)`` writes lines from ``start``, and returns the first line that did
             not fit and the number of bytes.
-        lines: number of lines.
-        arguments: further arguments of the kernel.
     """
     buffer = np.empty(BUFFER_BYTES, np.uint8)
     start = 0
@@ -194,7 +183,6 @@ def write_table_lines(
 
 
 def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
-    """Return the fields of a line."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -234,7 +222,6 @@ def _number(token: str, what: str, path: str | Path, number: int) -> float:
 
 
 def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -> tuple[int, int]:
-    """Return the positions of a link ``i-j``."""
     parts = token.split("-")
     whole = len(parts) == 2 and all(digits.isascii() and digits.isdigit() and len(digits) < 10 for digits in parts)
     if not whole or int(parts[0]) >= lengths[0] or int(parts[1]) >= lengths[1]:
@@ -245,5 +232,4 @@ def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -
 
 
 def _reject(path: str | Path, number: int, problem: str) -> NoReturn:
-    """Raise the error for a line."""
     raise InputError(f"{path}, line {number}: {problem}; create the table again")
