@@ -192,8 +192,6 @@ def write_arpa(
     Logarithms have base 10 and six decimals. The same model gives identical bytes for any number of threads.
 
     Args:
-        path: the file.
-        counts: the n-grams.
         model: probabilities and back-off weights of every order.
         threads: number of compression threads.
         only: if given, only n-grams of these words and of ``<unk>``, ``<s>``, ``</s>`` are written; the probabilities

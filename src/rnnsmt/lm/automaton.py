@@ -64,7 +64,6 @@ class Automaton:
     """An n-gram LM for queries.
 
     Attributes:
-        arrays: the automaton.
         words: vocabulary.
         order: maximum n-gram length.
         start: state after ``<s>``.
@@ -104,7 +103,6 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     """Build the automaton of an LM.
 
     Args:
-        arpa: the LM.
         where: name of the LM in error messages.
     """
     words = arpa.words

@@ -44,7 +44,6 @@ class Column:
         self._file = file
 
     def __len__(self) -> int:
-        """Return the number of values."""
         return self._length
 
     def append(self, values: npt.NDArray) -> None:
@@ -153,7 +152,6 @@ class OrderCounts:
     adjusted: Column
 
     def __len__(self) -> int:
-        """Return the number of n-grams."""
         return len(self.first)
 
     def kept(self, start: int, stop: int, threshold: int) -> npt.NDArray[np.bool_]:
@@ -172,9 +170,7 @@ class Counts:
     """N-gram counts of a text.
 
     Attributes:
-        vocabulary: the words.
         orders: n-grams of every order; ``orders[k - 1]`` are the k-grams.
-        lines: number of lines.
         tokens: number of words, without ``<s>`` and ``</s>``.
     """
 
@@ -215,10 +211,7 @@ def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabula
     """Count the n-grams of orders 1 to ``order`` of text files.
 
     Args:
-        paths: the files.
-        order: maximum order.
         vocabulary: the vocabulary; words are added if it is open.
-        workspace: factory of columns.
     """
     counts = Counts(vocabulary)
     words = _read_words(paths, order, counts, workspace)
@@ -260,7 +253,6 @@ def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspa
 
 
 def _new_order(workspace: Workspace) -> OrderCounts:
-    """Return empty columns for an order."""
     return OrderCounts(workspace.column(np.int32), *(workspace.column(np.uint32) for _ in range(4)))
 
 
@@ -286,7 +278,6 @@ def _count_order(
         order: the order, at least 2.
         last: whether this is the highest order.
         counts: counts of the lower orders; the new order is appended.
-        workspace: factory of columns.
 
     Returns:
         The number of the n-gram that ends at each position; empty if ``last``.
@@ -335,7 +326,6 @@ def _count_bucket(
         keys, contexts: as filled by ``collect``, in text order.
         bounds: low, high and shift, as in ``collect``.
         last: whether this is the highest order.
-        result: the order.
 
     Returns:
         The n-gram number of each occurrence, in text order; empty if ``last``.
@@ -395,7 +385,6 @@ def _merge(
         words, numbers, order: as in ``_count_order``.
         parts: (low, high, n-gram numbers) of every range.
         above: the column, filled; ``NONE`` at positions where no n-gram ends.
-        workspace: factory of columns.
     """
     above.append(np.full(order - 1, NONE, np.uint32))
     cursors = [0] * len(parts)
@@ -423,7 +412,6 @@ def collect(words, suffixes, low, high, shift, keys, contexts):
         words: int32 [n + 1], word numbers; the n-gram i begins at ``words[i]``.
         suffixes: uint32 [n + 1]: ``suffixes[i + 1]`` is the number of the (order - 1)-gram that ends at the last word
             of n-gram i, ``suffixes[i]`` that of the one that ends a word before, or ``NONE``.
-        low, high: range of suffixes.
         shift: number of bits of a word.
         keys: uint64 [n or more], filled with (suffix - low) << shift | first word.
         contexts: uint32 [n or more], filled with the number of the first order - 1 words.

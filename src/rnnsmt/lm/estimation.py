@@ -52,14 +52,12 @@ def estimate(
     """Estimate a model with the built-in estimator, and write it.
 
     Args:
-        inputs: text files.
         order: maximum n-gram length.
         output: the ARPA file.
         vocabulary: closed vocabulary: all other words of the text are counted as ``<unk>``; None: open vocabulary.
         only: see ``rnnsmt.lm.arpa.write_arpa``.
         prune: thresholds of orders 1, 2 and so on; the last one also applies to all higher orders. N-grams with at most
             this count are pruned; empty: no pruning.
-        memory_mb: memory limit.
         threads: number of compression threads.
 
     Returns:
@@ -108,11 +106,7 @@ def run_lmplz(
     """Estimate a model with lmplz; inputs may be compressed, and the ARPA file is written atomically.
 
     Args:
-        lmplz: path of the program.
-        inputs: text files.
         order: maximum n-gram length.
-        output: the ARPA file.
-        memory_mb: memory limit.
         prune: as in ``estimate``.
 
     Returns:
@@ -184,8 +178,6 @@ def smooth(
     """Compute probabilities and back-off weights of all orders.
 
     Args:
-        counts: the n-grams.
-        workspace: factory of columns.
         thresholds: for each order, the maximum count of pruned n-grams, see ``OrderCounts.kept``; their values in the
             result are undefined. Empty: no pruning.
 
@@ -212,7 +204,6 @@ def smooth(
 
 
 def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: Workspace) -> SmoothedOrder:
-    """Smooth the unigrams."""
     adjusted = counts.orders[0].adjusted.read(0, counts.vocabulary.size).astype(np.float64)
     table = np.array([0.0, *discounts.values])
     taken = table[np.minimum(adjusted, 3).astype(np.int64)]
@@ -274,7 +265,6 @@ def add_contexts(context, count, occurrences, threshold, discounts, low, denomin
         context: uint32 [n], context of each n-gram.
         count: uint32 [n], adjusted counts.
         occurrences: uint32 [n], above ``threshold`` for n-grams that are kept.
-        threshold: pruning threshold.
         discounts: float64 [4], for counts 0, 1, 2, 3 or more.
         low: first context.
         denominator: float64 [contexts], sum of counts, updated.

@@ -57,7 +57,6 @@ class Perplexity:
     """Perplexity of a text under a model.
 
     Attributes:
-        sentences: number of sentences.
         words: number of words, without ``</s>``.
         oov: number of words that the model does not contain.
         log10: sum of all base-10 log probabilities, including ``</s>`` of every sentence.
@@ -83,8 +82,6 @@ def measure(model: kenlm.Model, lines: Iterable[str], name: str) -> Perplexity:
     """Compute the perplexity of tokenised lines; lines without words are counted as ``</s>`` only.
 
     Args:
-        model: the language model.
-        lines: the text.
         name: name of the text in the error message.
     """
     sentences = events = oov = 0

@@ -74,7 +74,6 @@ class LmVocabulary:
 
 
 def _reserved(path: str | Path, line: int, word: str) -> InputError:
-    """Return the error for a reserved word."""
     return InputError(f"{path}, line {line}: the word {word} is reserved in language models; remove it")
 
 
