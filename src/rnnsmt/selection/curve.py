@@ -49,9 +49,7 @@ def write_increments(
 
     Args:
         texts: (file, increment of every line), see ``rnnsmt.selection.pool.best``.
-        number: number of increments.
         held_out: held-out text, whose words are recorded in ``Increment.covers`` where they occur.
-        directory: directory of the files.
     """
     vocabulary = {word for line in held_out for word in line.encode().split()}
     paths = [directory / f"increment{i}" for i in range(number)]
@@ -120,9 +118,7 @@ def curve(
         pool: files that determine the common vocabulary.
         fractions: in ascending order.
         held_out: lines of held-out text.
-        order: order of the models.
         work: directory for temporary files.
-        memory_mb, threads: resources for the estimation.
     """
     increments = write_increments(texts, len(fractions), held_out, work)
     if not increments[0].words:

@@ -48,12 +48,8 @@ def train_models(
     Args:
         in_domain: files of in-domain text.
         pool: files of the pool.
-        directory: output directory.
-        order: order of the models.
         min_count: minimum count of the words of the vocabulary.
         hold_out: one of this number of blocks is held out.
-        seed: random seed of the samples.
-        memory_mb: memory for the estimation.
 
     Returns:
         Counts by name.
@@ -89,7 +85,6 @@ def train_models(
 
 
 def _write_scratch(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a temporary file."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.writelines(f"{line}\n" for line in lines)
 

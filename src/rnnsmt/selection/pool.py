@@ -86,7 +86,6 @@ def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
     """Read the scores of a corpus and check that its texts have the same number of lines.
 
     Args:
-        corpus: the corpus.
         unique: set the score of repeated lines (line pairs) to +inf, except for their first occurrence.
     """
     seen: set[bytes] = set()
@@ -140,7 +139,6 @@ class Pool:
         """Rank the lines of all corpora without ``keep``.
 
         Args:
-            corpora: corpora with scores.
             fractions: in ascending order.
         """
         self.corpora = corpora
@@ -175,7 +173,6 @@ class Pool:
         Args:
             held_out: lines of held-out text.
             directory: directory in which temporary files are created.
-            order, memory_mb, threads: order of the language models, and resources for their estimation.
         """
         texts = [item.corpus.texts[-1] for item in self.together]
         with scratch_directory(directory / "curve") as work:
