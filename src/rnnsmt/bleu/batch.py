@@ -74,7 +74,6 @@ class NumberedTexts(NamedTuple):
 
 
 def _numbered(candidates: Iterable[Sequence[str]]) -> NumberedTexts:
-    """Convert texts to word numbers."""
     numbers: dict[bytes, int] = {}
     words: list[int] = []
     bounds, offsets = [0], [0]
