@@ -200,7 +200,6 @@ def _names(archive: zipfile.ZipFile) -> tuple[list[str], str | None]:
 
 
 def _zip_rows(corpus: RawCorpus, archive: zipfile.ZipFile) -> Iterator[Row]:
-    """Yield the segments of a zip archive."""
     (path,) = corpus.paths
     names, single = _names(archive)
     if corpus.members is None and single is not None:
@@ -228,7 +227,6 @@ def _zip_rows(corpus: RawCorpus, archive: zipfile.ZipFile) -> Iterator[Row]:
 
 
 def _member_lines(name: str, stream: BufferedReader) -> Iterator[bytes]:
-    """Yield the lines of a text file in an archive."""
     start = _start(name, stream)
     if start.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")):
         raise InputError(f"{name}: is compressed inside the archive; extract it with `rnnsmt corpus unpack` first")
@@ -306,7 +304,6 @@ def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:
 
 
 def _tmx_rows(name: str, langs: tuple[str, ...], stream: BufferedReader) -> Iterator[Row]:
-    """Yield the segments of a TMX file."""
     reader = _TmxReader(name, langs)
     for rows in reader.rows_of(stream):
         yield from rows
@@ -469,5 +466,4 @@ def _primary_language(code: str) -> str:
 
 
 def _one_line(text: str) -> bytes:
-    """Return a segment as one line."""
     return _BREAKS.sub(" ", text).strip().encode("utf-8", "surrogatepass")

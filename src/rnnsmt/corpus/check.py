@@ -101,7 +101,6 @@ class CorpusCheck:
     """Checker of all corpora of an experiment."""
 
     def __init__(self, langs: tuple[str, str]) -> None:
-        """Set the languages of source and target."""
         self._langs = langs
         self._sets: list[_Set] = []
         self._vocabularies: tuple[set[str], set[str]] = (set(), set())
@@ -121,7 +120,6 @@ class CorpusCheck:
         return [by_name[corpus.name] for corpus in corpora]
 
     def _raw(self, corpus: Corpus) -> RawCorpus:
-        """Return the raw text of a corpus."""
         if (file := corpus.file) is not None:
             return RawCorpus((file.path,), self._langs, file.columns or (1, 2), file.members)
         paths = tuple(path for _, path in files_of(corpus))

@@ -498,7 +498,6 @@ def _languages_of_names(corpora: list[str]) -> dict[str, str]:
 
 
 def _read_config(path: str) -> dict[str, Any]:
-    """Return the settings of a configuration file."""
     import yaml
 
     try:

@@ -45,9 +45,7 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
     """Download a file from the first address that works, in the given order.
 
     Args:
-        urls: addresses.
         expected: required SHA-256; None to accept any.
-        output: the file.
 
     Returns:
         Number of bytes, SHA-256, address.
@@ -111,13 +109,7 @@ def _download(url: str, part: Path, expected: str | None) -> str:
 
 
 def extract_member(path: str, name: str, output: str) -> int:
-    """Copy one file of a tar or zip archive, and return its size in bytes; a tar archive is not read beyond it.
-
-    Args:
-        path: the archive.
-        name: name of the file in the archive.
-        output: the copy.
-    """
+    """Copy one file of a tar or zip archive, and return its size in bytes; a tar archive is not read beyond it."""
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         raise InputError(f"--member {name}: must be a path inside the archive, without .. and without a leading /")
     seen: list[str] = []

@@ -89,8 +89,6 @@ class Tally:
 
     Attributes:
         tokens: number of tokens of the kept lines by side.
-        lines: number of lines.
-        kept: number of lines that are kept.
         rejected: rejected lines by reason.
         repaired: repaired lines by reason; a line may have several reasons.
         suspicious: lines of dev and test sets, all of which are kept, with properties that cause a warning.
@@ -147,9 +145,7 @@ def prepare_corpus(
     """Write the tokens of a corpus with one or two sides, in several processes.
 
     Args:
-        corpus: the raw text.
         outputs: tokenised file of each side.
-        options: processing and cleaning.
         threads: number of processes.
         min_lines: minimum number of kept lines with words.
         check: whether the languages and the first lines are checked (``sample_warnings``).
@@ -180,7 +176,6 @@ def prepare_corpus(
 
 
 def _properties(path: str) -> dict[str, object]:
-    """Return the path, the size and the hash of a raw file for the report."""
     open_binary(path).close()  # raises InputError if the file cannot be opened
     return {"path": path, "bytes": Path(path).stat().st_size, "sha256": sha256(path)}
 
@@ -237,14 +232,12 @@ def _check_lengths(cleaners: list[Cleaner], line: list[str]) -> list[int]:
 
 
 def _write_lines(files: list[TextIO], texts: list[list[str]]) -> None:
-    """Write the lines of each side to its file."""
     for file, lines in zip(files, texts, strict=True):
         if lines:
             file.write("\n".join(lines) + "\n")
 
 
 def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
-    """Check the counts of a corpus."""
     names = " and ".join(inputs)
     if total.lines == 0:
         raise InputError(f"{names}: the corpus is empty")

@@ -154,7 +154,6 @@ class _Range(NamedTuple):
 
 
 def _largest_sum(values: NDArray[np.float64], offset: int) -> _Range:
-    """Find the range with the largest sum of values."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     least = np.minimum.accumulate(sums)
     end = int(np.argmax(sums - least))

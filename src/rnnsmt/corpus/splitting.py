@@ -122,7 +122,6 @@ class SplitOptions:
         similarity: minimum similarity of near-duplicates.
         min_words: minimum number of words of a dev or test sentence.
         unique: discard repeated training pairs.
-        seed: random seed.
     """
 
     dev: int

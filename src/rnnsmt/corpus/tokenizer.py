@@ -151,7 +151,6 @@ class Tokenizer:
         return answer
 
     def _plain(self, text: str) -> str:
-        """Tokenise text with sacremoses."""
         tokens: str = self._moses.tokenize(text, return_str=True, escape=self._escape)
         return tokens
 
