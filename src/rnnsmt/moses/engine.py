@@ -63,14 +63,11 @@ def align(
     """Align the words of a parallel text in both directions, and combine the two alignments.
 
     Args:
-        moses: the installation.
         aligner: ``model4`` (the default sequence of models of GIZA++, with MGIZA if that is installed) or
             ``fast_align``.
-        source, target: the parallel text.
         heuristic: name of the combination in Moses' symal and fast_align's atools.
         output: the alignment, links ``i-j`` of each line.
         log: log file for the output of the programs.
-        threads: number of threads.
     """
     with scratch_directory(Path(output).resolve()) as work:
         texts = [work / f"corpus.{side}" for side in SIDES]
@@ -132,15 +129,12 @@ def train(
     """Create lexical, phrase and reordering tables, named as ``TABLES``, with steps 4 to 7 of ``train-model.perl``.
 
     Args:
-        moses: the installation.
         sources, targets: the parallel text, in one or more files, which are concatenated.
         alignments: word alignments, in the same order. If the same text is given with several alignments, these are
             counted together.
-        output_dir: directory of the tables.
         log: log file for the output of the programs.
         max_length: maximum number of words of a phrase.
         smoothing: a key of ``SCORE_OPTIONS``.
-        threads: number of threads.
         memory_mb: memory in MB; a fifth is used as the buffer of the sort program.
     """
     with scratch_directory(output_dir.resolve() / PHRASE_TABLE) as work:
@@ -207,7 +201,6 @@ def for_moses(ini: MosesIni, directory: Path | None) -> MosesIni:
     """Return the ini with absolute paths, so that Moses can be started in any directory.
 
     Args:
-        ini: the ini.
         directory: as in ``MosesIni.located``.
     """
     features = []
@@ -244,14 +237,9 @@ def decode(
     """Translate a tokenised text with ``moses``.
 
     Args:
-        moses: the installation.
-        ini: the ini of the model.
         directory: as in ``MosesIni.located``.
-        text: the text.
-        output: the translations.
         details: n-best lists of size 1, with features and segmentations.
         log: log file for Moses' output.
-        limits: limits of the search.
 
     Returns:
         The statistics that `search decode` reports, under the same names, except for the time of the search, which
@@ -310,20 +298,14 @@ def tune(
     a finished run with other settings is deleted first. BLEU is computed by Moses' ``evaluator``.
 
     Args:
-        moses: the installation.
         ini: the ini with the initial weights.
         directory: as in ``MosesIni.located``.
         source: the tokenised dev text.
         references: one or more reference translations.
-        output_ini: the ini with the tuned weights.
         output_history: the history, in the format of `tuning mert`.
         work: directory of the run, including all files of the script.
         log: log file for the output of the programs.
-        limits: limits of the search.
-        seed: seed of the optimiser.
         optimiser: a key of ``OPTIMISERS``.
-        nbest: size of the n-best lists.
-        max_iterations: maximum number of iterations.
     """
     work = work.resolve()
     located = for_moses(ini, directory)
@@ -403,10 +385,7 @@ def _iterations(moses: Installation, ini: MosesIni, work: Path, references: int,
     """Return number, BLEU and weights of every iteration for which the script has written translations.
 
     Args:
-        moses, log: as in ``tune``.
         ini: the ini with the initial weights; its features are those of the result.
-        work: directory of the run.
-        references: number of reference translations.
     """
     tuning = work / "mert"
     numbers = sorted(int(match[1]) for path in tuning.iterdir() if (match := re.fullmatch(r"run(\d+)\.out", path.name)))

@@ -287,12 +287,7 @@ class MosesIni:
         return self.directory / feature.options["path"]
 
     def located(self, feature: Feature, directory: Path | None = None) -> Path:
-        """Return the file of a feature, or the file of the same base name in ``directory`` if there is one.
-
-        Args:
-            feature: the feature.
-            directory: the directory, or None.
-        """
+        """Return the file of a feature, or the file of the same base name in ``directory`` if there is one."""
         path = self.file_of(feature)
         if directory is not None and (directory / path.name).is_file():
             return directory / path.name
@@ -427,7 +422,6 @@ def same_models(
     """Group inis that differ in weights only.
 
     Args:
-        inis: paths of the inis.
         directories: directories that override files of the same base name: one for all inis, one per ini, or none.
 
     Returns:
@@ -476,7 +470,6 @@ def default_ini(
     Args:
         directory: directory of the model.
         phrase_table, reordering_table, lm: paths of the files; None for no such feature.
-        lm_order: order of the n-gram LM.
         num_features: number of phrase scores.
         distortion_limit: in source words.
         table_limit: maximum number of translations per source phrase.

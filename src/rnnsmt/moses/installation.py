@@ -54,7 +54,6 @@ class Needs(NamedTuple):
     """Requirements of a run on Moses: the parts that Moses performs, and their settings.
 
     Attributes:
-        parts: parts of the pipeline.
         aligners: aligners of the part ``alignment``.
         lm_order: order of the language model that the decoder must be able to read.
     """
@@ -74,11 +73,7 @@ class Installation:
     """Directory of a built Moses, in the usual layout of Moses: ``bin``, ``scripts``; aligners in ``tools``."""
 
     def __init__(self, home: str | Path) -> None:
-        """Open an installation.
-
-        Args:
-            home: its directory.
-        """
+        """Open an installation."""
         self.home = Path(home).expanduser().resolve()
         if not self.home.is_dir():
             raise InputError(f"moses_home: {home} is not a directory; it must be the directory of a Moses installation")
@@ -172,11 +167,6 @@ def try_decoder(decoder: Path, lm_order: int) -> None:
 
 def _translate_a_word(decoder: Path, directory: Path, lm_order: int) -> tuple[str, str]:
     """Create a small model in ``directory``, and translate the word ``a``.
-
-    Args:
-        decoder: the program.
-        directory: directory of the model.
-        lm_order: order of its language model.
 
     Returns:
         What the decoder printed to the standard error, and its n-best list, empty if it failed.

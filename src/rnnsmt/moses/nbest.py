@@ -61,7 +61,6 @@ def fields_without(feature: str, line: str, path: str | Path, number: int, remed
     """Return the fields of a line to which a feature will be added.
 
     Args:
-        feature: name of this feature.
         remedy: end of the error message for a line that already has it.
     """
     fields = fields_of(line, path, number)
@@ -74,7 +73,6 @@ def lines_without(feature: str, path: str | Path, sentences: int, remedy: str) -
     """Yield sentence and fields of every line of a sorted list to which a feature will be added.
 
     Args:
-        feature: name of this feature.
         sentences: number of lines of the source text.
         remedy: see ``fields_without``.
     """
