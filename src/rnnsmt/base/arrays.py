@@ -30,7 +30,6 @@ def read_array(
     """Read or memory-map a ``.npy`` file.
 
     Args:
-        path: the file.
         kind: required type of the elements, e.g. ``np.int64``, or ``np.floating`` for any floating-point type.
         dimensions: required number of dimensions.
         remedy: advice at the end of the error message.

@@ -88,12 +88,7 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer; return their number.
-
-        Raises:
-            DamagedError: the file is damaged.
-            InputError: the content is larger than the limit.
-        """
+        """Read bytes into a buffer; return their number."""
         try:
             count: int = self._stream.readinto(buffer)  # type: ignore[attr-defined]
         except _DECOMPRESSOR as error:
@@ -173,13 +168,7 @@ def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
 
 
 def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io.BufferedReader:
-    """Open a member of a zip archive for reading bytes; a member such as ``text.gz`` is not decompressed further.
-
-    Args:
-        archive: the archive.
-        path: path of the archive.
-        name: name of the member.
-    """
+    """Open a member of a zip archive for reading bytes; a member such as ``text.gz`` is not decompressed further."""
     member = archive.getinfo(name)
     if member.is_dir():
         raise InputError(f"{path}: {name} is a directory, not a file; choose another member")
@@ -254,7 +243,6 @@ def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
     """Check that a block of whole lines is UTF-8.
 
     Args:
-        block: the lines.
         path: the file, for the message.
         lines: number of lines before the block.
     """
@@ -505,7 +493,6 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _alive(process: int) -> bool:
-    """Return whether a process exists."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

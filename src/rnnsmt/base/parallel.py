@@ -46,7 +46,6 @@ def map_chunks(
         make: called once in every process; returns the function (may import modules and compile kernels).
         items: read lazily; at most ``3 * threads`` chunks are in memory.
         threads: number of processes; with 1, the current process does the work.
-        chunk: number of items per chunk.
     """
     iterator = iter(items)
     chunks = iter(lambda: tuple(islice(iterator, chunk)), ())
@@ -88,7 +87,6 @@ def _held_signals() -> Iterator[None]:
 
 
 def _start_worker(make: Callable[[], Any], parent: int) -> None:
-    """Initialise a worker process."""
     # The parent handles Ctrl-C and SIGTERM. A worker whose parent was killed exits by itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -105,7 +103,6 @@ def _end_with(parent: int) -> None:
 
 
 def _work(batch: tuple[Any, ...]) -> Any:
-    """Apply the function of the worker to a chunk."""
     return _state["function"](batch)
 
 

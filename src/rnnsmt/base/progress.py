@@ -21,7 +21,6 @@ def track(items: Iterable[Item], what: str, total: int | None = None, unit: str 
     """Yield the items and show rate and expected time: ``for line in track(read_lines(p), "reading")``.
 
     Args:
-        items: the items.
         what: description of the work.
         total: number of items, if known.
         unit: name of the items in the plural.
@@ -61,7 +60,6 @@ class Meter:
             say(self._line(now))
 
     def _line(self, now: float) -> str:
-        """Return the progress line."""
         rate = self.done / max(now - self.started, 1e-9)
         text = f"{self.what}: {self.done:,}"
         if self.total:

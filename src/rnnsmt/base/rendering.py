@@ -57,7 +57,6 @@ def canvas(rows: int, columns: int, width: float, height: float, share: bool = F
     """Return an empty figure with ``rows`` times ``columns`` plots.
 
     Args:
-        rows, columns: number of plots.
         width, height: size of the figure in inches.
         share: use the same axis limits for all plots.
     """

@@ -157,7 +157,6 @@ class CheckpointDirectory:
         """Create an object for a directory, without accessing the directory.
 
         Args:
-            path: the directory.
             fingerprint: all settings and inputs that the result depends on, by name.
         """
         self.path = Path(path)

@@ -91,7 +91,6 @@ def lower_bound(values: Any, low: Any, high: Any, value: Any) -> Any:
     Args:
         values: array, ascending between ``low`` and ``high``.
         low, high: range of the search, ``high`` excluded.
-        value: value to search for.
     """
     while low < high:
         middle = (low + high) // 2

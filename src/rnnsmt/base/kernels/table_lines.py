@@ -27,7 +27,6 @@ _BAR, _SPACE, _TAB, _RETURN, _DASH, _POINT = 124, 32, 9, 13, 45, 46
 
 @kernel(inline="always")
 def _blank(byte: Any) -> Any:
-    """Return whether a byte is a blank."""
     return byte in (_SPACE, _TAB, _RETURN)
 
 
@@ -104,7 +103,6 @@ def _numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
 
 @kernel(**INNER)
 def _words(buffer: Any, begin: Any, end: Any) -> Any:
-    """Count the words of a phrase."""
     words, inside = 0, False
     for position in range(begin, end):
         if buffer[position] == _SPACE:
