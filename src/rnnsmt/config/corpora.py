@@ -252,7 +252,6 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
 
 
 def _same_file(path: str, other: str) -> bool:
-    """Return whether two paths refer to the same file."""
     return os.path.realpath(path) == os.path.realpath(other)
 
 
@@ -310,7 +309,6 @@ def _plain_name(name: str) -> str:
 
 
 def _uncompressed(name: str) -> str:
-    """Return a file name without the suffix of a compression."""
     return name[: name.rindex(".")] if name.lower().endswith(COMPRESSED) else name
 
 
@@ -318,7 +316,6 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
     """Yield one line for every unknown language, and for every corpus with a file whose suffix is that of another one.
 
     Args:
-        corpora: the corpora.
         languages: code of ``source`` and of ``target``.
     """
     for side in ("source", "target"):

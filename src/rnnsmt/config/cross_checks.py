@@ -145,7 +145,6 @@ def _hint(name: str, known: Collection[str]) -> str:
 
 
 def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Check the roles and names of the corpora."""
     roles = Counter(entry["role"] for entry in entries)
     for name, times in Counter(entry["name"] for entry in entries).items():
         if times > 1:
@@ -231,7 +230,6 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
-    """Check the joint test sets."""
     tests = [entry["name"] for entry in config["corpora"] if entry["role"] == "test"]
     for joint, parts in config["evaluation"]["joint"].items():
         if joint in tests or joint == "dev":

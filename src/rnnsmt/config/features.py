@@ -207,7 +207,6 @@ def without(system: str, feature: str, features: Mapping[str, Collection[str] | 
     """Return the first system with the same features except one, or None.
 
     Args:
-        system: the system.
         feature: the feature that the other system lacks.
         features: features that each system adds to the baseline; None if they are not known.
     """

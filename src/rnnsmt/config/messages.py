@@ -112,7 +112,6 @@ def _key_hint(key: str, section: str, place: Sequence[str | int]) -> str:
 
 
 def _keys(place: Sequence[str | int]) -> list[str]:
-    """Return the keys of a map of the configuration."""
     owner = _annotation(place)
     return list(fields_of(owner)) if isinstance(owner, type) and is_dataclass(owner) else []
 

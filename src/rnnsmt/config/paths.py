@@ -155,7 +155,6 @@ class Texts:
         A corpus that is kept whole has a dash instead of scores.
 
         Args:
-            kind: kind of the pool.
             scores: files of the scores of ``scored(kind)``.
             texts: files of all sides of all corpora of the pool.
         """

@@ -43,7 +43,6 @@ def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
 
 
 def _model_options(models: Iterable[Iterable[str]]) -> str:
-    """Return the option ``--model`` for each list of files."""
     return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
 
 
