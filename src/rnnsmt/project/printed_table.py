@@ -50,6 +50,5 @@ def printed_table(table: Path, report: Path, logs: Path, since: float = 0.0) -> 
 
 
 def _warnings(log: Path) -> list[str]:
-    """Return the warnings in a log."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     return [line for line in lines if line.startswith("warning: ")]

@@ -86,7 +86,6 @@ def configuration(
     Args:
         corpora: the corpora; without any, placeholders are written.
         languages: codes of source and target.
-        demo: whether the corpus is the demo corpus.
         systems: systems in the table; None: PyTorch is not installed.
     """
     parts = [HEAD]
@@ -328,7 +327,6 @@ def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles])
 
 
 def _check_absent(*paths: Path) -> None:
-    """Check that files do not exist."""
     for path in paths:
         if path.exists():
             raise InputError(f"{path} exists; choose another directory, or remove the file")
