@@ -77,9 +77,7 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
     """Unpack the files of an archive into a directory, which is created atomically.
 
     Args:
-        archive: the file.
         name: name of the archive in messages.
-        directory: the directory.
     """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +111,6 @@ def check_sums(directory: Path, name: str) -> None:
     """Check that a directory has exactly the regular files in its ``SUMS``, with these checksums.
 
     Args:
-        directory: the directory.
         name: name of the archive in messages.
     """
     digests = {called: digest for digest, _, called in (line.partition("  ") for line in read_lines(directory / SUMS))}

@@ -25,7 +25,6 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     """Write the archive of a tuned system; it has one directory, named like the archive without its extension.
 
     Args:
-        directory: directory of the system.
         output: the archive, with one of the extensions ``GZIP`` or ``PLAIN``.
         card: text of its ``MODEL_CARD.md``; None to pack the file of this name in the directory, if there is one.
     """

@@ -110,7 +110,6 @@ class RequestQueue:
 
         Raises:
             FullError: the queue is full.
-            InputError: a line is invalid.
         """
         waiting = sum(other.cost for other in self._admitted)
         if len(self._admitted) >= MOST_WAITING or (waiting and waiting + job.cost > MOST_COST):

@@ -170,7 +170,6 @@ def application(system: System, names: Iterable[str] = (), is_local: bool = True
     """Return the routes of a system.
 
     Args:
-        system: the system.
         names: public names of the server, which are accepted in the ``Host`` header.
         is_local: whether the server listens on the loopback interface.
     """
@@ -331,7 +330,6 @@ def _is_loopback(name: str) -> bool:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
@@ -355,8 +353,6 @@ def serve(system: System, host: str, port: int, names: Sequence[str] = ()) -> di
     """Serve a system until Ctrl-C or SIGTERM.
 
     Args:
-        system: the system.
-        host, port: address to listen on.
         names: public names of the server.
     """
     listening, is_local = _listening(host, port), host == "localhost" or _is_loopback(host)

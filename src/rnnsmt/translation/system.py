@@ -177,7 +177,6 @@ class WordEvidence(NamedTuple):
     """The source words that make a target word more probable in the joint model.
 
     Attributes:
-        word: the target word.
         log_p: its natural-log probability, given its source window and the preceding target words.
         sources: source words in descending order of their influence: the word, its 0-based position, and the decrease
             of ``log_p`` if the word is replaced with UNK.
@@ -258,7 +257,6 @@ class System:
             directory: the directory, an archive, or the URL of an archive, see ``system_directory``.
             texts: raw text; if given, the tables are filtered for it, and only this text can be translated.
             device: device for a neural LM: ``auto``, ``cpu`` or ``cuda``.
-            threads: number of threads.
             max_words: maximum number of words of a segment.
         """
         check_choice("device", device, DEVICES)
@@ -294,7 +292,6 @@ class System:
         """Convert raw segments into the input of the decoder: normalise, tokenise, truecase.
 
         Args:
-            texts: the segments.
             first: number of the first segment, for error messages.
         """
         if isinstance(texts, (str, bytes)):
@@ -323,7 +320,6 @@ class System:
         """Translate raw segments; one call for many segments is faster than many calls.
 
         Args:
-            texts: the segments.
             first: number of the first segment, for error messages.
         """
         return [self._detokenize(translation.text) for translation in self._search(self.prepare(texts, first))]
@@ -334,7 +330,6 @@ class System:
         The beam is wider than that of ``translate``.
 
         Args:
-            text: the segment.
             n: maximum number of translations.
             first: number of the segment, for error messages.
         """
@@ -350,7 +345,6 @@ class System:
         """Translate a raw segment; return the translation and its phrase pairs.
 
         Args:
-            text: the segment.
             runners_up: maximum number of other targets of each source phrase.
         """
         return self.explain_all([text], runners_up)[0]
@@ -361,7 +355,6 @@ class System:
         """Translate and explain raw segments in one search, see ``explain``.
 
         Args:
-            texts: the segments.
             runners_up: maximum number of other targets of each source phrase.
             first: number of the first segment, for error messages.
         """
