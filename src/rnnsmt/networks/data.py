@@ -301,7 +301,6 @@ def write_id_directory(path: Path, kind: IdFormat) -> Iterator[IdWriter]:
 
 
 def _file_prefix(side: str) -> str:
-    """Return the beginning of the names of the arrays of a side."""
     return f"{side}." if side else ""
 
 
@@ -373,7 +372,6 @@ class ShuffledBatches:
         Args:
             n: number of examples, for instance the n-grams of a text.
             batch: number of examples of a minibatch.
-            seed: seed of the order.
             held_out: indices of the held-out examples, ascending.
         """
         self.n, self.batch, self.seed = n - len(held_out), batch, seed

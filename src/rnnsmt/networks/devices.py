@@ -38,7 +38,6 @@ def set_up_device(name: str, threads: int, precision: str = "float32") -> Device
 
     Args:
         name: ``cpu``, ``cuda`` (the first visible GPU), or ``auto``: a GPU if there is one.
-        threads: number of threads of torch.
         precision: ``float32``; ``reduced``: the factors of matrix products are rounded, to bfloat16 (8 significant
             bits, relative error up to 0.4 %) on CPUs with bfloat16 instructions, to TF32 (11 bits, 0.05 %) on GPUs,
             with sums in float32; ``bfloat16``: to bfloat16 on any device, even where that is slow. The caller rounds

@@ -46,7 +46,6 @@ class FeedForwardLM(nn.Module):
         """Build a network; biases are initialised to 0.
 
         Args:
-            sizes: the sizes of the network.
             seed: seed of the initial parameters; None: they are not initialised.
             spread: weights are drawn from U(-spread, spread); 0: from ranges by number of inputs (He et al. 2015).
         """
@@ -66,7 +65,6 @@ class FeedForwardLM(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator, spread: float) -> None:
-        """Draw the weights, see ``__init__``."""
         for bias in (self.b_1, self.b_2, self.b_o):
             bias.zero_()
         # for spread 0: U(-a, a) has variance a^2 / 3; 2 / inputs before a rectifier, 1 / inputs before the softmax
@@ -111,11 +109,9 @@ def loss_and_gradient(
     Every parameter must have a ``.grad``, which is overwritten.
 
     Args:
-        model: the network.
         contexts: [B, C], the words before the predicted ones, oldest first.
         words: [B], the words to predict.
         randomness: the source of the random numbers of dropout and sampler.
-        mm: the matrix products.
         alpha: weight of the self-normalisation penalty.
         dropout: applied to the projections and both hidden layers.
         sampler: sampler of the classes from which Z is estimated; None: all classes.
@@ -198,7 +194,6 @@ class HeldOutNGrams:
     """Held-out n-grams.
 
     Attributes:
-        number: number of n-grams.
         contexts, words: their ids, ``ROWS`` at a time.
     """
 
@@ -227,7 +222,6 @@ def class_counts(words: NDArray[np.int32], classes: int, held_out: Index) -> Cla
 
     Args:
         words: the ids of a text, which may be memory-mapped.
-        classes: number of classes.
         held_out: positions in the text that are not trained on.
     """
     counts = count_ids(words, classes) - np.bincount(words[held_out], minlength=classes)

@@ -134,7 +134,6 @@ class GradientThreads:
         Args:
             model: the network; its parameters are views of ``flat``.
             flat: all parameters, with their gradient.
-            threads: number of threads.
             dimension: the dimension along which the tensors of a minibatch are split.
             grain: the parts of a minibatch begin at multiples of it.
         """
@@ -216,7 +215,6 @@ class GraphedGradient:
 
         Args:
             function: takes the tensors of a minibatch, fills ``gradient`` and returns sums.
-            gradient: the gradient.
             generator: the generator of the device from which the function draws; the caller seeds it before each call.
         """
         self.function, self.gradient, self.generator = function, gradient, generator
@@ -248,11 +246,7 @@ class GraphedGradient:
         return sums
 
     def _capture(self, shapes: tuple[torch.Size, ...], batch: tuple[Tensor, ...], launched: Tensor) -> str:
-        """Capture the function for minibatches of these shapes; overwrite the gradient.
-
-        Returns:
-            A description of the problem; an empty string on success.
-        """
+        """Capture the function for these shapes; overwrite the gradient; return the problem, or an empty string."""
         read = tuple(tensor.clone() for tensor in batch)
         graph = torch.cuda.CUDAGraph()
         try:

@@ -55,10 +55,7 @@ def read_model(
     """Read a network that ``write_model`` wrote onto a device; return it, without gradients, and its content.
 
     Args:
-        path: the file.
-        kind: the kind of network.
         build: creates the network, uninitialised, from its sizes.
-        device: the device.
     """
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file; {kind.remedy}")

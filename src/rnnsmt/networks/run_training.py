@@ -51,14 +51,13 @@ def run_training(
 
     Args:
         args: the options of ``add_training``.
-        settings: the training settings.
         make_trainer: opens the data and creates the trainer on a device.
 
     Returns:
         The statistics of the stage.
 
     Raises:
-        InputError, SystemExit: see ``Trainer.fit``; torch is not installed; a device is missing; bad data.
+        SystemExit: see ``Trainer.fit``.
     """
     need_torch()
 

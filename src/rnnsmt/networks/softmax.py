@@ -81,7 +81,6 @@ class ClassSampler:
         Args:
             counts: [classes], frequency of each class in the training data.
             number: number of draws; 0: no sampling, all classes are summed.
-            seed: seed of the draws.
         """
         self.number, self.seed = number, seed
         self._on_device: DeviceTables | None = None
@@ -156,7 +155,6 @@ def softmax_gradient(
     al. 2014). The gradients of weights and biases are filled.
 
     Args:
-        mm: the matrix products.
         weights, biases: [classes, E] and [classes].
         g: [P, E], the last hidden layer.
         words: [P], the classes to predict.
@@ -187,12 +185,9 @@ def softmax_gradient(
 def _softmax_gradient(
     mm: Products, weights: Tensor, biases: Tensor, g: Tensor, words: Tensor, alpha: float, log_pi: Tensor | None
 ) -> tuple[SoftmaxLoss, Tensor, Tensor, Tensor]:
-    """Compute ``softmax_gradient`` over all rows of ``weights``.
+    """Compute ``softmax_gradient`` over all rows of ``weights``; return both sums, gradients of g, weights, biases.
 
     ``log_pi`` is None, or ln pi [classes]: exponentials get the weight 1 / pi, except that of the word of a row.
-
-    Returns:
-        Both sums; the gradients of g, weights and biases.
     """
     E = g.shape[1]
     if log_pi is not None:
@@ -402,7 +397,6 @@ def take_units(
 
     Args:
         units: [B, classes], the output units of the classes from ``first`` on.
-        first: the first class of the block.
         rows, words: [R], row and class of every request; a request for a class of another block is skipped.
         out: [R].
     """
@@ -421,7 +415,6 @@ def keep_largest(
 
     Args:
         units: [B, classes], the output units of the classes from ``first`` on.
-        first: the first class of the block.
         least_class: lower classes are ignored.
         best: [B, width], the largest units so far, descending; -inf before the first block.
         classes: [B, width], their classes; of equal units the lower class comes first; 0 before the first block.

@@ -54,7 +54,7 @@ class Trainer(ABC):
     """A network in training.
 
     Attributes:
-        settings, seed, inputs, setup, model, batches, total: see ``__init__``.
+        inputs, model, total: see ``__init__``.
         products: matrix products, rounded as configured in ``setup``.
         dropout: dropout with the rate and the seed of the training run.
         sampler: sampler of the classes of the softmax; None: the sum is over all classes.
@@ -96,16 +96,10 @@ class Trainer(ABC):
 
         Args:
             model: the network, on the device of ``setup``.
-            settings: the training settings.
-            seed: the random seed.
             inputs: name -> value of everything that the result depends on except the settings, for the fingerprint.
-            setup: the device.
-            batches: the minibatches, as indices of examples.
             threads: number of threads that share a minibatch on a CPU.
-            parts: the split of a minibatch among them.
             total: maximum number of updates.
             evaluations: number of evaluations, at equal intervals.
-            sampler: see above.
         """
         self.model, self.settings, self.seed, self.inputs = model, settings, seed, inputs
         self.setup, self.batches, self.total, self.sampler = setup, batches, total, sampler
@@ -143,7 +137,6 @@ class Trainer(ABC):
         remains locked as long as this object exists.
 
         Raises:
-            InputError: the checkpoint was saved with other settings, or the loss is not finite.
             SystemExit: 75 after SIGTERM or at the time limit, 130 after Ctrl-C, both with the checkpoint saved.
         """
         self.checkpoint = checkpoint = Checkpoint(checkpoint_dir, self.fingerprint())
