@@ -69,10 +69,8 @@ def _draw(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Draw one target for every row of ``uniform`` [R, K], by inversion of the cumulative distribution of each word.
 
-    uniform: numbers in [0, 1), the same number of consecutive rows for every source.
-
-    Returns:
-        ids [R, K], arbitrary after the EOS; log p [R], -inf where there is no EOS within K words.
+    uniform: numbers in [0, 1), the same number of consecutive rows for every source. Return ids [R, K], arbitrary after
+    the EOS, and log p [R], -inf where there is no EOS within K words.
     """
     context, device = _context(model, sources)
     rows = torch.arange(len(sources), device=device).repeat_interleave(len(uniform) // len(sources))
@@ -175,7 +173,6 @@ def _collect(best_targets: list[list[Target]], searched: Tensor, words: Tensor, 
         searched: int64 [S], indices of sources in ``best_targets``.
         words: int64 [S, W, k], the prefixes.
         ending: float64 [S, W], their log p with EOS.
-        nbest: number of targets to keep.
     """
     for s, prefixes, scores in zip(searched.tolist(), words.tolist(), ending.tolist(), strict=True):
         more = [Target(tuple(p), score) for p, score in zip(prefixes, scores, strict=True) if score > -np.inf]

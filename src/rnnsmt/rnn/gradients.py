@@ -63,7 +63,6 @@ def loss_and_gradient(
     Every parameter must have a ``.grad``, which is overwritten. Not for the variant ``supplementary``.
 
     Args:
-        model: the network.
         source, target: ids [N, B] and [T, B]; the last row is EOS.
         mm: the matrix products; without rounding by default.
         dropout: applied to the non-recurrent units, embeddings and maxout units (Zaremba et al. 2014).
@@ -170,8 +169,6 @@ def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor 
     """Run gated units over K steps.
 
     Args:
-        mm: the matrix products.
-        unit: the parameters.
         x: [K, B, E], the embedded words.
         h: [B, H], the first state.
         terms: [B, 3H], the terms of c at every step, or None.
@@ -218,8 +215,6 @@ def _backward(
     """Run the backward pass of ``_forward`` and fill the gradients of U, U_r and U_z.
 
     Args:
-        mm: the matrix products.
-        unit, trace: parameters and values of the forward pass.
         d_last: [B, H], gradient of the last state from outside the recurrence.
         d_between: [K - 1, B, H], the same for the states between the first and the last one; None: 0.
 
@@ -282,8 +277,6 @@ def _readout(
     """Compute readout, maxout, softmax and loss, with their gradients; fill those of the parameters except O_c.
 
     Args:
-        mm: the matrix products.
-        output: the parameters.
         states, y, context: see ``Decoding``.
         target: [T, B], the words to predict.
         factors: [T, B, M], dropout factors of the maxout units, or None.

@@ -149,9 +149,7 @@ class RNNEncoderDecoder(nn.Module):
         singular vectors of a matrix drawn from N(0, 1); biases are 0.
 
         Args:
-            sizes: the sizes of the network.
             seed: seed of the initial parameters; None: they are not initialised.
-            deviation: standard deviation of the weights.
         """
         super().__init__()
         self.sizes = sizes

@@ -130,7 +130,6 @@ def prepare_pairs(
     Args:
         table: the phrase table, sorted.
         source, target: the texts of each side, from which the vocabularies are made.
-        output_dir: the directory.
         size: size of a vocabulary, EOS not counted.
         max_length: maximum number of words of a phrase.
     """
@@ -218,12 +217,11 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
 def _first_repeated(new_source: NDArray[np.bool_], keys: NDArray[np.uint64], seen: set[int]) -> tuple[set[int], int]:
     """Find the first line that repeats a target of its source phrase; the lines of a source are consecutive.
 
+    Return the target hashes of the last source phrase, and the line, -1 if there is none.
+
     Args:
         new_source, keys: [lines], as ``pair_keys`` fills them; targets are compared by their hashes.
         seen: the target hashes of the source phrase of the previous block's last line.
-
-    Returns:
-        The target hashes of the last source phrase, and the line, -1 if there is none.
     """
     for line, (new, key) in enumerate(zip(new_source.tolist(), keys.tolist(), strict=True)):
         if new:

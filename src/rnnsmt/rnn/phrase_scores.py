@@ -195,10 +195,8 @@ def encode_distinct(
     """Encode each distinct phrase once.
 
     Args:
-        model: the network.
         words: the ids of P phrases with EOS, one after the other.
         lengths: [P], their lengths.
-        device: the device of the network.
         rows: number of states that are computed at a time.
 
     Returns:
@@ -253,18 +251,14 @@ def _log_p(
     words: Index,
     rows: int,
 ) -> NDArray[np.float64]:
-    """Compute log p of the words that follow nodes of one level.
+    """Compute log p of the words that follow nodes of one level, float64 [k].
 
     Args:
-        model, softmax: the network and its softmax.
         nodes: all nodes of the level.
         readout: [sources, 2M], of ``DecoderContext``.
         places: [k], indices of nodes.
         words: [k], the word after each of these nodes.
         rows: number of rows of the softmax that are computed at a time.
-
-    Returns:
-        float64 [k].
     """
     log_p = np.empty(len(words))
     # words sorted by node, so that they can be split at the boundaries of the chunks of nodes

@@ -71,9 +71,7 @@ class PairBatches(WindowBatches):
         """Begin with the first epoch.
 
         Args:
-            pairs: all pairs.
             batch: number of pairs of a minibatch; at the end of an epoch there may be fewer.
-            seed: seed of the order.
             held_out: indices of the held-out pairs, ascending.
             same_lengths: the pairs of a minibatch have equal lengths.
         """
