@@ -34,7 +34,6 @@ class TrainedCslm(NamedTuple):
     """Content of a model file.
 
     Attributes:
-        model: the network.
         vocabulary: the words of its classes.
         self_normalised: whether the network was trained so that an output unit approximates the log probability.
         unknown_words: number of distinct words of the training text outside the vocabulary, i.e. in the class UNK.

@@ -59,9 +59,7 @@ class NGramScorer:
         """Read the model and prepare its computation on a device.
 
         Args:
-            path: the model file.
             device: see ``set_up_device``.
-            threads: number of threads on a CPU.
             normalize: True: divide by the exact sum over all classes. False: use the output unit of a word as its log
                 probability, suitable for models that were trained self-normalised. None: as the model was trained.
             unknown_score: score of words outside the shortlist, one of ``CSLM_UNKNOWN``.
@@ -122,7 +120,7 @@ class NGramScorer:
             raise ValueError("owners must be rows of contexts in ascending order")
 
     def _checked(self, scores: Scores, words: Ids) -> Scores:
-        """Return the scores of words [R], adapted to ``unknown_score`` for UNK; raise InputError, see ``score``."""
+        """Return the scores of words [R], adapted to ``unknown_score`` for UNK, after checking that they are finite."""
         if self._unknown_share:
             scores[words == self.unknown] += self._unknown_share
         if not np.isfinite(scores).all():
@@ -188,7 +186,6 @@ class CpuEngine:
         """Score requests, one block of contexts per task.
 
         Args:
-            contexts: number of contexts.
             first: function that computes the first hidden layer of a range of contexts before the activation function,
                 into an array [rows, hidden_1].
             owner, words: as in ``score``.

@@ -127,7 +127,6 @@ def contexts_at(words: Ids, places: Index, context: int, end: int) -> NDArray[np
     Args:
         words: sentences, concatenated, each ending in ``end``; may be memory-mapped.
         places: [B], the positions.
-        context: number of words.
         end: id of ``</s>``.
     """
     before = places[:, None] + np.arange(-context, 0)
