@@ -205,7 +205,6 @@ def prepare_examples(
     Args:
         sources, targets, alignments: files; the n-th files are parallel.
         vocabularies: vocabularies of the source and of the target side of the files.
-        output_dir: the directory.
     """
     directory, stats = Path(output_dir), TextStats()
     numbers = Interner(), Interner()
@@ -292,7 +291,6 @@ def _with_ends(
         flat, bounds: word numbers of all sentences, and the offset of each sentence.
         mask: [S], which sentences are kept.
         ids: id of every word number.
-        end: id of ``</s>``.
     """
     lengths = np.diff(bounds)
     words = ids[flat[np.repeat(mask, lengths)]]

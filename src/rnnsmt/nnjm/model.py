@@ -29,9 +29,7 @@ class TrainedNnjm(NamedTuple):
     """The content of a model file.
 
     Attributes:
-        model: the network.
         vocabulary: the target words, which are the classes.
-        source_vocabulary: the source words.
         self_normalised: whether the network was trained so that an output unit approximates the log probability.
         unknown_words: number of distinct target words of the training text outside the vocabulary.
         meta: settings, seed and results of the training run.

@@ -49,7 +49,6 @@ class JointSizes(FeedForwardSizes):
         window: number of source words on each side of the affiliated one.
         projection: dimension of the projection of an input.
         hidden_1, hidden_2: number of units of the hidden layers.
-        activation: activation function of the hidden layers.
     """
 
     vocabulary: int
