@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def _add_ensembles(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model``, a list of ensembles, ``--device`` and ``--threads``."""
     parser.add_argument(
         "--model",
         action="append",
@@ -31,7 +30,6 @@ def _add_ensembles(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_ensemble(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model``, one ensemble, ``--device`` and ``--threads``."""
     parser.add_argument(
         "--model",
         nargs="+",

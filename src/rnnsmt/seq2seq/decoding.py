@@ -151,9 +151,7 @@ def translate_all(
     """Translate sentences in batches of similar length.
 
     Args:
-        ensemble: the networks.
         sentences: the words of each sentence; an empty one is translated as an empty line.
-        beam: beam size.
         batch: number of sentences that are translated together.
 
     Returns:

@@ -141,7 +141,6 @@ class TrainedSeq2Seq(NamedTuple):
     """The content of a model file.
 
     Attributes:
-        model: the network.
         source, target: the vocabularies of each side.
         source_order: reading order of the source, ``reversed`` or ``forward``.
         meta: settings, seed and data of the training run.
@@ -317,7 +316,6 @@ def _multiple(number: int) -> int:
 
 
 def _filled(numbers: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    """Pad numbers [B] with 0 to ``length``."""
     return np.concatenate([numbers, np.zeros(length - len(numbers), np.int64)])
 
 

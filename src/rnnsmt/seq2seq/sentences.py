@@ -75,9 +75,7 @@ def prepare_sentences(
 
     Args:
         sources, targets: the files of each side.
-        output_dir: the directory.
         sizes: number of ids of each side without EOS, including UNK and id 0; there may be fewer if the text is small.
-        max_length: maximum number of words of a sentence.
     """
     if len(sources) != len(targets):
         raise InputError(

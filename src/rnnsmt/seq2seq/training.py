@@ -44,9 +44,7 @@ class SentenceBatches(WindowBatches):
         """Begin with the first epoch.
 
         Args:
-            pairs: all pairs.
             batch: number of pairs of a minibatch; one minibatch of a window may have fewer.
-            seed: seed of the order.
             held_out: indices of held-out pairs, ascending.
         """
         super().__init__(len(pairs) - len(held_out), seed)
@@ -179,7 +177,6 @@ def loss_and_gradient(
     at a time. Every parameter must have a ``.grad``, which is overwritten.
 
     Args:
-        model: the network.
         source, target: ids [N, B] and [T, B] with EOS, padded with 0.
         mm: the matrix products of the softmax; their precision is also used for the layers (torch's autocast).
             Parameters and their gradients remain float32.

@@ -146,11 +146,7 @@ def add_to_nbest(
     is scored once.
 
     Args:
-        scorer: the ensemble.
-        sources: the source sentences.
-        nbest: the lists.
         outputs: the output file of each list.
-        feature: the name of the feature.
 
     Returns:
         The total number of entries, and the number of translations that were scored.
