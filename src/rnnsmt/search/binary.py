@@ -63,7 +63,6 @@ class ModelText(NamedTuple):
     Attributes:
         kind: kind of its feature.
         columns: number of score columns, 0 for an LM.
-        path: the file.
         links: whether the model needs the word alignment of the phrase pairs in it.
     """
 
@@ -90,11 +89,6 @@ def make_binary(
 ) -> tuple[ModelTables, int]:
     """Read the text files of a model and write them atomically as one binary file.
 
-    Args:
-        path: the binary file.
-        texts: the text files.
-        read: function that reads the text files.
-
     Returns:
         The tables, and the size of the binary file in bytes.
     """
@@ -117,7 +111,6 @@ def make_binary(
 
 
 def _state(text: ModelText) -> tuple[int, int]:
-    """Return the size in bytes and the modification time in ns of a text file."""
     status = text.path.stat()
     return status.st_size, status.st_mtime_ns
 
@@ -180,10 +173,6 @@ def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> M
     """Return the tables of the first binary file that was made from these text files, or None if there is none.
 
     Binary files that were made from other text files are reported in the log.
-
-    Args:
-        directories: directories to look in, in this order.
-        texts: the text files.
     """
     for directory in dict.fromkeys(directories):
         path = directory / NAME

@@ -190,7 +190,6 @@ def _search_text(
 
 
 def _warn_about_raw_text(model: "SearchModel", sentences: list[str], unknown: list[str]) -> None:
-    """Log a warning if sentences with these unknown words do not look tokenised."""
     from rnnsmt.search.source_text import raw_text_warning
 
     warning = raw_text_warning(sentences, unknown)

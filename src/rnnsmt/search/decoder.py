@@ -226,7 +226,6 @@ class SentenceSearch:
         """Compute the features of derivations.
 
         Args:
-            derivations: the derivations.
             rows: row of the phrase pair of each of their options.
             sentences: ``int64`` [n], index of the sentence of each derivation.
 
@@ -329,11 +328,9 @@ class LockstepSearch:
         return any(feature.full() for feature, _ in self.search.neural)
 
     def _workspace(self, words: int, may_wait: bool) -> tuple[int, Work] | None:
-        """Return a workspace for a sentence and its capacity in words; None if another sentence must end first.
+        """Return a workspace for a sentence and its capacity in words.
 
-        Args:
-            words: number of words of the sentence.
-            may_wait: whether None may be returned.
+        Return None, which ``may_wait`` allows, if another sentence must end first.
         """
         room = LEAST_ROOM
         while room < words:
@@ -381,7 +378,6 @@ class LockstepSearch:
         return translation
 
     def _map(self, function: Callable[[_Sentence], T], sentences: list[_Sentence]) -> list[T]:
-        """Apply a function to sentences, on several threads if these were requested."""
         if self.search.options.threads <= 1:
             return [function(sentence) for sentence in sentences]
         return list(self.pool.map(function, sentences))
@@ -393,8 +389,6 @@ def decode(
     """Translate tokenised sentences.
 
     Args:
-        model: the model.
-        sentences: the sentences.
         weights: ``float64`` [F] in the order of ``model.feature_names``.
         options: limits of the search, defaults if None.
     """
@@ -428,7 +422,6 @@ def features_of_derivations(
     """Compute the features of given derivations, for example those of another decoder.
 
     Args:
-        model: the model.
         sentences: tokenised source sentences.
         derivations: text and phrases of each translation.
 

@@ -52,20 +52,17 @@ class SearchModel:
         feature_names: one name ``NAME:INDEX`` per scalar weight: stateful features first, in the order of the ini, then
             the others, the unknown-word penalty last.
         table: the phrase pairs, sorted by source phrase.
-        reordering: the scores of the reordering table.
         reordering_scores: ``int64`` [8], columns of the reordering table that hold the backward scores of the four
             orientations, then the forward scores; -1 for none.
         reordering_places: ``int64`` [8], columns of the feature vector that take these scores; several orientations may
             share a column; -1 for none.
         hierarchical: whether the reordering model is hierarchical, i.e. uses blocks (Galley and Manning 2008) instead
             of words or phrases.
-        lms: the n-gram language models.
         columns: ``int64`` column indices in a feature vector, by kind of feature.
         distortion_limit: in words, at most ``MAX_WINDOW``.
         table_limit: maximum number of translations per source phrase; 0 for no limit.
         longest: number of words of the longest source phrase that is looked up.
         drop_unknown: whether unknown words without a digit are dropped instead of passed through.
-        neural: the neural features.
         looked_up: sentences of the last look-up and their ``TranslationOptions``.
         release: see ``ModelTables``.
     """

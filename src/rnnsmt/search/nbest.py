@@ -141,7 +141,6 @@ def target_strings(ranked: RankedOptions, words: np.ndarray) -> TargetStrings:
     """Compute the hashes of all target phrases, see ``phrase_hashes``.
 
     Args:
-        ranked: the options.
         words: ``int32`` [words], target vocabulary ids.
     """
     count = len(ranked.target_bounds) - 1
@@ -191,7 +190,6 @@ def write_lists(
     """Write the n-best lists of translations in Moses' format; yield the translations without the lists.
 
     Args:
-        path: the file.
         translations: the translations, which are processed one at a time.
         names: names of all features.
         columns: columns of the features to write.
@@ -209,7 +207,6 @@ def detail_lines(translations: Iterable[Translation], names: Sequence[str], colu
     """Yield the best translations of all non-empty sentences in Moses' n-best format, with segmentations.
 
     Args:
-        translations: the translations.
         names: names of all features.
         columns: columns of the features to write.
     """

@@ -84,7 +84,6 @@ class NeuralFeature(ABC):
         """Create a feature with an empty store.
 
         Args:
-            name: name of the feature in the ini.
             width: number of inputs of the network without the predicted word, the length of a context.
             padding: all inputs of context 0.
         """
@@ -117,9 +116,7 @@ class NeuralFeature(ABC):
             feature: number of this feature among those of the search, with which ``kernels.cells.context_of_feature``
                 finds its context in the joint context of a hypothesis.
             sentence: index of the sentence in the text.
-            work: workspace of the sentence.
             requests: number of its requests.
-            text: the text.
             last: whether the phrases complete the sentence, so ``</s>`` is scored.
         """
 
@@ -130,7 +127,6 @@ class NeuralFeature(ABC):
         """Look up the n-grams of complete derivations, including ``</s>``; new ones are added and wait for ``answer``.
 
         Args:
-            derivations: the derivations.
             rows: row of the phrase pair of each of their options.
             sentences: ``int64`` [n], index of the sentence of each derivation.
             text: the text; ``ranked`` is not used.
@@ -243,7 +239,6 @@ class NGramNetwork(Protocol):
     """Network that predicts a target word from the words before it, as ``rnnsmt.cslm.ngram_scorer.NGramScorer`` does.
 
     Attributes:
-        order: order of the n-grams.
         padding: class of the words before the beginning of a sentence.
         end: class of ``</s>``.
     """
@@ -353,12 +348,7 @@ class JointFeature(NeuralFeature):
     contexts_per_entry = 2
 
     def __init__(self, name: str, scorer: JointNetwork) -> None:
-        """Create the feature of a network.
-
-        Args:
-            name: name of the feature in the ini.
-            scorer: the network.
-        """
+        """Create the feature of a network."""
         assert scorer.padding == NO_WINDOW  # context 0: no window, no words
         super().__init__(name, scorer.order, scorer.padding)
         self.scorer = scorer
@@ -437,7 +427,6 @@ class NetworkOptions(NamedTuple):
     """Options for the computation of the networks of a search.
 
     Attributes:
-        threads: number of threads on a CPU.
         device: device, see ``rnnsmt.networks.devices.set_up_device``.
     """
 
@@ -475,9 +464,7 @@ def load_feature(
     Args:
         kind: kind of the feature, one of ``LOADERS``.
         name: name of the feature in the ini.
-        path: the model file.
         options: options of the feature with their defaults, see ``rnnsmt.moses.ini.NEURAL_MODELS``.
-        network: options for the computation of the network.
     """
     need_torch()
     return LOADERS[kind](name, path, options, network)

@@ -60,8 +60,6 @@ class PhraseTable:
     """Phrase pairs of a model, grouped by source phrase.
 
     Attributes:
-        sources: interned source phrases.
-        targets: interned target phrases.
         source_of, target_of: ``int32`` [pairs], phrase ids; pairs are sorted by source id, then in file order.
         log_scores: ``float64`` [pairs, columns].
         first: ``int64`` [sources + 1]; the pairs of source s are first[s]..first[s + 1] - 1.
@@ -117,7 +115,6 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
     """Read a phrase table; if ``sentences`` are given, only the lines whose source phrase occurs in them.
 
     Args:
-        path: the table.
         columns: its number of scores.
         sentences: tokenised sentences, None for all lines.
         links: whether to read ``PhraseTable.affiliations``.
@@ -205,7 +202,6 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
     Pairs that are missing from the file have score 0 everywhere, as in Moses; their number is reported in the log.
 
     Args:
-        table: the phrase table.
         columns: number of scores per line.
     """
     # distinct (source, target), ascending: a pair that is in several lines of the phrase table is looked up once

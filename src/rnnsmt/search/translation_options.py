@@ -52,7 +52,6 @@ def _with_unknown_words(
     """Return the pairs of the table and of unknown words.
 
     Args:
-        model: the model.
         ids: ``int32``, source phrases of the table that occur in the text, ascending; the first ones in ``spans``.
         spans, unknown: as in ``TranslationOptions``.
     """
@@ -101,11 +100,8 @@ def _with_unknown_words(
 def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> tuple[TargetPhrases, list[str]]:
     """Return target phrases with their LM scores in the empty context, and the strings of their words.
 
-    Words are interned across all phrases: a string has one id, whether it comes from a pair or is passed through.
-
-    Args:
-        ids: target phrases of the table, which come first.
-        further: new target phrases, which come after them.
+    The target phrases ``ids`` of the table come first, then the new ones in ``further``. Words are interned across all
+    phrases: a string has one id, whether it comes from a pair or is passed through.
     """
     (arena, offsets), added = model.table.targets.bytes_of(ids), further.table
     model.release()
@@ -132,11 +128,7 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
 def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ``reordering``, ``forward_class`` and ``reordering_of`` of ``TranslationOptions``.
 
-    Row -1 has the scores 0 and a separate class.
-
-    Args:
-        model: the model.
-        row_of: ``int64`` [rows], rows of the table.
+    row_of: ``int64`` [rows], rows of the table; row -1 has the scores 0 and a separate class.
     """
     scores, of_table = model.reordering_scores, row_of >= 0
     # many pairs share a row of scores: sort only the distinct rows
@@ -153,10 +145,7 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
 def _affiliations(table: Affiliations, row_of: np.ndarray, lengths: np.ndarray) -> Affiliations:
     """Return the affiliations of rows of the table; those of row -1 are 0.
 
-    Args:
-        table: the affiliations of the table.
-        row_of: ``int64`` [rows].
-        lengths: ``int64`` [rows], numbers of target words.
+    row_of, lengths: ``int64`` [rows], the rows and their numbers of target words.
     """
     of_table = np.repeat(row_of >= 0, lengths)
     places = np.zeros(len(of_table), np.int8)

@@ -160,10 +160,7 @@ def _last_block(work, group, start, end):
     """Return the last block after a phrase that follows a group, and the group whose last block is below it.
 
     The phrase is pushed on the stack of blocks and merged with the adjacent blocks on top, as in Moses (Galley and
-    Manning 2008).
-
-    Returns:
-        (first source word, last source word, group or -1).
+    Manning 2008). The result is (first source word, last source word, group or -1).
     """
     if work.groups[group].block_end == _NONE:
         return start, end, np.int64(_NONE)
@@ -241,14 +238,10 @@ def target_group(work, constants, edge, groups):
 
 @kernel(**INNER, **UNCOUNTED)
 def _floor(ranked, work, constants, waiting):
-    """Determine the cells to score, by a histogram of the estimates of all cells.
+    """Determine the cells to score, by a histogram of the estimates of all cells of ``waiting`` edges.
 
-    Args:
-        waiting: number of edges.
-
-    Returns:
-        (top, scale, chosen): cells are scored if they are less than ``chosen`` bins of the width 1 / ``scale`` below
-        the estimate ``top``.
+    The result is (top, scale, chosen): cells are scored if they are less than ``chosen`` bins of the width 1 /
+    ``scale`` below the estimate ``top``.
     """
     # A histogram instead of a sort or heap: the number of cells that are examined is many times the pop limit, and
     # ``choose_cells`` can afterwards list the cells in memory order with the same loops.
@@ -294,11 +287,7 @@ def _floor(ranked, work, constants, waiting):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _request(ranked, work, state, target, requests, stamp):
-    """Find or add the LM request for a target phrase in a state.
-
-    Returns:
-        (index of the request, number of requests).
-    """
+    """Find or add the LM request for a target phrase in a state; return its index, and the number of requests."""
     key = (np.int64(state) << np.int64(32)) | np.int64(target)
     slot = np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))
     known = work.cache[slot]
@@ -396,7 +385,6 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
 
     Args:
         lm: ``LmArrays``.
-        ranked: ``RankedOptions``.
         work: ``Work``; ``active`` holds the indices of the requests that still have words to score.
         requests: number of requests.
     """

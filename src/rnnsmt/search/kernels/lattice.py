@@ -195,8 +195,6 @@ def _candidate(lattice, node, score, step, origin, option, start, end, derivatio
     """Add a candidate to the heap of a node.
 
     Args:
-        lattice: ``Lattice``.
-        node: the node.
         score: score of the derivation extended by the arc.
         step: score of the arc alone.
         origin: node that the arc comes from.
@@ -274,15 +272,8 @@ def _one_more(lattice, hypotheses, arcs, strings, goal, path):  # noqa: PLR0912,
     """Extract the next derivation of ``goal``, unless there are no more or the space is not sufficient.
 
     A node that needs the next derivation of another node is deferred: the other node is pushed on the stack, and the
-    node is resumed when the other one has a new derivation or is done.
-
-    Args:
-        lattice: ``Lattice``.
-        hypotheses: ``HYPOTHESIS``.
-        arcs: ``ARC``.
-        strings: ``TargetStrings``.
-        goal: the goal node.
-        path: ``int32`` [64], scratch space.
+    node is resumed when the other one has a new derivation or is done. Arguments as of ``extract``; ``goal`` is the
+    goal node, and ``path`` ``int32`` [64] scratch space.
     """
     depth = 1
     lattice.stack[0] = goal

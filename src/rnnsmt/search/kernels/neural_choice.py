@@ -24,10 +24,8 @@ def _estimate(cells, work, constants):
     """Compute ``Work.estimates``: total of each cell plus neural weight times n-gram LM score of the new words.
 
     The missing scores of all neural features, which score the same words, are estimated by the n-gram score. A separate
-    estimate for one of them, such as a lexical one, would be added here and in ``translation_options.rank``.
-
-    Returns:
-        The best estimate.
+    estimate for one of them, such as a lexical one, would be added here and in ``translation_options.rank``. Return the
+    best estimate.
     """
     best = -np.inf
     for number in range(cells):
@@ -40,14 +38,9 @@ def _estimate(cells, work, constants):
 
 @kernel(**INNER, **UNCOUNTED)
 def _mark_leaders(cells, threshold, ranked, work, constants):
-    """Mark the best cell of each set that the n-gram search would recombine.
+    """Mark the best cell of each set that the n-gram search would recombine; return the number of groups of hypotheses.
 
-    Args:
-        cells: number of cells.
-        threshold: cells with a lower estimate are ignored.
-
-    Returns:
-        The number of groups of hypotheses.
+    cells: number of cells; those with an estimate below ``threshold`` are ignored.
     """
     # ``add_hypothesis`` uses the same table for this stack with the positive stamp
     stamp = -np.int32(work.counts[STAMP])
@@ -85,13 +78,10 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _request(cell, requests, ranked, work, constants):
-    """Find or add the request for a cell, distinct by context and target phrase.
+    """Find or add the request for a cell, distinct by context and target phrase; return its index and their number.
 
     If a neural feature depends on the source, requests are distinct by option and source position, too: they select the
     source words that a target word is translated from.
-
-    Returns:
-        (index of the request, number of requests).
     """
     context = work.hypotheses[cell.hypothesis].context
     option = cell.option
@@ -118,16 +108,12 @@ def _request(cell, requests, ranked, work, constants):
 
 @kernel(**INNER, **UNCOUNTED)
 def _keep_best(cells, rank, room, threshold, work):
-    """Mark the best ``room`` cells of at least this rank as kept; among equal cells the first ones.
+    """Mark the best ``room`` cells of at least this rank as kept; among equal cells the first; return their number.
 
     Args:
         cells: number of cells.
         rank: ``_OTHER`` or ``_LEADER``; cells that are already kept are ignored.
-        room: maximum number of cells to keep.
         threshold: minimum estimate.
-
-    Returns:
-        The number of cells that were marked.
     """
     if room == 0:
         return room
@@ -160,7 +146,6 @@ def choose_for_neural(cells, ends, ranked, work, constants):
     Args:
         cells: number of cells.
         ends: 1 if the cells complete the sentence, so ``</s>`` is scored, else 0.
-        ranked, work, constants: ``RankedOptions``, ``Work``, ``SearchConstants``.
 
     Returns:
         (number of cells, number of requests, number of groups of hypotheses).
@@ -203,10 +188,7 @@ def next_stack(stack, chosen, spans, lms, several, ranked, work, stores, constan
         chosen: (cells, requests, groups) of ``choose_for_neural`` for this stack.
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
         lms, several: ``LanguageModels``; None if there is one LM.
-        ranked: ``RankedOptions``.
-        work: ``Work`` of the sentence.
         stores: one ``Store`` per neural feature, in which all requests of this stack have been scored.
-        constants: ``SearchConstants``.
 
     Returns:
         (cells, requests, groups) of the next stack; zeros if the sentence is complete.

@@ -101,8 +101,7 @@ def add_entry(store, context, word):
 def _entry(store, context, word, ends):
     """Return the index of the entry of a word in a context; a new entry gets the score NaN.
 
-    Args:
-        ends: whether the word ends the sentence, so no context follows.
+    ends: whether the word ends the sentence, so no context follows.
     """
     number, new = add_entry(store, context, word)
     if new:
@@ -138,7 +137,6 @@ def gather(feature, requests, work, store, bounds, words, end):
     Args:
         feature: number of the feature, a row of ``work.entries`` and ``work.end_contexts``, which are filled.
         requests: number of requests in ``work.phrases``.
-        work: ``Work``.
         store: ``Store``, with free capacity for all n-grams of the requests.
         bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
         words: ``int32`` [words], word classes.
@@ -166,9 +164,7 @@ def settle(requests, work, stores, constants):
 
     Args:
         requests: number of requests.
-        work: ``Work``.
         stores: one ``Store`` per neural feature.
-        constants: ``SearchConstants``.
     """
     for number in range(requests):
         request = work.phrases[number]
@@ -278,9 +274,7 @@ def _row(store, values):
 def _joint_entry(store, context, window, word, ends, values):
     """Return the index of the entry of a word with a window, after a context without a window.
 
-    Args:
-        ends: whether the word ends the sentence, so no context follows.
-        values: ``int32`` [width], scratch space.
+    ends: whether the word ends the sentence, so no context follows. values: ``int32`` [width], scratch space.
     """
     size = values.shape[0]
     for i in range(size):
@@ -303,12 +297,8 @@ def _joint_entry(store, context, window, word, ends, values):
 def _phrase(store, context, pair, window, text, values, out, place):
     """Write the entries of the target words of a pair after ``context`` to ``out`` from ``place`` on.
 
-    Args:
-        window: index in ``text.windows`` of the first source word of the pair.
-        values: ``int32`` [width], scratch space.
-
-    Returns:
-        The context after the phrase, and the place after its entries.
+    window: index in ``text.windows`` of the first source word of the pair. values: ``int32`` [width], scratch space.
+    Return the context after the phrase, and the place after its entries.
     """
     target = text.target_of[pair]
     begin, affiliated = text.targets[target], text.pairs[pair]
@@ -329,7 +319,6 @@ def gather_joint(feature, sentence, requests, work, store, text, row_of, end):
         feature: number of the feature, a row of ``work.entries`` and ``work.end_contexts``, which are filled.
         sentence: index of the sentence in the text.
         requests: number of requests in ``work.phrases``.
-        work: ``Work``.
         store: ``Store``, with free capacity for all n-grams of the requests.
         text: ``JointText``.
         row_of: ``int32`` [options], phrase pair of every option.

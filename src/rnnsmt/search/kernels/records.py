@@ -326,13 +326,11 @@ def new_work(
     """Allocate the workspace for sentences of up to ``words`` words.
 
     Args:
-        words: maximum number of words of a sentence.
         longest: number of words of the longest source phrase.
         starts: maximum number of start positions of a phrase that extends a hypothesis (distortion limit + 1).
         pop_limit: maximum number of cells to score per stack.
         stack_size: maximum number of hypotheses per stack.
         keep_arcs: whether recombined hypotheses are stored, for n-best lists.
-        lms: number of n-gram LMs.
         neural: number of neural features.
         cslm_cells: maximum number of cells that they score per stack.
         longest_target: number of words of the longest target phrase, for neural features.

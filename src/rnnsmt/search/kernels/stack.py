@@ -108,7 +108,6 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     scores of the last option; the better one represents both.
 
     Args:
-        ranked, work, constants: ``RankedOptions``, ``Work``, ``SearchConstants``.
         extension: ``Extension``, the hypothesis.
         fresh: number of hypotheses in the stack so far.
         stamp: number of the stack.
@@ -306,7 +305,6 @@ def propose(k, spans, lms, several, ranked, work, constants):
         k: number of covered words of the stack.
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
         lms, several: ``LanguageModels``; None if there is one LM.
-        ranked, work, constants: ``RankedOptions``, ``Work``, ``SearchConstants``.
 
     Returns:
         The number of cells.
