@@ -65,7 +65,6 @@ class TuningCheckpoint:
         return self._result["dev_bleu"] if self._result and self._result["weights"] == weights.tolist() else None
 
     def _write(self) -> None:
-        """Write ``checkpoint.json`` atomically."""
         saved = {
             "format": FORMAT,
             "fingerprint": self._checkpoint.fingerprint,
@@ -123,8 +122,6 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) 
     Input files are identified by their contents, not by their paths.
 
     Args:
-        args: command-line arguments.
-        ini: the model.
         directory: directory given by --model-dir.
     """
     assert ini.path is not None

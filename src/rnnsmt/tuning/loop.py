@@ -43,12 +43,10 @@ def optimise_weights(
     """Return optimised weights ``[F]`` with absolute sum 1 for the pool, by MERT or batch MIRA.
 
     Args:
-        pool: candidates of all sentences.
         start: weights of the previous iteration.
         active: ``[F]``, mask of the features whose weights may change; the others keep their weights up to the common
             scale.
         seed: entropy of the random generator of this optimisation.
-        options: algorithm and its settings.
         threads: number of threads; does not affect the result.
     """
     if options.optimiser == "mira":
@@ -81,7 +79,6 @@ class Tuned(NamedTuple):
     Attributes:
         weights: ``[F]``, see ``averaged``.
         bleu: BLEU of the development set decoded with these weights, in percent.
-        iterations: records of the iterations.
         seconds: CPU seconds of optimising, decoding and merging, for each decoding of this process.
     """
 
@@ -131,16 +128,12 @@ def tune(
     than these options request, only the first ones are used; if it has fewer, the run is resumed.
 
     Args:
-        decoder: decoder of the development set.
         bleu: prepared references of the development set.
         start: initial weights ``[F]``.
-        checkpoint: checkpoint directory of the run.
-        options: number of iterations and settings of the optimiser.
         stop: signals and time limit.
         label: beginning of the progress lines, which names the run.
 
     Raises:
-        InputError: see ``tunable_features``.
         SystemExit: the next decoding, if it takes as long as the last one, would exceed the time limit of ``stop``, or
             a signal was received.
     """
@@ -163,7 +156,6 @@ class _Run:
         stop: Stop | None,
         label: str,
     ) -> None:
-        """Create a run; see ``tune`` for the arguments."""
         self._decoder, self._bleu, self._checkpoint = decoder, bleu, checkpoint
         self._options, self._stop, self._label = options, stop, label
         self.seconds: list[tuple[float, float, float]] = []
@@ -192,11 +184,7 @@ class _Run:
         return pool
 
     def _ask_for_time(self) -> None:
-        """Exit if ``stop`` requests it, but not before this process has completed a decoding.
-
-        Raises:
-            SystemExit: with the exit code of ``stop``.
-        """
+        """Exit with the code of ``stop`` if it requests it, but not before this process has completed a decoding."""
         if self.seconds and self._stop and self._stop.asked(self._last):
             done = len(self._checkpoint.iterations)
             say(
@@ -241,7 +229,6 @@ class _Run:
         )
 
     def _bleu_of(self, decoded: Decoded) -> BleuScore:
-        """Return BLEU of the best translations."""
         return bleu_of(self._bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
 
     def evaluate(self, weights: Weights) -> float:

@@ -89,7 +89,6 @@ def climb(
     """Run a local search from ``start`` by line searches, applying every improvement immediately.
 
     Args:
-        pool: candidates of all sentences.
         start: initial weights ``[F]``.
         directions: ``[C, D, F]``, cycles of directions with absolute sum 1; the search ends after a cycle without
             improvement.

@@ -97,11 +97,8 @@ class TuningRun:
 
     Attributes:
         number: 1-based number of the run.
-        seed: random seed.
         ini: moses.ini with the initial weights.
         model_dir: directory that overrides the model files, or None.
-        output_ini, output_history: output files.
-        checkpoint_dir: checkpoint directory.
     """
 
     number: int
