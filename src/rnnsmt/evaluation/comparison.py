@@ -257,9 +257,7 @@ class Comparison:
         """Add the model of the system, for the contributions of the features and the counts of phrase pairs.
 
         Args:
-            model: model of the system.
             weights: its weights in the first run.
-            table: its phrase table.
             columns: names of its phrase scores after the fourth.
         """
         assert self.source is not None and self.pairs is not None

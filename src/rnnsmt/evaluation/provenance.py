@@ -81,7 +81,6 @@ def tuned_run(score: str, files: Files, inis: Collection[str] | None = None) -> 
     """Return seed, weights and files of the tuned model in a score file's directory; None if it has no moses.ini.
 
     Args:
-        score: the score file.
         files: files are added to this collection.
         inis: the moses.ini files of the current systems; others, of earlier systems with the same names, are ignored.
             None: no file is ignored.
@@ -173,6 +172,5 @@ def _checkout() -> dict[str, Any]:
 
 
 def _git(root: Path, *words: str) -> str:
-    """Run git in a directory; return its output."""
     command = ["git", "--no-optional-locks", "-C", str(root), *words]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()

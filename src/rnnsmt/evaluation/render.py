@@ -135,7 +135,6 @@ def notes(table: Sequence[Row], paper: bool, tuning: str) -> list[str]:
     """Return paragraphs on how to read the table.
 
     Args:
-        table: rows of all systems and test sets.
         paper: the table includes the published figures.
         tuning: how the systems were tuned; empty: not stated.
     """
@@ -152,12 +151,10 @@ def notes(table: Sequence[Row], paper: bool, tuning: str) -> list[str]:
 
 
 def _has_differences(table: Sequence[Row]) -> bool:
-    """Return whether any system is compared with another one."""
     return any(row.baseline or row.features for row in table)
 
 
 def _runs(table: Sequence[Row]) -> int:
-    """Return the maximum number of runs of a system."""
     return max(row.runs for row in table)
 
 
@@ -409,10 +406,7 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: s
     """Write the overview and the tables of every test set, with padded columns.
 
     Args:
-        path: output file.
-        table: rows of all systems and test sets.
         paper: include the published results.
-        title: title of the document.
         tuning: as for ``notes``.
     """
     parts = [f"# {title}", "", *markdown_table(overview(table, paper)), ""]
@@ -469,10 +463,7 @@ def write_html(
     """Write the page.
 
     Args:
-        path: output file.
-        table: rows of all systems and test sets.
         paper: include the published results.
-        title: title of the page.
         tuning: as for ``notes``.
         provenance: address of the file with the origin of every number.
     """
@@ -532,7 +523,6 @@ def _html(
     """Return a table with the CSS classes of its cells.
 
     Args:
-        table: the table.
         bold: bold rows; None for none.
         p_of: function that returns the p-value of a cell, given row number and heading.
     """
@@ -584,7 +574,6 @@ def dot_plot(test_set: str, systems: Sequence[tuple[str, Sequence[float]]]) -> s
     """Return BLEU of every run on one test set as ``<svg>``: a line per system, a dot per run, a bar at the mean.
 
     Args:
-        test_set: name of the test set.
         systems: label and BLEU of every run of each system.
     """
     values = [bleu for _, runs in systems for bleu in runs]

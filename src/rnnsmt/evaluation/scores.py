@@ -109,7 +109,6 @@ def score_output(
     """Score a tokenised output and, if given, the same output detokenised.
 
     Args:
-        system, test_set, run: names of system and test set, number of the run.
         hypothesis, references: files, one tokenised segment per line.
         plain_hypothesis, plain_references: the same, not tokenised, for sacreBLEU, chrF and TER.
         lowercase: ignore case in sacreBLEU, chrF and chrF++.
@@ -290,7 +289,6 @@ def _metrics(path: str | Path, value: dict[str, Any], segments: int) -> dict[str
 
 
 def _sacre_bleu_field(path: str | Path, value: dict[str, Any]) -> SacreBleu:
-    """Parse and check the sacreBLEU part of a score file."""
     return SacreBleu(
         score=float(_field(path, value, "score", (int, float))),
         signature=_field(path, value, "signature", str),

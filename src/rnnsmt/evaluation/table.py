@@ -214,9 +214,7 @@ def rows(
     """Return the rows of the table: systems in the order of their scores, dev sets first, joint sets last.
 
     Args:
-        scores: scores by system and test set.
         dev_sets: names of the sets that the weights were tuned on.
-        joint: names of the joint sets.
         features: features that a system adds to the baseline, if its name does not specify them.
         paper: include the published figures; joint sets have none.
         trainings: number of training runs per network, through which the tuning runs of systems with networks cycle.
@@ -316,7 +314,6 @@ def _statistics(runs: Runs) -> Statistics:
 
 
 def _common_metrics(scores: Sequence[Score]) -> list[str]:
-    """Return the metrics that all scores have."""
     return [name for name in METRICS if all(name in score.metrics for score in scores)]
 
 

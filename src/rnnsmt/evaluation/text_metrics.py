@@ -103,7 +103,6 @@ def score_texts(
 
 @cache
 def _sacrebleu_metric(name: str, lowercase: bool) -> Any:
-    """Return a metric of sacreBLEU."""
     from sacrebleu.metrics import CHRF, TER
 
     if name == "ter":
@@ -113,7 +112,6 @@ def _sacrebleu_metric(name: str, lowercase: bool) -> Any:
 
 @lru_cache(maxsize=len(METRICS) * CACHED_SEGMENTS)
 def _segment_statistics(name: str, lowercase: bool, hypothesis: str, *references: str) -> tuple[float, ...]:
-    """Return the statistics of one segment."""
     metric = _sacrebleu_metric(name, lowercase)
     [row] = metric._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
     return tuple(map(number, row))
