@@ -194,7 +194,6 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _add_scores(parser: argparse.ArgumentParser) -> None:
-    """Add ``--phrase-table`` and ``--scores``, the network scores of its lines."""
     parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     parser.add_argument(
         "--scores",
@@ -245,10 +244,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _load_network(path: str, pairs_directory: str) -> "tuple[RNNEncoderDecoder, Pairs]":
-    """Load a network, on the CPU, and its phrase pairs.
-
-    path: the model file. pairs_directory: the directory of `rnn prepare`.
-    """
+    """Load a network from a model file, on the CPU, and its phrase pairs from a directory of `rnn prepare`."""
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
@@ -258,7 +254,6 @@ def _load_network(path: str, pairs_directory: str) -> "tuple[RNNEncoderDecoder, 
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` and ``--pairs``, the arguments of ``_load_network``."""
     parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
     parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
 

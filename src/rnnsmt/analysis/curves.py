@@ -159,7 +159,6 @@ def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
 
 
 def _draw_runs(axes: Any, system: str, runs: list[dict[str, Any]]) -> None:
-    """Draw the curves of one system."""
     for run in runs:
         bleu = {record["iteration"]: record["dev_bleu"] for record in run["iterations"]}
         axes.plot(list(bleu), list(bleu.values()), "-", lw=1.3, color=BLUE, alpha=0.65)

@@ -59,10 +59,7 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     """Draw up to ``size`` lines uniformly without replacement.
 
     Args:
-        table: phrase table.
         scores: network scores of its lines, in consecutive shards.
-        size: number of lines.
-        seed: random seed.
     """
     column = ScoreColumn(scores)
     total = len(column)
@@ -200,7 +197,6 @@ def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
 
 
 def _source_count(line: bytes, table: str | Path, number: int) -> float:
-    """Return the count of the source phrase of a line."""
     try:
         return float(line.split(b"|||", 5)[4].split()[1])
     except (IndexError, ValueError):
@@ -223,14 +219,10 @@ def examples_of(
     """Look up the chosen phrases in the table and sample targets from the network.
 
     Args:
-        table: phrase table.
         scores: network scores of its lines, in consecutive shards.
-        chosen: source phrases.
-        model: the network.
         vocabularies: source and target vocabulary.
         top: maximum number of targets in each list.
         draws: number of samples per phrase.
-        seed: random seed.
     """
     from rnnsmt.rnn.generation import sample_targets
 
@@ -271,7 +263,6 @@ def examples_of(
 
 
 def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[tuple[str, float]]:
-    """Return the ``top`` best names with their scores."""
     order = np.argsort(-scores, kind="stable")[:top]
     return [(names[index], float(scores[index])) for index in order]
 

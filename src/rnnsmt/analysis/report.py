@@ -45,7 +45,6 @@ class Cost(NamedTuple):
 
     Attributes:
         name: log or stage.
-        jobs: number of jobs.
         wall, cpu: sums of wall-clock and CPU seconds.
         peak: maximum memory in MB.
     """
@@ -105,7 +104,6 @@ def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[di
 
     Args:
         content: JSON file of ``evaluation table``.
-        config: configuration of the run.
     """
     dev = {"dev", *(corpus["name"] for corpus in config.get("corpora", ()) if corpus["role"] == "dev")}
     sets: dict[str, list[Mapping[str, Any]]] = {}
@@ -274,7 +272,6 @@ def write_report(
     """Write the page; return the figures of the stage.
 
     Args:
-        output: the page.
         table, provenance: JSON files of `evaluation table` and `evaluation provenance`.
         figures: SVG files.
         maps: JSON files of `analysis embeddings`.
