@@ -67,10 +67,10 @@ def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory
         (["engine=moses", "moses_home=HOME", SYSTEMS], "lacks pro (for tuning)"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses interprets |"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={max_length: 120}"], "text.max_length: MGIZA"),
-        (["engine=real", "moses_home=HOME"], "must be rnnsmt or moses or a map of alignment, training"),
+        (["engine=real", "moses_home=HOME"], "must be rnnsmt or moses or a map (key: value)"),
         (
             ["engine={tuning: moses, search: moses}", "moses_home=HOME"],
-            "map of alignment, training, tuning, decoding",
+            "available: alignment, training, tuning, decoding",
         ),
     ],
 )
