@@ -15,7 +15,7 @@ from rnnsmt.base.io import InputError, read_line_blocks, words_of
 from rnnsmt.base.progress import Meter
 from rnnsmt.base.rendering import canvas
 from rnnsmt.phrases.augmentation import ScoreColumn
-from rnnsmt.phrases.table import PhraseEntry, parse_phrase_line
+from rnnsmt.phrases.table import BLANKS, PhraseEntry, parse_phrase_line, read_table_blocks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +184,7 @@ def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
     source, begin, count = b"", 0, 0.0
     number = -1
     for number, line in enumerate(_lines(table)):
-        of_line = line[: line.find(b" ||| ")]
+        of_line = line.partition(b"|||")[0].strip(BLANKS.encode())
         if of_line != source:
             if number - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
                 phrases.append(LongPhrase(count, begin, number))
@@ -270,7 +270,7 @@ def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[t
 def _lines(table: str | Path) -> Iterator[bytes]:
     """Yield the lines of a table, showing progress."""
     meter = Meter(f"reading {Path(table).name}")
-    for block in read_line_blocks(table):
+    for block in read_table_blocks(table):
         lines = block.split(b"\n")[:-1]
         yield from lines
         meter.add(len(lines))

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_byte_lines, words_of
+from rnnsmt.base.io import InputError, words_of
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.bleu.multi_bleu import tokens
 from rnnsmt.evaluation.render import DASH, KIND_TITLES, TextTable, interval, markdown_table
 from rnnsmt.evaluation.significance import Statistics, compare_trained
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
+from rnnsmt.phrases.table import BLANKS, read_table_blocks
 from rnnsmt.search.decoder import features_of_derivations
 from rnnsmt.search.model import SearchModel, kinds_of_features, sum_by_kind
 from rnnsmt.search.translation_options import look_up
@@ -122,14 +123,17 @@ def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
 
     Pairs that are not in the table, e.g. unknown words, are omitted.
     """
-    pair_of_prefix = {f"{source} ||| {target} |||".encode(): (source, target) for source, target in pairs}
+    pair_of_phrases = {(source.encode(), target.encode()): (source, target) for source, target in pairs}
     counts_of_pairs: dict[Pair, float] = {}
-    for number, line in enumerate(read_byte_lines(table), 1):
-        end = line.find(b" |||", line.find(b" ||| ") + 5) + 4
-        if (pair := pair_of_prefix.get(line[:end])) is None:
+    blank = BLANKS.encode()
+    lines = (line for block in read_table_blocks(table) for line in block.split(b"\n")[:-1])
+    for number, line in enumerate(lines, 1):
+        source, _, rest = line.partition(b"|||")
+        target, _, rest = rest.partition(b"|||")
+        if (pair := pair_of_phrases.get((source.strip(blank), target.strip(blank)))) is None:
             continue
-        fields = line.split(b"|||")
-        counts = fields[4].split() if len(fields) > 4 else []
+        fields = rest.split(b"|||")
+        counts = fields[2].split() if len(fields) > 2 else []
         try:
             counts_of_pairs[pair] = float(counts[2]) if len(counts) > 2 else 0.0
         except ValueError:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import GrowingArray, growing_array, read_array
-from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.base.io import InputError, read_byte_lines
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import (
@@ -23,7 +23,7 @@ from rnnsmt.base.kernels.table_lines import (
 from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.aligned_text import split_words
-from rnnsmt.phrases.table import refuse_line, rewritten_tables
+from rnnsmt.phrases.table import read_table_blocks, refuse_line, rewritten_tables
 
 
 def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
@@ -97,8 +97,7 @@ def _filter(
     """Copy the lines whose source phrase is in ``phrases``; return the numbers of lines read and kept."""
     meter = Meter(f"filtering {path.name}")
     lines, total_kept, n_scores = 0, 0, 0
-    for block in read_line_blocks(path):
-        check_utf8(block, path, lines)
+    for block in read_table_blocks(path):
         text, buffer = np.frombuffer(block, np.uint8), np.empty(len(block), np.uint8)
         count = block.count(b"\n")
         numbers = np.empty(count, np.int64)

@@ -1,7 +1,8 @@
 """Strict parsing and formatting of lines of Moses' phrase tables and reordering tables.
 
 A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts`` and may have further fields; a line of
-a reordering table is ``source ||| target ||| probabilities``. White space around a field is not part of it.
+a reordering table is ``source ||| target ||| probabilities``. White space around a field is not part of it. The words
+of a phrase are separated by runs of spaces and tabs, as in Moses; here they are joined by single spaces.
 ``rnnsmt.base.kernels.table_lines`` splits and checks lines of complete tables by the same definition; this module
 reports the error of an invalid line.
 """
@@ -25,7 +26,9 @@ BUFFER_BYTES = 1 << 20
 """Size of the buffer for lines, in bytes."""
 
 BLANKS = " \t\r"
-"""White space around a field, between numbers and between links; words are separated by spaces only."""
+"""White space around a field, between numbers and between links; between words, a carriage return is a character."""
+
+_GAP = re.compile(rb"[ \t]+")
 
 
 @dataclass
@@ -70,11 +73,41 @@ class PhraseLines(NamedTuple):
     scores: int
 
 
+def read_table_blocks(path: str | Path) -> Iterator[bytes]:
+    """Yield a phrase table or reordering table in blocks of whole lines of UTF-8 text, as ``read_line_blocks``.
+
+    The words of its phrases are separated by single spaces, which the readers of the blocks require.
+    """
+    lines = 0
+    for block in read_line_blocks(path):
+        check_utf8(block, path, lines)
+        lines += block.count(b"\n")
+        yield single_spaced(block)
+
+
+def single_spaced(lines: bytes) -> bytes:
+    """Return lines of a table with single spaces between the words of their phrases."""
+    # almost all tables are returned here; the other fields of a line may contain further blanks
+    if b"  " not in lines and b"\t" not in lines:
+        return lines
+    return b"\n".join(map(_single_spaced, lines.split(b"\n")))
+
+
+def _single_spaced(line: bytes) -> bytes:
+    if b"  " not in line and b"\t" not in line:
+        return line
+    fields = line.split(b"|||", 2)
+    for side, text in enumerate(fields[:2]):
+        phrase = text.strip(BLANKS.encode())
+        if b"  " in phrase or b"\t" in phrase:
+            fields[side] = text.replace(phrase, _GAP.sub(b" ", phrase))
+    return b"|||".join(fields)
+
+
 def read_phrase_lines(table: str | Path) -> Iterator[PhraseLines]:
     """Read and check the lines of a phrase table in blocks; a table without lines yields nothing."""
     lines, scores = 0, 0
-    for block in read_line_blocks(table):
-        check_utf8(block, table, lines)
+    for block in read_table_blocks(table):
         text, bounds = np.frombuffer(block, np.uint8), np.empty((block.count(b"\n"), 3, 2), np.int64)
         scores, bad = split_phrase_lines(text, POW10, scores, bounds)
         if bad >= 0:
@@ -190,9 +223,10 @@ def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
     fields = [item.strip(BLANKS) for item in text.split("|||")]
     if len(fields) < 3:
         _reject(path, number, f"{len(fields)} field(s) between |||, at least 3 are required")
-    for name, phrase in zip(("source", "target"), fields, strict=False):
-        if not phrase:
+    for side, name in enumerate(("source", "target")):
+        if not fields[side]:
             _reject(path, number, f"the {name} phrase is empty")
+        fields[side] = " ".join(_tokens(fields[side], " \t"))
     return fields
 
 

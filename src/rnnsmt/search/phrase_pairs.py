@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, words_of
+from rnnsmt.base.io import InputError, words_of
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.progress import say
-from rnnsmt.phrases.table import refuse_line
+from rnnsmt.phrases.table import read_table_blocks, refuse_line
 from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.source_text import sentence_bytes
 
@@ -125,8 +125,7 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
     scores = np.zeros((1 << 12, columns), np.float64)
     affiliated = (np.zeros((1 << 12) + 1, np.int64), np.zeros(1 << 14, np.int8)) if links else None
     filled, number = 0, 1
-    for block in read_line_blocks(path):
-        check_utf8(block, path, number - 1)
+    for block in read_table_blocks(path):
         buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
         while code == kernels.FULL:
             position, filled, lines, code = kernels.phrase_lines(
@@ -210,8 +209,7 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
     probabilities = np.ones((len(pairs), columns), np.float64)
     present = np.zeros(len(pairs), np.uint8)
     number = 1
-    for block in read_line_blocks(path):
-        check_utf8(block, path, number - 1)
+    for block in read_table_blocks(path):
         buffer = np.frombuffer(block, np.uint8)
         lines, code = kernels.reordering_lines(
             buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, present

@@ -27,6 +27,8 @@ def test_phrases_are_long_and_have_several_targets(tmp_path):
     assert long_phrases(tmp_path / "t", 2) == [LongPhrase(7, 1, 4), LongPhrase(2, 5, 7)]
     assert long_phrases(tmp_path / "t", 3) == [LongPhrase(7, 1, 4)]
     assert long_phrases(tmp_path / "t", 1)[1] == LongPhrase(3, 4, 5)
+    (tmp_path / "t").write_text(TABLE.replace("a b c d ||| y", "a  b\tc d||| y"))
+    assert long_phrases(tmp_path / "t", 2) == [LongPhrase(7, 1, 4), LongPhrase(2, 5, 7)]
     (tmp_path / "t").write_text("a b c d ||| x ||| 1 1 1 1\n")
     with pytest.raises(InputError, match="line 1: the counts are missing"):
         long_phrases(tmp_path / "t", 1)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.cli import main
+from rnnsmt.evaluation.comparison import pair_counts
 from rnnsmt.phrases.augmentation import augment_table
-from rnnsmt.phrases.filtering import input_phrases, keep_lines
+from rnnsmt.phrases.filtering import filter_tables, input_phrases, keep_lines
 from rnnsmt.phrases.table import (
     PhraseEntry,
     ReorderingEntry,
@@ -22,9 +23,10 @@ from rnnsmt.phrases.table import (
     parse_reordering_line,
     read_phrase_table,
     read_reordering_table,
+    single_spaced,
 )
 from rnnsmt.rnn.pairs import Pairs, prepare_pairs
-from rnnsmt.search.phrase_pairs import load_phrase_table
+from rnnsmt.search.phrase_pairs import load_phrase_table, load_reordering_table
 
 from .phrases_twin import phrase_line
 
@@ -100,6 +102,7 @@ odd_line = st.lists(odd_field, min_size=2, max_size=7).flatmap(
 @example("a ||| b ||| 1 ||| ||| x")
 @example("a ||| b ||| \u0663")
 @example("a |||| b ||| 1")
+@example("a  b\ta ||| x \t y ||| 1  1 ||| 2-1 ||| 1\t1 1")
 def test_all_readers_agree_on_a_line(tmp_path, line):
     """The search, the filter, augment and rnn prepare accept a line exactly if the strict parser does."""
     path = tmp_path / "table"
@@ -108,12 +111,13 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
     (tmp_path / "text").write_text("a b x\n")
     text, augmented, pairs = str(tmp_path / "text"), tmp_path / "augmented", tmp_path / "pairs"
     phrases = Interner()
-    phrases.add([line.encode().split(b"|||")[0].strip(b" \t\r")])
+    block = single_spaced(path.read_bytes())
+    phrases.add([block.split(b"|||")[0].strip(b" \t\r\n")])
 
     def keep(name: str) -> int:
-        buffer, block = np.empty(path.stat().st_size, np.uint8), np.frombuffer(path.read_bytes(), np.uint8)
+        buffer, lines = np.empty(len(block), np.uint8), np.frombuffer(block, np.uint8)
         _, kept, _, bad = keep_lines(
-            block, phrases.table, name == "reordering", POW10, 0, buffer, np.empty(1, np.int64)
+            lines, phrases.table, name == "reordering", POW10, 0, buffer, np.empty(1, np.int64)
         )
         return kept if bad < 0 else -1
 
@@ -150,6 +154,27 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
     opened = Pairs.open(pairs)
     assert len(opened.source(0)) == len(entry.source.encode().split()) + 1
     assert len(opened.target(0)) == len(entry.target.encode().split()) + 1
+
+
+def test_words_are_separated_by_runs_of_spaces_and_tabs(tmp_path):
+    """As in Moses; blanks around a phrase and in other fields are left as they are."""
+    good = b"a b ||| x ||| 1  1 ||| 0-0\n a b\t|||\tx\r||| 1\t1 |||  ||| 1  1\n"
+    assert single_spaced(good) == good
+    odd = b"a  b \t a ||| x\ty ||| 1  1 ||| 2-1\n"
+    assert single_spaced(good + odd) == good + b"a b a ||| x y ||| 1  1 ||| 2-1\n"
+    entry = parse_phrase_line(odd.rstrip(), "t", 1)
+    assert (entry.source, entry.target, entry.alignment) == ("a b a", "x y", [(2, 1)])
+    assert parse_reordering_line(b"a\tb ||| x  y ||| 1", "t", 1) == ReorderingEntry("a b", "x y", [1])
+    (tmp_path / "i").write_bytes(b"a b a\n")
+    (tmp_path / "pt").write_bytes(odd)
+    (tmp_path / "rt").write_bytes(b"a b\ta ||| x  y ||| 1 1\n")
+    filter_tables([str(tmp_path / "i")], str(tmp_path / "pt"), str(tmp_path / "rt"), str(tmp_path / "out"))
+    assert (tmp_path / "out" / "pt").read_bytes() == b"a b a ||| x y ||| 1  1 ||| 2-1\n"
+    assert (tmp_path / "out" / "rt").read_bytes() == b"a b a ||| x y ||| 1 1\n"
+    table = load_phrase_table(tmp_path / "pt", 2, ["a b a"])
+    assert (table.sources.strings(), table.targets.strings(), table.longest_source) == ([b"a b a"], [b"x y"], 3)
+    assert load_reordering_table(tmp_path / "rt", table, 2).log_scores.tolist() == [[0, 0]]
+    assert pair_counts(tmp_path / "pt", [("a b a", "x y")]) == {("a b a", "x y"): 0}
 
 
 def test_moses_line():
