@@ -89,7 +89,7 @@ WITHOUT_EFFECT = (
     "output-hypo-score", "translation-details", "translation-all-details", "output-unknowns", "output-search-graph",
     "output-search-graph-extended", "output-word-graph", "search-algorithm", "cube-pruning-lazy-scoring",
     "cube-pruning-deterministic-search", "early-discarding-threshold", "use-persistent-cache", "persistent-cache-size",
-    "clean-lm-cache", "minlexr-memory", "minphr-memory", "feature-overwrite", "no-cache",
+    "clean-lm-cache", "minlexr-memory", "minphr-memory", "no-cache",
 )  # fmt: skip
 """Sections that do not change translations: output, details of Moses' search, and memory."""
 
@@ -161,6 +161,10 @@ class MosesIni:
         counts: dict[str, int] = {}
         for line, number in zip(sections.pop("feature", []), numbers.get("feature", []), strict=True):
             ini.features.append(_feature(line, counts, path, number))
+        for line, number in zip(
+            sections.pop("feature-overwrite", []), numbers.get("feature-overwrite", []), strict=True
+        ):
+            ini._overwrite(line, number)
         names = [feature.name for feature in ini.features]
         for name in names:
             if names.count(name) > 1:
@@ -193,6 +197,22 @@ class MosesIni:
         ini._check_weights()
         return ini
 
+    def _overwrite(self, line: str, number: int) -> None:
+        """Apply a line of ``[feature-overwrite]``, ``NAME key=value ...``, to the feature, as Moses does."""
+        where = f"{self.path}, line {number}"
+        name, *options = line.split()
+        feature = next((feature for feature in self.features if feature.name == name), None)
+        if feature is None:
+            raise InputError(f"{where}: options for {name}, but there is no such feature; remove the line")
+        for option in options or [""]:
+            key, _, value = option.partition("=")
+            # Moses reads these two before the section
+            if not value or key in ("name", "num-features"):
+                raise InputError(f"{where}: cannot overwrite {option or name}; correct the line of {name} in [feature]")
+            feature.options[key] = value
+            if key == "path":
+                feature.number = number
+
     def _check_weights(self) -> None:
         for feature in self.features:
             if feature.name not in self.weights:
@@ -208,6 +228,15 @@ class MosesIni:
                 raise InputError(
                     f"{self.path}: feature {feature.name} has {expected} scores but {count} weights; "
                     "correct its line in [weight]"
+                )
+
+    def check_weight_sections(self) -> None:
+        """Check that no section replaces weights of ``[weight]``."""
+        for section in ("weight-overwrite", "weight-file"):
+            if section in self.sections:
+                raise InputError(
+                    f"{self._place(section)}: [{section}] is not supported; write its weights into [weight] and remove "
+                    "the section"
                 )
 
     def number(self, section: str) -> int | None:
@@ -231,6 +260,7 @@ class MosesIni:
 
     def check_sections(self) -> None:
         """Check that no section would make Moses translate differently from the decoder of ``rnnsmt.search``."""
+        self.check_weight_sections()
         self._check_mapping()
         for name, lines in self.sections.items():
             value = " ".join(lines)

@@ -250,6 +250,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
 
     The unknown-word penalty is not in n-best lists, neither in those of Moses nor in those of rnnsmt.
     """
+    ini.check_weight_sections()
     in_file, candidates = read_nbest(path)
     kinds = {feature.name: feature.kind for feature in ini.features}
     listed = {name: values for name, values in ini.weights.items() if kinds[name] != "UnknownWordPenalty"}

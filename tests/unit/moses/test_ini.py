@@ -118,6 +118,7 @@ def test_a_second_phrase_table_is_refused(tmp_path: Path, kind: str) -> None:
         ("[minimum-bayes-risk]\n1\n", r"\[minimum-bayes-risk\] 1"),
         ("[beam-threshold]\n0.1\n", r"\[beam-threshold\] 0.1"),
         ("[max-phrase-length]\n3\n", r"\[max-phrase-length\] 3"),
+        ("[weight-overwrite]\nLM0= 1\n", r"\[weight-overwrite\] is not supported; write its weights into \[weight\]"),
         ("[stakc]\n100\n", r"\[stakc\] 100"),
         (
             "[mapping]\n0 T 0\n1 T 1\n",
@@ -130,6 +131,36 @@ def test_sections_that_change_translations_are_refused_by_name(tmp_path: Path, s
     ini = MosesIni.read(_written(tmp_path, "# mine\n" + section + text))
     with pytest.raises(InputError, match=rf"moses\.ini, line 2: {said.removeprefix('line 2: ')}"):
         ini.check_sections()
+
+
+def test_a_section_overwrites_options_of_features(tmp_path: Path) -> None:
+    """Options are applied as if they stood in [feature], and are written there."""
+    lines = "[feature-overwrite]\nLM0 path=other.arpa order=4\nTranslationModel0 table-limit=7\n"
+    ini = MosesIni.read(_written(tmp_path, lines + MOSES))
+    ini.check_sections()
+    assert (ini.file_of(ini.features[-1]), ini.features[-1].options["order"]) == (tmp_path / "other.arpa", "4")
+    assert ini.table_limit == 7
+    with pytest.raises(InputError, match=r"moses\.ini, line 2: the file of LM0 is missing"):
+        ini.located(ini.features[-1])
+    assert not ini.is_same_model(MosesIni.read(_written(tmp_path, MOSES)))
+    ini.write(tmp_path / "again.ini")
+    assert "feature-overwrite" not in (tmp_path / "again.ini").read_text()
+    assert MosesIni.read(tmp_path / "again.ini").is_same_model(ini)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("LM1 path=x", "options for LM1, but there is no such feature; remove the line"),
+        ("LM0", "cannot overwrite LM0; correct"),
+        ("LM0 path", "cannot overwrite path; correct"),
+        ("LM0 name=LM1", "cannot overwrite name=LM1; correct"),
+        ("TranslationModel0 num-features=4", "cannot overwrite num-features=4; correct"),
+    ],
+)
+def test_options_that_cannot_be_overwritten(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(InputError, match=rf"moses\.ini, line 2: {said}"):
+        MosesIni.read(_written(tmp_path, f"[feature-overwrite]\n{line}\n{MOSES}"))
 
 
 def test_sections_without_effect_are_accepted(tmp_path: Path) -> None:
