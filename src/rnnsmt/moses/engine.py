@@ -308,6 +308,12 @@ def tune(
         optimiser: a key of ``OPTIMISERS``.
     """
     work = work.resolve()
+    for feature in ini.features:
+        if "tuneable-components" in feature.options:
+            raise InputError(
+                f"{ini.place_of(feature)}: {feature.name} has tuneable-components, whose fixed weights {MERT} loses; "
+                "tune with rnnsmt, or remove the option"
+            )
     located = for_moses(ini, directory)
     fingerprint = {
         "version of this stage": STAGES["moses"]["tune"].version,

@@ -63,10 +63,13 @@ NEURAL_MODELS = {
 }
 """Neural features inside the search, by kind; Moses has none of them."""
 
+UNKNOWN_WORDS = "UnknownWordPenalty"
+"""Kind of the only feature that is not tuned by default, as in Moses."""
+
 ONE_SCORE = (
     *NEURAL_MODELS,
     RESCORING,
-    "UnknownWordPenalty",
+    UNKNOWN_WORDS,
     "WordPenalty",
     "PhrasePenalty",
     "Distortion",
@@ -103,6 +106,7 @@ KNOWN_VALUES = {
 
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_YES, _NO = ("1", "true", "yes", "y"), ("0", "false", "no", "n")
 
 
 @dataclass
@@ -195,6 +199,7 @@ class MosesIni:
         if not ini.features:
             raise InputError(f"{path}: no [feature] section; is this a moses.ini?")
         ini._check_weights()
+        ini.fixed_scores()
         return ini
 
     def _overwrite(self, line: str, number: int) -> None:
@@ -216,7 +221,7 @@ class MosesIni:
     def _check_weights(self) -> None:
         for feature in self.features:
             if feature.name not in self.weights:
-                if feature.kind == "UnknownWordPenalty":
+                if feature.kind == UNKNOWN_WORDS:
                     self.weights[feature.name] = [1.0]
                     continue
                 raise InputError(f"{self.path}: feature {feature.name} has no line in [weight]; add one")
@@ -229,6 +234,35 @@ class MosesIni:
                     f"{self.path}: feature {feature.name} has {expected} scores but {count} weights; "
                     "correct its line in [weight]"
                 )
+
+    def fixed_scores(self) -> set[str]:
+        """Return the scores, named like ``TranslationModel0:2``, that are neither tuned nor in n-best lists.
+
+        As in Moses, these are the scores of features with ``tuneable=false``, those for which ``tuneable-components``
+        is 0, and the unknown-word penalty without ``tuneable=true``.
+        """
+        fixed: set[str] = set()
+        for feature in self.features:
+            count = len(self.weights[feature.name])
+            (tuneable,) = self._switches(feature, "tuneable", "0" if feature.kind == UNKNOWN_WORDS else "1")
+            components = self._switches(feature, "tuneable-components", ",".join("1" * count))
+            if len(components) != count:
+                raise InputError(
+                    f"{self.place_of(feature)}: {feature.name} has {count} scores but {len(components)} values in "
+                    "tuneable-components; specify one for each score"
+                )
+            fixed |= {f"{feature.name}:{k}" for k, tuned in enumerate(components) if not (tuneable and tuned)}
+        return fixed
+
+    def _switches(self, feature: Feature, key: str, default: str) -> list[bool]:
+        """Return the values of an option of a feature, which are 1 or 0 in any spelling of Moses."""
+        values = feature.options.get(key, default).lower().split(",")
+        if not set(values) <= {*_YES, *_NO} or (key == "tuneable" and len(values) > 1):
+            form = "true or false" if key == "tuneable" else "1 or 0 for each score, as in 1,0,1"
+            raise InputError(
+                f"{self.place_of(feature)}: {feature.name} has {key}={feature.options[key]}; it must be {form}"
+            )
+        return [value in _YES for value in values]
 
     def check_weight_sections(self) -> None:
         """Check that no section replaces weights of ``[weight]``."""
@@ -300,6 +334,10 @@ class MosesIni:
         line = self.section_lines.get(section)
         return f"{self.path}" if line is None else f"{self.path}, line {line}"
 
+    def place_of(self, feature: Feature) -> str:
+        """Return file and line of a feature, for messages."""
+        return f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
+
     def weight(self, score: str) -> float:
         """Return the weight of one score, named like ``TranslationModel0:2``."""
         name, _, index = score.rpartition(":")
@@ -322,9 +360,9 @@ class MosesIni:
         if directory is not None and (directory / path.name).is_file():
             return directory / path.name
         if not path.is_file():
-            where = f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
             raise InputError(
-                f"{where}: the file of {feature.name} is missing: {path}; correct path= or create the file"
+                f"{self.place_of(feature)}: the file of {feature.name} is missing: {path}; "
+                "correct path= or create the file"
             )
         return path
 

@@ -246,23 +246,28 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
 
 
 def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestLists:
-    """Read the n-best lists of the sentences of a text, with the features that have weights in the ini.
+    """Read the n-best lists of the sentences of a text, with the features that have tuned weights in the ini.
 
-    The unknown-word penalty is not in n-best lists, neither in those of Moses nor in those of rnnsmt.
+    Fixed scores are not in n-best lists, neither in those of Moses nor in those of rnnsmt; the others of a feature are
+    numbered from 0 in a list.
     """
     ini.check_weight_sections()
     in_file, candidates = read_nbest(path)
-    kinds = {feature.name: feature.kind for feature in ini.features}
-    listed = {name: values for name, values in ini.weights.items() if kinds[name] != "UnknownWordPenalty"}
-    names = [f"{name}:{index}" for name, values in listed.items() for index in range(len(values))]
-    if sorted(names) != sorted(in_file):
-        lacks, more = (", ".join(sorted(a - b)) for a, b in ((set(names), set(in_file)), (set(in_file), set(names))))
+    fixed = ini.fixed_scores()
+    names: list[str] = []
+    listed: list[str] = []
+    for name, values in ini.weights.items():
+        tuned = [score for index in range(len(values)) if (score := f"{name}:{index}") not in fixed]
+        names += tuned
+        listed += [f"{name}:{index}" for index in range(len(tuned))]
+    if sorted(listed) != sorted(in_file):
+        lacks, more = (", ".join(sorted(a - b)) for a, b in ((set(listed), set(in_file)), (set(in_file), set(listed))))
         parts = [f"lacks {lacks} of {ini.path}"] if lacks else []
         parts += [f"has {more}, which {ini.path} lacks"] if more else []
         raise InputError(
             f"{path}: {' and '.join(parts) or 'contains a duplicate feature'}; use the ini with these features"
         )
-    order = [in_file.index(name) for name in names]
+    order = [in_file.index(name) for name in listed]
     texts: list[list[str]] = [[] for _ in source]
     rows: list[list[tuple[float, ...]]] = [[] for _ in source]
     for candidate in candidates:

@@ -95,9 +95,9 @@ class SearchModel:
 
     @property
     def listed(self) -> np.ndarray:
-        """Return the columns of the features in n-best lists: all except the unknown-word penalty, as in Moses."""
-        count = len(self.feature_names)
-        return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
+        """Return the columns of the features in n-best lists: all that are tuned, as in Moses."""
+        fixed = self.ini.fixed_scores()
+        return np.array([column for column, name in enumerate(self.feature_names) if name not in fixed], np.int64)
 
 
 def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:

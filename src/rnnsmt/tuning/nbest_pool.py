@@ -18,9 +18,6 @@ from rnnsmt.moses.ini import MosesIni
 
 Weights = NDArray[np.float64]
 
-UNTUNED = "UnknownWordPenalty"
-"""Kind of feature whose weight is not tuned, as in Moses."""
-
 
 def normalised(weights: Weights) -> Weights:
     """Return weights scaled to absolute sum 1, as in Moses' ini files."""
@@ -30,6 +27,8 @@ def normalised(weights: Weights) -> Weights:
 def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
     """Return the weights ``[F]`` of these scores in the ini."""
     weights = np.array([ini.weight(score) for score in scores])
+    if not weights.size:
+        raise InputError(f"{ini.path}: no weight can be tuned; remove tuneable=false from features")
     if not np.abs(weights).sum() > 0:
         raise InputError(f"{ini.path}: all weights are 0; set initial weights, e.g. the defaults of Moses")
     return weights

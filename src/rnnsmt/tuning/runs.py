@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, write_json
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.ini import UNKNOWN_WORDS, MosesIni
 from rnnsmt.search import SearchOptions, decode
 from rnnsmt.search.translation_options import look_up
 from rnnsmt.tuning.checkpoint import TuningCheckpoint, fingerprint
 from rnnsmt.tuning.loop import Decoded, Tuned, tune
-from rnnsmt.tuning.nbest_pool import UNTUNED, Weights, normalised, start_weights
+from rnnsmt.tuning.nbest_pool import Weights, normalised, start_weights
 from rnnsmt.tuning.options import LoopOptions
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ModelDecoder:
-    """Decoder of the development set, with tuned features only; the unknown word penalty keeps its weight, as in Moses.
+    """Decoder of the development set, with tuned features only; the other features keep their weights, as in Moses.
 
     The translations with the weights of the ini, from which every run starts, are cached for the following runs.
     """
@@ -35,7 +35,9 @@ class ModelDecoder:
         self.model = model
         self._options = options
         names = list(self.model.feature_names)
-        self._tuned = np.array([not name.startswith(UNTUNED) for name in names])
+        fixed = ini.fixed_scores()
+        self._tuned = np.array([name not in fixed for name in names])
+        self._unknown = [column for column in model.columns.get(UNKNOWN_WORDS, []) if not self._tuned[column]]
         self._weights = model.weights(ini)
         self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
         self.start = start_weights(ini, self.feature_names)
@@ -62,10 +64,10 @@ class ModelDecoder:
                 lengths.append(np.zeros(1, np.int64))
                 features.append(translation.features[None, self._tuned])
                 continue
-            # Candidates are stored without their untuned scores, whose weights are fixed. A candidate with a lower
-            # untuned score (more unknown words) could be the best in the pool by its tuned features, but not in the
-            # search: it is discarded.
-            fixed = nbest.features[:, ~self._tuned] @ full[~self._tuned]
+            # Candidates are stored without their fixed scores. A candidate with more unknown words could be the best in
+            # the pool by its tuned features, but not in the search: it is discarded. Other features that are fixed
+            # differ between good candidates; as in Moses, they are not considered in the pool.
+            fixed = nbest.features[:, self._unknown] @ full[self._unknown]
             possible = fixed >= fixed.max() - 1e-6
             size = np.diff(nbest.bounds)
             words.append(nbest.words if possible.all() else nbest.words[np.repeat(possible, size)])

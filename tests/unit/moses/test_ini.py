@@ -84,6 +84,9 @@ def test_written_elsewhere_it_leads_to_the_same_files_with_the_same_weights(tmp_
         ("num-features=5", "num-features=" + 5000 * "1", "not a positive integer"),
         ("[weight]", "[weight", "closing bracket"),
         ("name=LM0 ", "name=Distortion0 ", "two features"),
+        ("Distortion\n", "Distortion tuneable=off\n", "line 17: Distortion0 has tuneable=off; it must be true or"),
+        ("path=lm", "tuneable-components=1,0 path=lm", "line 18: LM0 has 1 scores but 2 values in tuneable-components"),
+        ("path=lm", "tuneable-components=1- path=lm", "LM0 has tuneable-components=1-; it must be 1 or 0"),
         ("lazyken=0", "lazyken", "not key=value"),
         ("[distortion-limit]\n4", "[distortion-limit]\nsix", "not an integer"),
         ("[distortion-limit]\n4", "[distortion-limit]\n99999999999999999999", "too large"),
@@ -131,6 +134,15 @@ def test_sections_that_change_translations_are_refused_by_name(tmp_path: Path, s
     ini = MosesIni.read(_written(tmp_path, "# mine\n" + section + text))
     with pytest.raises(InputError, match=rf"moses\.ini, line 2: {said.removeprefix('line 2: ')}"):
         ini.check_sections()
+
+
+def test_scores_that_are_not_tuned(tmp_path: Path) -> None:
+    assert MosesIni.read(_written(tmp_path)).fixed_scores() == {"UnknownWordPenalty0:0"}
+    text = MOSES.replace("UnknownWordPenalty\n", "UnknownWordPenalty tuneable=Yes\n")
+    text = text.replace("Distortion\n", "Distortion tuneable=n\n")
+    text = text.replace("path=tables", "tuneable-components=true,0,1,no,1 path=tables")
+    fixed = MosesIni.read(_written(tmp_path, text)).fixed_scores()
+    assert fixed == {"Distortion0:0", "TranslationModel0:1", "TranslationModel0:3"}
 
 
 def test_a_section_overwrites_options_of_features(tmp_path: Path) -> None:

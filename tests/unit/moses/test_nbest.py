@@ -89,6 +89,14 @@ def lists(tmp_path, ini=INI, sentences=4, nbest=NBEST):
     return read_lists(tmp_path / "nbest", MosesIni.read(tmp_path / "ini"), source)
 
 
+def test_lists_have_no_fixed_scores(tmp_path):
+    ini = INI.replace("num-features=2", "num-features=4 tuneable-components=1,0,0,1").replace("0.25", "0.1 0.1 0.25")
+    ini = ini.replace("KENLM", "Distortion name=D0 tuneable=false\nKENLM").replace("LM0= ", "D0= 0.3\nLM0= ")
+    found, plain = lists(tmp_path, ini), lists(tmp_path)
+    assert found.names == ["TM0:0", "TM0:3", "LM0:0"]
+    assert [rows.tolist() for rows in found.features] == [rows.tolist() for rows in plain.features]
+
+
 def test_lists_in_the_order_of_the_ini(tmp_path):
     found = lists(tmp_path)
     assert found.names == ["TM0:0", "TM0:1", "LM0:0"]

@@ -45,6 +45,33 @@ def test_lists_have_as_few_unknown_words_as_possible_and_the_statistics_of_their
     assert decoded.best == [translation.text for translation in translations]
 
 
+def test_fixed_features_keep_their_weights_and_are_absent(decoder):
+    """The list of a sentence is that of the search, except for translations with more unknown words."""
+    plain = decoder.decode(normalised(decoder.start))
+    for feature in decoder.ini.features:
+        if feature.kind == "Distortion":
+            feature.options["tuneable"] = "false"
+        if feature.kind == "PhraseDictionaryMemory":
+            feature.options["tuneable-components"] = "1,0,1,1"
+    fixed = ["Distortion0:0", "TranslationModel0:1"]
+    other = ModelDecoder(decoder.ini, SOURCES, decoder.model, WIDE)
+    assert other.feature_names == [name for name in decoder.feature_names if name not in fixed]
+    names = decoder.model.feature_names
+    assert [names[column] for column in decoder.model.listed] == other.feature_names
+    # with the same weights, the same lists without the two columns
+    weights = decoder.full(normalised(decoder.start))
+    other._weights = weights
+    tuned = [names.index(name) for name in other.feature_names]
+    found = other._search(weights[tuned])
+    assert found.best == plain.best
+    kept = [decoder.feature_names.index(name) for name in other.feature_names]
+    for rows, expected in zip(found.features, plain.features, strict=True):
+        assert np.array_equal(rows, expected[:, kept])
+    before = [decoder.ini.weight(name) for name in fixed]
+    other.set_weights(2 * weights[tuned])
+    assert [decoder.ini.weight(name) for name in fixed] == before
+
+
 def test_what_every_run_starts_from_is_searched_once(decoder):
     start = normalised(decoder.start)
     first = decoder.decode(start)
