@@ -352,13 +352,15 @@ class MosesIni:
         """Return the path of a feature's file, resolved against the directory of the ini."""
         if "path" not in feature.options:
             raise InputError(f"{self.path}: feature {feature.name} has no path=; add the path of its file")
-        return self.directory / feature.options["path"]
+        return _with_suffix(feature, self.directory / feature.options["path"])
 
     def located(self, feature: Feature, directory: Path | None = None) -> Path:
         """Return the file of a feature, or the file of the same base name in ``directory`` if there is one."""
         path = self.file_of(feature)
-        if directory is not None and (directory / path.name).is_file():
-            return directory / path.name
+        if directory is not None:
+            other = _with_suffix(feature, directory / Path(feature.options["path"]).name)
+            if other.is_file():
+                return other
         if not path.is_file():
             raise InputError(
                 f"{self.place_of(feature)}: the file of {feature.name} is missing: {path}; "
@@ -398,6 +400,15 @@ class MosesIni:
         """Write the ini atomically; relative paths are rewritten so that they refer to the same files."""
         with atomic_text(path) as out:
             out.write(self.text_for(Path(path).parent))
+
+
+def _with_suffix(feature: Feature, path: Path) -> Path:
+    """Return the path of a feature's file, with ``.gz`` for a reordering table that exists under that name only.
+
+    Moses looks for reordering tables in this way, but for no other file.
+    """
+    packed = path.with_name(f"{path.name}.gz") if feature.kind == "LexicalReordering" and path.name else path
+    return packed if packed.is_file() and not path.is_file() else path
 
 
 def feature_count(feature: Feature, where: str) -> int:

@@ -136,6 +136,21 @@ def test_sections_that_change_translations_are_refused_by_name(tmp_path: Path, s
         ini.check_sections()
 
 
+def test_a_reordering_table_may_be_named_without_its_suffix(tmp_path: Path) -> None:
+    ini = MosesIni.read(_written(tmp_path, MOSES.replace("/abs/rt.gz", "rt").replace("tables/pt.gz", "pt")))
+    table, reordering = ini.features[3:5]
+    for directory in (tmp_path, tmp_path / "filtered"):
+        directory.mkdir(exist_ok=True)
+        for name in ("rt.gz", "pt.gz"):
+            (directory / name).touch()
+    assert ini.located(reordering) == ini.file_of(reordering) == tmp_path / "rt.gz"
+    assert ini.located(reordering, tmp_path / "filtered") == tmp_path / "filtered" / "rt.gz"
+    with pytest.raises(InputError, match="line 15: the file of TranslationModel0 is missing"):
+        ini.located(table)
+    (tmp_path / "rt").touch()
+    assert ini.located(reordering) == tmp_path / "rt"
+
+
 def test_scores_that_are_not_tuned(tmp_path: Path) -> None:
     assert MosesIni.read(_written(tmp_path)).fixed_scores() == {"UnknownWordPenalty0:0"}
     text = MOSES.replace("UnknownWordPenalty\n", "UnknownWordPenalty tuneable=Yes\n")
