@@ -3,6 +3,9 @@
 Format: a ``\\data\\`` header with lines ``ngram N=COUNT``; per order, a section ``\\N-grams:`` with lines
 ``log10-probability TAB words [TAB log10-backoff]``; ``\\end\\``. Files are read in blocks; compiled code parses and
 formats the lines.
+
+Files are read as by KenLM: comment lines that begin with ``#`` before the header, blank lines, and runs of spaces and
+tabs in place of one are accepted; of several lines with the same 1-gram, the first is used, or the last of ``<unk>``.
 """
 
 import re
@@ -14,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.base.io import KENLM_MAGIC, InputError, read_line_blocks
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
 from rnnsmt.base.parallel import atomic_blocks
-from rnnsmt.base.progress import Meter
+from rnnsmt.base.progress import Meter, say
 from rnnsmt.lm import MAX_ORDER
 from rnnsmt.lm.counts import Counts, SmoothedOrder, slices
 
@@ -123,8 +126,11 @@ def _header(lines: _Lines) -> list[int]:
     path = lines.path
     if lines.more() and lines.data.startswith(KENLM_MAGIC):
         raise InputError(f"{path}: is a binary KenLM file; use the ARPA text file it was built from")
-    if lines.line() != "\\data\\":
-        raise InputError(f"{path}, line 1: \\data\\ expected; is this an ARPA file?")
+    first = lines.line()
+    while first is not None and first.startswith("#"):
+        first = lines.line()
+    if first != "\\data\\":
+        raise InputError(f"{path}, line {max(lines.number - 1, 1)}: \\data\\ expected; is this an ARPA file?")
     counts: list[int] = []
     while lines.more():
         mark = (lines.position, lines.number)
@@ -152,31 +158,31 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
     path = lines.path
     words = np.zeros((count, order), np.int32)
     probs, backoffs = np.zeros(count, np.float32), np.zeros(count, np.float32)
-    filled = 0
+    filled, repeated = 0, np.zeros(1, np.int64)
     while lines.more():
         buffer, begin = lines.buffer, lines.position
         if order == 1:
             arpa.words.reserve(0, len(buffer) - begin)  # bytes of the new words; their number is in the header
         table = arpa.words.table
         position, filled, error = parse_section(
-            buffer, begin, len(buffer), order, table, POW10, words, probs, backoffs, filled
+            buffer, begin, len(buffer), order, table, POW10, words, probs, backoffs, filled, repeated
         )
         lines.number += int(newlines(buffer, begin, position))
         lines.position = position
-        if error == 5 and filled == count:
+        if error == 5 and filled + repeated[0] == count:
             raise InputError(f"{path}, line {lines.number}: more {order}-grams than the header specifies ({count})")
         if error:
-            problem = _ERRORS[error]
-            if error == 1 and order == 1:
-                problem = "is not of the form 'probability TAB word [TAB back-off]', or the word is a duplicate"
-            raise InputError(f"{path}, line {lines.number}: {problem}")
+            raise InputError(f"{path}, line {lines.number}: {_ERRORS[error]}")
         if position < len(buffer):
             break
-    if filled != count:
-        raise InputError(f"{path}, line {lines.number}: {filled} {order}-grams, but the header specifies {count}")
-    arpa.ngrams.append(words)
-    arpa.log10_probs.append(probs)
-    arpa.log10_backoffs.append(backoffs)
+    if filled + repeated[0] != count:
+        found = filled + repeated[0]
+        raise InputError(f"{path}, line {lines.number}: {found} {order}-grams, but the header specifies {count}")
+    if repeated[0]:
+        say(f"warning: {path}: {repeated[0]} of the 1-grams are repeated; they are read as by KenLM")
+    arpa.ngrams.append(words[:filled])
+    arpa.log10_probs.append(probs[:filled])
+    arpa.log10_backoffs.append(backoffs[:filled])
 
 
 def write_arpa(
@@ -260,25 +266,46 @@ def log10(values: np.ndarray) -> np.ndarray:
     return np.log10(np.maximum(values.astype(np.float64), LOWEST))
 
 
+@kernel(**INNER)
+def _after_blanks(buffer, position, end):
+    """Return the position of the first byte from ``position`` on that is neither space nor tab."""
+    while position < end and (buffer[position] == 32 or buffer[position] == 9):
+        position += 1
+    return position
+
+
+@kernel(**INNER)
+def _is_unk(buffer, begin, end):
+    """Return whether a word is ``<unk>`` or ``<UNK>``."""
+    return (
+        end - begin == 5
+        and buffer[begin] == 60
+        and buffer[begin + 1] | 32 == 117
+        and buffer[begin + 2] | 32 == 110
+        and buffer[begin + 3] | 32 == 107
+        and buffer[begin + 4] == 62
+    )
+
+
 @kernel()
 def parse_section(  # noqa: PLR0911, PLR0912
-    buffer, begin, end, order, table, pow10, words, probs, backoffs, filled
+    buffer, begin, end, order, table, pow10, words, probs, backoffs, filled, repeated
 ):
     """Parse n-gram lines.
 
-    Parsing stops at an empty line, at a line that starts with a backslash, when the arrays are full, at ``end``, or at
-    an error.
+    Parsing stops at a line that starts with a backslash, at a blank line when the arrays are full, at ``end``, or at an
+    error.
 
     Args:
         buffer: uint8, whole lines.
         begin, end: range of the lines.
         order: order of the n-grams.
-        table: vocabulary, ``InternTable``; for order 1, words are added, and the id of a word must equal the index of
-            its line in the section.
+        table: vocabulary, ``InternTable``; for order 1, words are added, and the id of a word is the index of its row.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
         words: int32 [count, order], filled with word ids.
         probs, backoffs: float32 [count], filled with log10 values.
         filled: number of n-grams that are already in the arrays.
+        repeated: int64 [1], the number of 1-grams that are not in the arrays because they are repeated, updated.
 
     Returns:
         The index of the first line that was not parsed, the number of n-grams, and an error code (0: none, otherwise a
@@ -293,20 +320,26 @@ def parse_section(  # noqa: PLR0911, PLR0912
         last = stop
         if last > position and buffer[last - 1] == 13:
             last -= 1
-        if last == position or buffer[position] == 92:
+        full = filled + repeated[0] == capacity
+        start = _after_blanks(buffer, position, last)
+        if start == last and not full:
+            position = stop + 1
+            continue
+        if start == last or buffer[position] == 92:
             return position, filled, 0
-        if filled == capacity:
+        if full:
             return position, filled, 5
-        tab = position
+        tab = start
         while tab < last and buffer[tab] != 9 and buffer[tab] != 32:
             tab += 1
         if tab >= last:
             return position, filled, 1
-        value = parse_float(buffer, position, tab, pow10)
+        value = parse_float(buffer, start, tab, pow10)
         if not (value >= -1e30 and value <= 0.0):  # also rejects NaN; a float32 could not represent -1e39
             return position, filled, 2
-        cursor = tab + 1
+        cursor, row = tab, filled
         for k in range(order):
+            cursor = _after_blanks(buffer, cursor, last)
             stop_word = cursor
             while stop_word < last and buffer[stop_word] != 32 and buffer[stop_word] != 9:
                 stop_word += 1
@@ -314,24 +347,27 @@ def parse_section(  # noqa: PLR0911, PLR0912
                 return position, filled, 5
             if order == 1:
                 number = intern(table, buffer, cursor, stop_word)
-                if number != filled:  # the word occurred before
-                    return position, filled, 1
+                if number < filled:  # the word occurred before
+                    row = number if _is_unk(buffer, cursor, stop_word) else -1
             else:
                 number = find(table, buffer, cursor, stop_word, hash_bytes(buffer, cursor, stop_word))
                 if number < 0:
                     return position, filled, 4
             words[filled, k] = number
-            cursor = stop_word + 1
-        probs[filled] = value
-        backoffs[filled] = 0.0
-        if cursor < last:
-            if buffer[cursor - 1] != 9:
+            cursor = stop_word
+        weight = 0.0
+        if cursor + 1 < last:
+            if buffer[cursor] != 9:
                 return position, filled, 5
-            weight = parse_float(buffer, cursor, last, pow10)
+            weight = parse_float(buffer, _after_blanks(buffer, cursor, last), last, pow10)
             if not (weight > -1e30 and weight < 1e30):
                 return position, filled, 3
-            backoffs[filled] = weight
-        filled += 1
+        if row >= 0:
+            probs[row], backoffs[row] = value, weight
+        if row == filled:
+            filled += 1
+        else:
+            repeated[0] += 1
         position = stop + 1
     return position, filled, 0
 

@@ -115,11 +115,12 @@ def test_equals_kenlm_on_real_text(moses_fixture: Path, tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("\\data\\", "data", "line 1"),
+        ("\\data\\", "# by hand\n\ndata", "line 3"),
         ("ngram 2=2", "ngram 3=2", "line 3"),
         ("ngram 2=2", "ngram two", "line 3"),
         ("ngram 1=5", "ngram 1=6", "specifies 6"),
         ("ngram 1=5", "ngram 1=4", "line 10"),
-        ("-0.9\tchat", "-0.9\tle", "duplicate"),
+        ("-0.9\tchat", "-0.9\tle", "line 14"),
         ("-0.9\tchat", "nan\tchat", "line 10"),
         ("-0.9\tchat", "0.9\tchat", "line 10"),
         ("-0.9\tchat", "-inf\tchat", "line 10"),
@@ -145,6 +146,31 @@ def test_malformed_files_are_refused_by_line(tmp_path: Path, old: str, new: str,
     if "\\3-grams:\n-0.1" in new:
         text = text.replace("ngram 2=2", "ngram 2=2\nngram 3=1")
     assert words in _refused(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "unigrams"),
+    [
+        ("\\data\\", "# made by hand\n\n#\n\\data\\", 5),
+        ("\tle chat", "\tle \t  chat", 5),
+        ("\tle chat", "  \t le chat", 5),
+        ("-0.2\tle chat", " \t-0.2\tle chat", 5),
+        ("-0.2\tle chat", "\n  \n-0.2\tle chat\n", 5),
+        ("\tle\t-0.25", "\tle\t \t-0.25", 5),
+        ("-0.9\tchat", "-0.1\tle\t-0.9\n-0.9\tchat", 6),
+        ("-0.9\tchat", "-0.1\t<s>\t-0.9\n-0.9\tchat", 6),
+        ("-0.9\tchat", "-0.9\tchat\n-0.1\tchat", 6),
+        ("-0.9\tchat", "-0.1\t<unk>\n-0.9\tchat", 6),
+        ("-0.9\tchat", "-0.1\t<UNK>\n-0.9\tchat", 6),
+    ],
+)
+def test_what_kenlm_accepts_is_read_as_kenlm_does(tmp_path: Path, old: str, new: str, unigrams: int) -> None:
+    assert GOOD.count(old) == 1
+    text = GOOD.replace(old, new).replace("ngram 1=5", f"ngram 1={unigrams}")
+    (tmp_path / "lm.arpa").write_text(text)
+    lm, reference = load_automaton(tmp_path / "lm.arpa"), kenlm.Model(str(tmp_path / "lm.arpa"))
+    for sentence in ("le chat", "chat le", "zut le chat le", "chat zut"):
+        assert lm.score_words(sentence) / LN10 == pytest.approx(reference.score(sentence), abs=1e-5)
 
 
 def test_files_that_are_no_arpa_files_are_refused(tmp_path: Path) -> None:
