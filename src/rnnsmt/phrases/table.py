@@ -94,7 +94,8 @@ def single_spaced(lines: bytes) -> bytes:
 
 
 def _single_spaced(line: bytes) -> bytes:
-    if b"  " not in line and b"\t" not in line:
+    phrases = line[: line.find(b"|||", line.find(b"|||") + 3)]
+    if b"  " not in phrases and b"\t" not in phrases:
         return line
     fields = line.split(b"|||", 2)
     for side, text in enumerate(fields[:2]):
