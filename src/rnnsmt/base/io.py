@@ -20,7 +20,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 MAX_LINE_BYTES = 1 << 24
@@ -34,6 +34,9 @@ _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """First bytes of zip archives."""
+
+_JUNK = (".DS_Store", "Thumbs.db", "desktop.ini")
+"""Names of files in which macOS and Windows store the appearance of a folder."""
 
 MAX_RATIO = 100
 """Maximum ratio of decompressed to compressed size; text, tables and models have ratios of 3 to 20."""
@@ -165,6 +168,12 @@ def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
             raise _zip_damage(path, error) from None
         with archive:
             yield archive
+
+
+def is_junk(name: str) -> bool:
+    """Return whether a member of an archive was added by macOS or Windows, and is no file of its author."""
+    parts = PurePosixPath(name).parts
+    return "__MACOSX" in parts or (bool(parts) and (parts[-1].startswith("._") or parts[-1] in _JUNK))
 
 
 def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io.BufferedReader:

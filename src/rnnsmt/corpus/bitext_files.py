@@ -24,6 +24,7 @@ from rnnsmt.base.io import (
     InputError,
     bounded_lines,
     damage,
+    is_junk,
     open_text,
     open_zip,
     open_zip_member,
@@ -193,8 +194,8 @@ def _is_utf16(start: bytes) -> bool:
 
 
 def _names(archive: zipfile.ZipFile) -> tuple[list[str], str | None]:
-    """Return the names of the files in an archive, and that of its only TMX or TSV file."""
-    names = [member.filename for member in archive.infolist() if not member.is_dir()]
+    """Return the names of the files in an archive without ``is_junk``, and that of its only TMX or TSV file."""
+    names = [member.filename for member in archive.infolist() if not (member.is_dir() or is_junk(member.filename))]
     single = [name for name in names if Path(name).suffix.lower() in (".tmx", ".tsv")]
     return names, single[0] if len(single) == 1 else None
 

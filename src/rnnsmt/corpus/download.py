@@ -21,6 +21,7 @@ from rnnsmt.base.io import (
     InputError,
     atomic_path,
     check_output,
+    is_junk,
     open_binary,
     open_zip,
     open_zip_member,
@@ -148,8 +149,9 @@ def _member(path: str, name: str, seen: list[str]) -> Iterator[IO[bytes]]:
                         raise InputError(f"{path}: {name} is {_kind(member)}, not a file; choose another member")
                     yield content
                     return
-    near = difflib.get_close_matches(name, seen, 1)
-    hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(seen[:5]) or 'no files'}"
+    files = [other for other in seen if not is_junk(other)]
+    near = difflib.get_close_matches(name, files, 1)
+    hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(files[:5]) or 'no files'}"
     raise InputError(f"{path}: the archive contains no file {name}; {hint}")
 
 

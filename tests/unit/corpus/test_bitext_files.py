@@ -56,6 +56,15 @@ OPUS = {
     "Books.en-fr.xml": "",
 }
 
+JUNK = {
+    "__MACOSX/._Books.en-fr.en": b"\0\5\x16\7",
+    "__MACOSX/._Books.en-fr.fr": b"\0\5\x16\7",
+    ".DS_Store": b"Bud1",
+    "a/._en-fr.tmx": b"\0\5\x16\7",
+    "a/Thumbs.db": b"\xd0\xcf\x11\xe0",
+}
+"""Files that macOS and Windows add to archives."""
+
 
 def rows(path: Path, content: bytes | str, limit: int | None = None, **settings) -> list:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -72,6 +81,8 @@ def rows(path: Path, content: bytes | str, limit: int | None = None, **settings)
         (zipped({"a.1": side(0), "b.2": side(1), "c.en": "", "c.fr": ""}), {"members": ("a.1", "b.2")}),
         (zipped({"README": "r", "en-fr.tmx": tmx()}), {}),
         (zipped({"pairs.tsv": tsv()}), {}),
+        (zipped(JUNK | OPUS), {}),
+        (zipped(JUNK | {"a/en-fr.tmx": tmx()}), {}),
         (tmx(), {}),
         (tmx(head=""), {}),
         (tmx(langs=("en-GB", "FR_ca")), {}),

@@ -21,6 +21,7 @@ def archive(path: Path, mode: str) -> Path:
     if mode == "zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
             out.writestr("training/", b"")
+            out.writestr("__MACOSX/training/._a.eng", b"\0\5\x16\7")
             for name, content in FILES.items():
                 out.writestr(name, content)
         return path
