@@ -167,6 +167,9 @@ def test_files_that_cannot_be_read(place: Path, capsys: pytest.CaptureFixture[st
         (place / f"{name}{suffix}").unlink()
         (place / "moses.ini").write_text(ini)
     assert name in refused(place, STAGES[stage], capsys)
+    (place / name).write_bytes(b"\x28\xb5\x2f\xfd\x04\x58" + data)
+    assert refused(place, STAGES[stage], capsys).startswith(f"{name}: is zstd-compressed; decompress it first")
+    (place / name).unlink()
     (place / name).mkdir()
     assert name in refused(place, STAGES[stage], capsys)
 

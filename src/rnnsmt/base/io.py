@@ -1,8 +1,8 @@
 """File input and output: decompression by content, atomic writing, and the exception for invalid input.
 
-Text is UTF-8 with one segment per line and lines ending in ``\\n``. When reading, gzip, bzip2 and xz are recognised by
-their first bytes, not by the file name; when writing, files are compressed according to the suffix ``.gz``, ``.bz2``
-or ``.xz``. Control characters, ``|||`` and empty lines are handled in ``rnnsmt.corpus`` only.
+Text is UTF-8 with one segment per line and lines ending in ``\\n``. When reading, gzip, bzip2, xz and lzma are
+recognised by their first bytes, not by the file name; when writing, files are compressed according to the suffix
+``.gz``, ``.bz2`` or ``.xz``. Control characters, ``|||`` and empty lines are handled in ``rnnsmt.corpus`` only.
 """
 
 import bz2
@@ -18,7 +18,7 @@ import shutil
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, TextIO, cast
@@ -32,8 +32,24 @@ KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 """First bytes of compressed files by suffix."""
 
+_LZMA = b"\x5d\0\0"
+"""First bytes of the format that preceded xz: its usual properties, and a dictionary of at least 64 KiB."""
+
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """First bytes of zip archives."""
+
+_FOREIGN = {
+    b"\x28\xb5\x2f\xfd": "is zstd-compressed; decompress it first",
+    b"P*M\x18": "is zstd-compressed; decompress it first",  # a frame of pzstd
+    b"\x04\x22\x4d\x18": "is lz4-compressed; decompress it first",
+    b"\x1f\x9d": "is compressed by `compress`; decompress it first",
+    b"LZIP\x01": "is lzip-compressed; decompress it first",
+    b"7z\xbc\xaf\x27\x1c": "is a 7z archive; extract the file first",
+    b"Rar!\x1a\x07": "is a RAR archive; extract the file first",
+    b"%PDF-": "is a PDF document; save its text in a text file",
+    b"\xd0\xcf\x11\xe0": "is a document of an office program; save its text in a text file",
+}
+"""What a file with these first bytes is, and a remedy: formats that are not read."""
 
 _JUNK = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files in which macOS and Windows store the appearance of a folder."""
@@ -112,8 +128,22 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
+def foreign_format(start: bytes) -> str | None:
+    """Return what a file is that begins with these bytes, and a remedy, or None if it has no format of ``_FOREIGN``."""
+    return next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
+
+
+def _decompressor(start: bytes) -> Callable[..., Any] | None:
+    """Return the function that opens compressed files with these first bytes."""
+    if start.startswith(_MAGIC[".gz"]):
+        return gzip.open
+    if start.startswith(_MAGIC[".bz2"]) and start[3:4].isdigit():
+        return bz2.open
+    return lzma.open if start.startswith((_MAGIC[".xz"], _LZMA)) else None
+
+
 def open_binary(path: str | Path) -> io.BufferedReader:
-    """Open a file for reading bytes, decompressing it if its first bytes are those of gzip, bzip2 or xz.
+    """Open a file for reading bytes, decompressing it if its first bytes are those of gzip, bzip2, xz or lzma.
 
     Reading raises ``InputError`` if the content exceeds ``ALWAYS_UNPACKED`` bytes and ``MAX_RATIO`` times the size of
     the compressed file, so that a small file cannot fill memory or disk, and ``DamagedError`` if the file is damaged.
@@ -122,18 +152,20 @@ def open_binary(path: str | Path) -> io.BufferedReader:
     try:
         raw = path.open("rb")
         start = raw.peek(6)[:6] if raw.seekable() else b""
-        for suffix, open_compressed in ((".gz", gzip.open), (".bz2", bz2.open), (".xz", lzma.open)):
-            if start.startswith(_MAGIC[suffix]) and (suffix != ".bz2" or start[3:4].isdigit()):
-                size = os.fstat(raw.fileno()).st_size
-                raw.close()
-                unpacked = _Unpacked(cast(BinaryIO, open_compressed(path, "rb")), path, size)
-                return io.BufferedReader(unpacked, 1 << 18)
+        if open_compressed := _decompressor(start):
+            size = os.fstat(raw.fileno()).st_size
+            raw.close()
+            unpacked = _Unpacked(cast(BinaryIO, open_compressed(path, "rb")), path, size)
+            return io.BufferedReader(unpacked, 1 << 18)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory, not a file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if what := foreign_format(start):
+        raw.close()
+        raise InputError(f"{path}: {what}")
     if path.suffix in _MAGIC and start:
         raw.close()
         raise InputError(
@@ -146,12 +178,20 @@ def open_binary(path: str | Path) -> io.BufferedReader:
 def open_text(path: str | Path) -> io.BufferedReader:
     """Open a text file for reading bytes; see ``open_binary``."""
     stream = open_binary(path)
-    if isinstance(stream.raw, io.FileIO) and stream.peek(4)[:4] in _ZIP:
-        stream.close()
-        raise InputError(
-            f"{path}: is a zip archive; extract the text file, or, if it contains source and target text, use the "
-            "key `file` in the configuration (`rnnsmt corpus prepare --bitext`)"
+    start = b""
+    with suppress(DamagedError):  # reported when the file is read
+        start = stream.peek(6)[:6]
+    what = foreign_format(start)  # of a pipe, or of the content of a compressed file
+    if start[:4] in _ZIP:
+        what = (
+            "is a zip archive; extract the text file, or, if it contains source and target text, use the key `file` "
+            "in the configuration (`rnnsmt corpus prepare --bitext`)"
         )
+    elif _decompressor(start):
+        what = "is compressed twice; decompress it first"
+    if what:
+        stream.close()
+        raise InputError(f"{path}: {what}")
     return stream
 
 

@@ -474,7 +474,7 @@ def code_warning(lang: str) -> str | None:
     return f"{lang} is not a two-letter code of ISO 639-1; correct it unless it is intended"
 
 
-COMPRESSED = (".gz", ".bz2", ".xz")
+COMPRESSED = (".gz", ".bz2", ".xz", ".lzma")
 
 NOT_LANGUAGES = (".txt", ".tok", ".clean", ".sgm", ".sgml", *COMPRESSED)
 """Suffixes after that of the language, e.g. of ``train.en.tok.gz``."""

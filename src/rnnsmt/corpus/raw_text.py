@@ -22,6 +22,7 @@ from rnnsmt.base.io import (
     DAMAGED,
     InputError,
     decoded,
+    foreign_format,
     open_text,
     read_bounded_lines,
     read_byte_lines,
@@ -101,6 +102,8 @@ def is_sgm(path: str | Path, start: bytes) -> bool:
 
 def refuse_foreign(path: str | Path, start: bytes) -> None:
     """Reject files whose first bytes are not those of UTF-8 text with lines."""
+    if what := foreign_format(start):
+        raise InputError(f"{path}: {what}")
     if start[257:262] == b"ustar":  # magic number in the first header of a tar archive
         raise InputError(
             f"{path}: is a tar archive; extract the text file (`rnnsmt corpus unpack`), or set download.member in the "

@@ -9,6 +9,7 @@ import lzma
 import re
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,9 @@ def test_switches(work: Workplace) -> None:
     assert work.source == ["It &apos;s « a » , B !"]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, bz2.compress, lzma.compress, partial(lzma.compress, format=lzma.FORMAT_ALONE)]
+)
 def test_compression_and_markup_without_a_suffix(work: Workplace, pack: Callable[[bytes], bytes]) -> None:
     (work.directory / "a.en").write_bytes(pack(b"<refset><doc><seg>One.</seg><seg>Two.</seg></doc></refset>"))
     (work.directory / "a.fr").write_bytes(pack(b"Un.\nDeux.\n"))
@@ -310,6 +313,9 @@ def tar() -> bytes:
     return stream.getvalue()
 
 
+ZSTD = b"\x28\xb5\x2f\xfd\x04\x58\x11\0\0a\n"
+"""A frame of zstd."""
+
 SIDES = b"""<?xml version='1.0' encoding='utf-8'?>
 <dataset id="newstest2021"><doc id="1"><src lang="en"><p><seg id="1">One.</seg></p></src>
 <ref lang="fr"><p><seg id="1">Un.</seg></p></ref></doc></dataset>
@@ -353,6 +359,12 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("a tar archive", {"s": tar(), "t": b"a\n"}, [], "s: is a tar archive"),
     ("a packed tar archive", {"s.gz": gzip.compress(tar()), "t": b"a\n"}, [], "s.gz: is a tar archive"),
     ("a zip archive", {"s": b"PK\x03\x04" + bytes(50), "t": b"a\n"}, [], "s: is a zip archive; extract the text file"),
+    ("zstd", {"s": ZSTD, "t": b"a\n"}, [], "s: is zstd-compressed; decompress it first"),
+    ("zstd in gzip", {"s.gz": gzip.compress(ZSTD), "t": b"a\n"}, [], "s.gz: is zstd-compressed; decompress it first"),
+    ("named as gzip", {"s.gz": ZSTD, "t": b"a\n"}, [], "s.gz: is zstd-compressed; decompress it first"),
+    ("7z", {"s": b"7z\xbc\xaf\x27\x1c\0\4", "t": b"a\n"}, [], "s: is a 7z archive; extract the file first"),
+    ("PDF", {"s": b"%PDF-1.4\na\n", "t": b"a\n"}, [], "s: is a PDF document; save its text in a text file"),
+    ("twice", {"s.gz": gzip.compress(bz2.compress(b"a\n")), "t": b"a\n"}, [], "s.gz: is compressed twice"),
     ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: contains source and references in one file"),
     ("language", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "english"], "--source-lang english"),
 ]
