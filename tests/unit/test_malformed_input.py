@@ -184,6 +184,27 @@ def test_several_gzip_members_are_one_file(
     assert main(with_suffix(place, STAGES[stage], name, ".gz", members).split()) == 0, capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [
+        *(("words", "tok.en"), ("check", "tok.fr"), ("lexical", "tok.en"), ("extract", "tok.fr"), ("filter", "dev.en")),
+        *(("decode", "dev.en"), ("mert", "dev.en")),
+    ],
+)
+def test_text_that_is_not_tokenised(place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str) -> None:
+    """A word must not contain a carriage return or a tab, wherever a tokenised text is read."""
+    data = (place / name).read_bytes()
+    second = data.index(b"\n") + 1
+    for content, sentence in (
+        (data.replace(b"\n", b"\r\n"), "line 1: control character U+000D; clean the text with"),
+        (data[:second] + data[second:].replace(b" ", b"\t", 1), "line 2: control character U+0009"),
+        (data[:second] + data[second:].replace(b" ", b" \xc2\x85 ", 1), "line 2: control character U+0085"),
+        (data[:second] + data[second:].replace(b" ", b" ||| ", 1), "line 2: contains |||, the field separator"),
+    ):
+        (place / name).write_bytes(content)
+        assert refused(place, STAGES[stage], capsys).startswith(f"{name}, {sentence}")
+
+
 def line(number: int, change: Damage) -> Damage:
     """Return a change of one line (1-based)."""
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align.pharaoh import MAX_POSITION
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.io import InputError, check_tokenised, read_line_blocks
 from rnnsmt.base.kernels.strings import Interner
 
 Ids = npt.NDArray[np.int32]
@@ -68,7 +68,7 @@ def _read_side(path: str | Path) -> BitextSide:
     lengths: list[npt.NDArray[np.int32]] = []
     lines = 0
     for block in read_line_blocks(path):
-        check_utf8(block, path, lines)
+        check_tokenised(block, path, lines)
         numbers, offsets = words.number(block)
         sizes = np.diff(offsets).astype(np.int32)
         if len(sizes) and sizes.max() > MAX_POSITION:

@@ -12,7 +12,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import InputError, atomic_binary, count_lines, read_byte_lines, read_parallel, words_of
+from rnnsmt.base.io import (
+    InputError,
+    atomic_binary,
+    check_tokenised,
+    count_lines,
+    read_byte_lines,
+    read_parallel,
+    words_of,
+)
 from rnnsmt.base.kernels.decorator import INNER, kernel
 
 MAX_POSITION = 9999
@@ -101,7 +109,10 @@ def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> I
     text = read_parallel(source, target)
     before = 0
     for links in read_link_blocks(path):
-        rows = [[len(words_of(line)) for line in row] for row in islice(text, links.sentences)]
+        pairs = list(islice(text, links.sentences))
+        for side, lines in zip((source, target), zip(*pairs, strict=True), strict=False):
+            check_tokenised("\n".join(lines).encode(), side, before)
+        rows = [[len(words_of(line)) for line in pair] for pair in pairs]
         # links of lines after the end of the text are not checked here; _other_text reports these lines below
         lengths = np.array([*rows, *[[MAX_POSITION + 1] * 2] * (links.sentences - len(rows))])
         _check_bounds(path, links, lengths, before)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_byte_lines
+from rnnsmt.base.io import InputError, check_tokenised, read_byte_lines
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 
@@ -137,19 +137,9 @@ def _read_rows(paths: tuple[str, str, str], most: int) -> Iterator[tuple[int, Ro
 
 
 def _check_text(paths: tuple[str, str, str], first: int, rows: Rows) -> None:
-    """Check that source and target lines are UTF-8, without ``|||`` and NUL bytes."""
-    for lines in rows[:2]:
-        text = b"\n".join(lines)
-        sound = b"|||" not in text and b"\0" not in text
-        if sound and not text.isascii():
-            try:
-                text.decode("utf-8")
-            except UnicodeDecodeError:
-                sound = False
-        if not sound:
-            for number, (source, target) in enumerate(zip(rows[0], rows[1], strict=True), first):
-                _check_line(source, paths[0], number)
-                _check_line(target, paths[1], number)
+    """Check the source and target lines, of which ``first`` is the number of the first one."""
+    for path, lines in zip(paths[:2], rows[:2], strict=True):
+        check_tokenised(b"\n".join(lines), path, first - 1)
 
 
 def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...], number: int) -> None:
@@ -161,20 +151,6 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
             f"{' and '.join(ended)} ended after line {number}, but {longer[0]} has more lines; "
             "source, target and alignment must have the same number of lines"
         )
-
-
-def _check_line(line: bytes, path: str, number: int) -> None:
-    if b"|||" in line:
-        raise InputError(
-            f"{path}, line {number}: contains |||, the separator of phrase tables; run `corpus prepare` first"
-        )
-    if b"\0" in line:
-        raise InputError(f"{path}, line {number}: contains a NUL byte; run `corpus prepare` first")
-    if not line.isascii():
-        try:
-            line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
 
 
 def split_words(line: bytes) -> list[bytes]:

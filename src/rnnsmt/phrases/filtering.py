@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import GrowingArray, growing_array, read_array
-from rnnsmt.base.io import InputError, read_byte_lines
+from rnnsmt.base.io import InputError, check_tokenised, read_byte_lines
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import (
@@ -30,7 +30,8 @@ def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
     """Return all sequences of 1 to ``max_length`` words that occur in a line of the texts."""
     phrases: set[bytes] = set()
     for path in paths:
-        for line in read_byte_lines(path):
+        for number, line in enumerate(read_byte_lines(path)):
+            check_tokenised(line, path, number)
             words = split_words(line)
             for begin in range(len(words)):
                 for end in range(begin + 1, min(begin + max_length, len(words)) + 1):

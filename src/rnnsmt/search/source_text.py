@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, read_lines_or_stdin, words_of
+from rnnsmt.base.io import InputError, check_tokenised, read_lines_or_stdin, words_of
 
 MAX_WORDS = 4000
 """Maximum number of words in a line. Longer lines are not sentences; their search would need gigabytes of memory."""
@@ -20,27 +20,18 @@ _RAW = re.compile(r"\w[.,;:!?\"»”)\]]+$|^[\"«“(\[]+\w")
 
 def read_sentences(path: str | Path) -> list[str]:
     """Read the lines of a tokenised text; ``-`` is standard input."""
-    sentences = []
-    for number, line in enumerate(read_lines_or_stdin(path), 1):
-        if "|||" in line:
-            raise InputError(f"{path}, line {number}: contains |||, the field separator of Moses; escape it")
-        for character in line:
-            if character < " " or "\x7f" <= character <= "\x9f":
-                raise InputError(
-                    f"{path}, line {number}: control character U+{ord(character):04X}; "
-                    "clean the text with `rnnsmt corpus prepare --keep-all` first"
-                )
-        sentences.append(line)
-    check_lengths(sentences, path)
+    sentences = list(read_lines_or_stdin(path))
+    check_sentences(sentences, path)
     return sentences
 
 
-def check_lengths(sentences: list[str], path: str | Path = "the input") -> None:
-    """Check that no sentence has more than ``MAX_WORDS`` words.
+def check_sentences(sentences: list[str], path: str | Path = "the input") -> None:
+    """Check that sentences are tokenised text (``check_tokenised``) of at most ``MAX_WORDS`` words each.
 
     Args:
         path: name of the text in the error message.
     """
+    check_tokenised("\n".join(sentences).encode(), path)
     for number, sentence in enumerate(sentences, 1):
         # n words with blanks between them are at least 2 n - 1 characters: most lines need not be split
         if len(sentence) > 2 * MAX_WORDS and len(words_of(sentence)) > MAX_WORDS:

@@ -13,7 +13,7 @@ from rnnsmt.search.kernels.features import score_alone, suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel
 from rnnsmt.search.phrase_pairs import Affiliations, TargetPhrases, TranslationOptions, concatenated_ranges
-from rnnsmt.search.source_text import check_lengths, sentence_bytes
+from rnnsmt.search.source_text import check_sentences, sentence_bytes
 
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
@@ -24,7 +24,7 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     if model.looked_up is not None and model.looked_up[0] == sentences:
         return model.looked_up[1]
     model.looked_up = None  # free the memory of the previous result
-    check_lengths(sentences)
+    check_sentences(sentences)
     words = [words_of(sentence) for sentence in sentences]
     bounds = np.cumsum([0, *map(len, words)])
     every = np.empty((bounds[-1], model.longest), np.int32)

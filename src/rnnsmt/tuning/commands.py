@@ -72,11 +72,13 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
+    from rnnsmt.search.source_text import check_sentences
     from rnnsmt.tuning.runs import ModelDecoder, by_model, open_checkpoints, tuning_runs
 
     stop = Stop(args.time_limit)
     runs = tuning_runs(args)
     sources, references = read_texts(args.source, args.reference)
+    check_sentences(sources, args.source)
     checkpoints = open_checkpoints(runs, args)
     bleu = BatchBleu(references)
     results = []
@@ -132,11 +134,13 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
+    from rnnsmt.search.source_text import check_sentences
     from rnnsmt.tuning.loop import optimise_weights
     from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, pool_bleu, start_weights, tunable_features
 
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
+    check_sentences(sources, args.source)
     lists = read_lists(args.nbest, ini, sources)
     start = start_weights(ini, lists.names)
     pool = NbestPool(len(lists.texts), len(lists.names))

@@ -334,7 +334,7 @@ BAD_CORPORA = {
     "a good link, then a bad one": (("a", "x", "0-0 x-0"), "c.a, line 2: not a list of links i-j: 'x-0'"),
     "the separator in the source": (("a ||| b", "x", "0-0"), "c.f, line 2: contains |||"),
     "the separator in a word": (("a", "x|||", "0-0"), "c.e, line 2: contains |||"),
-    "NUL": (("a", "x\0y", "0-0"), "c.e, line 2: contains a NUL"),
+    "NUL": (("a", "x\0y", "0-0"), "c.e, line 2: control character U+0000"),
     "a link with an empty source": (("", "x", "0-0"), "c.a, line 2: a link points beyond the end of the sentence"),
 }
 
