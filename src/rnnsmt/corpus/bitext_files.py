@@ -58,7 +58,10 @@ NATIVE_CODE = frozenset(["bpt", "ept", "ph", "it", "ut"])
 SHOWN = 5
 """Number of names in a message."""
 
-_XML = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:\?xml|!DOCTYPE|tmx)\b", re.IGNORECASE)
+_XML = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?\s*+(?:<!--(?>.*?-->)\s*+)*+<(?:\?xml|!DOCTYPE|tmx)\b", re.IGNORECASE | re.DOTALL
+)
+"""Beginning of XML, possibly after comments."""
 
 _BREAKS = re.compile("[\t\n\r]+")
 
@@ -349,7 +352,8 @@ class _TmxReader:
             yield
         except expat.ExpatError as error:
             message = expat.ErrorString(error.code)
-            raise self._error(f"not well-formed XML ({message})", error.lineno) from None
+            what = f"not well-formed XML ({message}); repair this line, or convert the file to TSV or two text files"
+            raise self._error(what, error.lineno) from None
         except (ValueError, LookupError) as error:  # an encoding unknown to Python, or a multi-byte encoding
             raise self._error(f"unsupported encoding ({error}); convert it to UTF-8") from None
 
@@ -387,6 +391,11 @@ class _TmxReader:
 
     def check_end(self) -> None:
         """Print the number of translation units without both languages."""
+        if not self._pairs and all(self._seen[lang] for lang in self._langs):
+            raise InputError(
+                f"{self._name}: none of {self._units:,} translation units has a <seg> in {self._langs[0]} and one in "
+                f"{self._langs[1]}; repair the file"
+            )
         if not self._pairs:
             seen = ", ".join(lang for lang, _ in self._seen.most_common(SHOWN)) or "none"
             raise InputError(
