@@ -50,8 +50,16 @@ _DOCUMENT = re.compile(_PROLOGUE + rb"<doc\b[^>]*>", re.IGNORECASE)
 _SIDE = re.compile(rb"<(src|ref|hyp)\b[^<>]*\blang=", re.IGNORECASE)
 """Side of a document in WMT's XML format since 2021, with source and references in one file."""
 
-_SEG_TAG = re.compile(r"<seg\b|</seg\s*>", re.IGNORECASE)
-"""Beginning of the opening tag of a segment, or its closing tag."""
+_SEG_TAG = re.compile(r"<seg\b(?:(?:[^<>/]|/(?!>))*+/>)?|</seg\s*>", re.IGNORECASE)
+"""Beginning of the opening tag of a segment, an empty segment, or a closing tag."""
+
+_DOCUMENT_TAG = re.compile(r"<doc\b([^<>]*)>", re.IGNORECASE)
+
+_ENCODING = re.compile(
+    rb"""\A\s*<\?xml\b[^<>]*\bencoding\s*=\s*["']((?:iso|latin|windows|cp|koi8|gb|big5|euc|shift)[A-Z0-9_-]*)["']""",
+    re.IGNORECASE,
+)
+"""XML declaration of an encoding of text other than Unicode."""
 
 
 def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[bytes | None]:
@@ -153,11 +161,53 @@ def _sgm_segments(path: str | Path) -> list[bytes]:
     raw = read_whole(path, SGM_BYTES)
     if raw is None:
         raise InputError(f"{path}: larger than {SGM_BYTES} bytes; is this a WMT .sgm file?")
-    text = raw.decode("utf-8", "surrogateescape")
+    text = _without_comments(_decoded_sgm(path, raw))
+    _check_systems(path, text)
     return [
         html.unescape(text[begin:end]).replace("\n", " ").strip().encode("utf-8", "surrogateescape")
         for begin, end in _segment_places(path, text)
     ]
+
+
+def _decoded_sgm(path: str | Path, raw: bytes) -> str:
+    """Decode an SGM file: UTF-8, or the encoding of its XML declaration if it is not valid UTF-8."""
+    declared = _ENCODING.match(raw)
+    if declared is None or is_utf8(raw):
+        return raw.decode("utf-8", "surrogateescape")
+    name = declared[1].decode()
+    try:
+        return raw.decode(name)
+    except (LookupError, ValueError):
+        raise InputError(f"{path}, line 1: not in the encoding {name} that it declares; convert it to UTF-8") from None
+
+
+def _without_comments(text: str) -> str:
+    """Return XML without its comments; their line breaks remain."""
+    parts = []
+    begin = 0
+    while (comment := text.find("<!--", begin)) >= 0 and (end := text.find("-->", comment + 4)) >= 0:
+        parts += [text[begin:comment], "\n" * text.count("\n", comment, end)]
+        begin = end + len("-->")
+    return "".join([*parts, text[begin:]])
+
+
+def _check_systems(path: str | Path, text: str) -> None:
+    """Check that no document occurs several times, by different systems (references or translations)."""
+    systems: dict[str, str] = {}
+    for tag in _DOCUMENT_TAG.finditer(text):
+        document, system = (_attribute(tag[1], name) for name in ("docid", "sysid"))
+        if systems.setdefault(document, system) != system:
+            line = text.count("\n", 0, tag.start()) + 1
+            raise InputError(
+                f"{path}, line {line}: contains the document {document} of {systems[document]} and of {system}; write "
+                "every system (sysid) to a separate file"
+            )
+
+
+def _attribute(tag: str, name: str) -> str:
+    """Return the value of an attribute of a tag, or an empty string."""
+    found = re.search(rf"""\b{name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"']+))""", tag, re.IGNORECASE)
+    return next(filter(None, found.groups()), "") if found else ""
 
 
 def _segment_places(path: str | Path, text: str) -> list[tuple[int, int]]:
@@ -168,7 +218,10 @@ def _segment_places(path: str | Path, text: str) -> list[tuple[int, int]]:
     places: list[tuple[int, int]] = []
     opened: re.Match[str] | None = None
     for tag in _SEG_TAG.finditer(text):
-        closes = tag[0].startswith("</")
+        closes, is_empty = tag[0].startswith("</"), tag[0].endswith("/>")
+        if is_empty and not opened:
+            places.append((tag.end(), tag.end()))
+            continue
         if closes and opened is None:
             continue
         begin = text.find(">", opened.end(), tag.start()) + 1 if opened else 0

@@ -87,6 +87,10 @@ def test_long_sgm_segments_are_over_long_lines(tmp_path: Path) -> None:
         b"<srcset><seg>" + b"</seg " * 50_000,
         b"<srcset><seg>a</seg" + b" " * 300_000,
         b"<srcset>" + b"<SEG>a</SEG><seg>" * 20_000,
+        b"<srcset><seg " + b"/" * 300_000,
+        b"<srcset><seg>" + b"<!--" * 70_000,
+        b"<srcset><seg>" + b"<doc " * 60_000,
+        b"<srcset><seg><doc " + b"docid" * 50_000 + b">",
     ],
 )
 def test_hostile_markup_is_refused_at_once(tmp_path: Path, content: bytes) -> None:
@@ -101,6 +105,33 @@ def test_hostile_markup_is_refused_at_once(tmp_path: Path, content: bytes) -> No
 def test_segments_of_unusual_markup(tmp_path: Path) -> None:
     (tmp_path / "a.sgm").write_bytes(b'</seg><srcset>\n<SEG\nid="1">a\nb</Seg \n><segment>no</segment><seg></seg><hr>')
     assert list(read_segments(tmp_path / "a.sgm")) == [b"a b", b""]
+
+
+def test_empty_segments_comments_and_encodings(tmp_path: Path) -> None:
+    (tmp_path / "a.sgm").write_bytes(
+        b'<srcset>\n<seg id="1"/>\n<!-- <seg>old</seg>\n--><seg id=2 />\n<seg>a/b <!-- x -->c</seg>\n'
+        b"<seg></seg> <!-- <seg>d</seg>"
+    )
+    assert list(read_segments(tmp_path / "a.sgm")) == [b"", b"", b"a/b c", b"", b"d"]
+    declared = b"<?xml version='1.0' encoding='%s'?><refset><seg>\xe9t\xe9 &#233;</seg></refset>"
+    (tmp_path / "b").write_bytes(declared % b"ISO-8859-1")
+    assert list(read_segments(tmp_path / "b")) == ["été é".encode()]
+    (tmp_path / "b").write_bytes(declared % b"UTF-8")
+    assert list(read_segments(tmp_path / "b")) == [b"\xe9t\xe9 \xc3\xa9"]
+    (tmp_path / "b").write_bytes(declared.replace(b"\xe9", "é".encode()) % b"ISO-8859-1")  # wrongly declared
+    assert list(read_segments(tmp_path / "b")) == ["été é".encode()]
+    (tmp_path / "b").write_bytes(declared % b"iso-0")
+    with pytest.raises(InputError, match="b, line 1: not in the encoding iso-0 that it declares; convert it to UTF-8"):
+        list(read_segments(tmp_path / "b"))
+
+
+def test_several_systems_in_one_file(tmp_path: Path) -> None:
+    document = '<doc docid="{}" sysid="{}"><seg id="1">{}</seg></doc>\n'.format
+    (tmp_path / "a.sgm").write_text("<refset>\n" + document("x", "r", "a") + document("y", "s", "b"))
+    assert list(read_segments(tmp_path / "a.sgm")) == [b"a", b"b"]
+    (tmp_path / "a.sgm").write_text("<refset>\n" + document("x", "r", "a") + document("x", "s", "b"))
+    with pytest.raises(InputError, match=r"a\.sgm, line 3: contains the document x of r and of s; write every system"):
+        list(read_segments(tmp_path / "a.sgm"))
 
 
 @pytest.mark.parametrize(
