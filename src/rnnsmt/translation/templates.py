@@ -15,6 +15,12 @@ _TAG = re.compile(
 _RAW_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
 """Elements whose content is not text, with the beginning of their end tags."""
 
+_INLINE = {
+    *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd"),
+    *("mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var"),
+}
+"""Elements inside a sentence; other tags end it."""
+
 Template = list[str | int]
 """A text as a list of unchanged parts and of indices of lines to translate."""
 
@@ -32,18 +38,60 @@ def plain_template(text: str, lines: list[str]) -> Template:
 
 
 def html_template(text: str, lines: list[str]) -> Template:
-    """Return the template of HTML; the text between two tags is a line, without entities, appended to ``lines``."""
+    """Return the template of HTML; the text between two tags is a line, without entities, appended to ``lines``.
+
+    Tags of inline elements do not end a line, unless one element follows another without words between.
+    """
     parts: Template = []
-    for is_text, piece in _html_parts(text):
-        words = html.unescape(piece).split() if is_text else []
-        if not words:
+    run: list[tuple[str | None, str]] = []
+    closed = False  # since the last word
+    for name, piece in _html_parts(text):
+        is_inline = name is None or name.removeprefix("/") in _INLINE
+        if not is_inline or (closed and name is not None and not name.startswith("/")):
+            parts += _sentence(run, lines)
+            run, closed = [], False
+        if is_inline:
+            run.append((name, piece))
+            closed = name.startswith("/") or closed if name is not None else closed and not piece.strip()
+        else:
             parts.append(piece)
-            continue
-        stripped = piece.strip()
-        before = piece[: piece.index(stripped)]
-        parts += [before, len(lines), piece[len(before) + len(stripped) :]]
-        lines.append(" ".join(words))
-    return _joined(parts)
+    return _joined([*parts, *_sentence(run, lines)])
+
+
+def _sentence(run: list[tuple[str | None, str]], lines: list[str]) -> Template:
+    """Return the template of text with inline tags, whose words are one line, appended to ``lines``.
+
+    Tags between words are moved to the beginning and the end of the line, so that the elements remain nested.
+    """
+    with_words = [index for index, (name, piece) in enumerate(run) if name is None and html.unescape(piece).split()]
+    if not with_words:
+        return [piece for _, piece in run]
+    first, last = with_words[0], with_words[-1]
+    inner = run[first : last + 1]
+    raw = "".join(piece for name, piece in inner if name is None)
+    stripped = raw.strip()
+    before, after = _moved_tags([(name, piece) for name, piece in inner if name is not None])
+    begin = raw.index(stripped)
+    template: Template = [*(piece for _, piece in run[:first]), raw[:begin], *before, len(lines), *after]
+    lines.append(" ".join(html.unescape(raw).split()))
+    return [*template, raw[begin + len(stripped) :], *(piece for _, piece in run[last + 1 :])]
+
+
+def _moved_tags(tags: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Return the tags inside a sentence that are moved before it, and those that are moved behind it."""
+    opened: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
+    ends: list[str] = []  # of elements that began before the sentence
+    for name, tag in tags:
+        if not name.startswith("/"):
+            opened.append((name, tag))
+        elif opened and opened[-1][0] == name[1:]:
+            pairs.append((opened.pop()[1], tag))
+        else:
+            ends.append(tag)
+    starts = [tag for _, tag in opened]  # of elements that end after the sentence
+    before = [*(ends if starts else []), *starts, *(start for start, _ in pairs)]
+    return before, [*(end for _, end in reversed(pairs)), *([] if starts else ends)]
 
 
 def _joined(parts: Template) -> Template:
@@ -55,20 +103,24 @@ def _joined(parts: Template) -> Template:
     return joined
 
 
-def _html_parts(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield the parts of HTML, and whether they are text; takes linear time for any input."""
+def _html_parts(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the parts of HTML: name (``b``, ``/b``, ``!``) and text of a tag, None and text between two tags.
+
+    The time is linear in the length of the text for any content.
+    """
     index = 0
     while match := _TAG.search(text, index):
-        yield True, text[index : match.start()]
+        yield None, text[index : match.start()]
         index = match.end()
+        name = (match[1] or "!").lower()
         if match[1] is None:
             close = text.find("-->", index)
             index = len(text) if close < 0 else close + 3
-        elif ending := _RAW_ENDS.get(match[1].lower()):
+        elif ending := _RAW_ENDS.get(name):
             end = ending.search(text, index)
             index = len(text) if end is None else end.start()
-        yield False, text[match.start() : index]
-    yield True, text[index:]
+        yield name, text[match.start() : index]
+    yield None, text[index:]
 
 
 def html_escaped(text: str) -> str:

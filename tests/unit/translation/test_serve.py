@@ -183,11 +183,36 @@ def test_long_requests_take_linear_time(client):
     body = {"q": "<" + "a" * 190_000, "source": "en", "target": "fr", "format": "html"}
     assert client.post("/translate", json=body).status_code == 400
     assert time.process_time() - start < 0.5
-    for template_of, marks in ((html_template, "<b>" * 60_000), (plain_template, "\n" * 90_000)):
+    for template_of, marks in (
+        (html_template, "<b>" * 60_000),
+        (html_template, "</b>" * 60_000),
+        (plain_template, "\n" * 90_000),
+    ):
         start = time.process_time()
         found = alternatives(template_of(f"{marks}a b", []), [[f"{rank}" for rank in range(100)]], 99)
         assert time.process_time() - start < 0.5
         assert found == [f"{marks}{rank}" for rank in range(1, 100)]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "result"),
+    [
+        ("<p>in the <b>harbour</b>.</p>", ["in the harbour."], "<p><b>0</b></p>"),
+        ("is <i>red &amp; <B class='x'>blue</B></i> ", ["is red & blue"], "<i><B class='x'>0</B></i> "),
+        ("un<em>believ</em>able", ["unbelievable"], "<em>0</em>"),
+        ("<a href='x'>See</a> the <u>x</u> now", ["See the x now"], "<a href='x'><u>0</u></a>"),
+        ("<b>one</b> two <i>three</i>", ["one two three"], "<b></b><i>0</i>"),
+        ("a <b>b<br>c</b> d", ["a b", "c d"], "<b>0<br>1</b>"),
+        ("<a>Home</a> <a>News</a><a>b</a>", ["Home", "News", "b"], "<a>0</a> <a>1</a><a>2</a>"),
+        ("<td>a</td><td> <b> b </b> </td>", ["a", "b"], "<td>0</td><td> <b> 1 </b> </td>"),
+        ("<b></b> <i>&nbsp;</i>", [], "<b></b> <i>&nbsp;</i>"),
+    ],
+)
+def test_tags_inside_a_sentence(text, lines, result):
+    found = []
+    template = html_template(text, found)
+    assert found == lines
+    assert "".join(map(str, template)) == result
 
 
 def test_a_failure_is_reported_and_the_next_request_is_answered(client, system, monkeypatch):
