@@ -223,6 +223,13 @@ def input_files(corpus: Corpus) -> list[tuple[str, str]]:
     return files_of(corpus) + ([] if corpus.reference is None else [("reference", corpus.reference)])
 
 
+def brace_mistake(path: str) -> str | None:
+    """Return a message if a path contains a brace, which begins or ends a wildcard of Snakemake, otherwise None."""
+    if "{" not in path and "}" not in path:
+        return None
+    return f"{path} contains a brace, which Snakemake takes for a wildcard; rename the file or directory"
+
+
 def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
     """Yield one line for every existing file that cannot be used.
 
@@ -231,7 +238,9 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
     for number, corpus in enumerate(corpora):
         where = f"corpora[{number}] ({corpus.name})"
         for _, path in input_files(corpus):
-            if Path(path).is_dir():
+            if wrong := brace_mistake(path):
+                yield f"{where}: {wrong}"
+            elif Path(path).is_dir():
                 yield f"{where}: {path} is a directory, not a file"
             elif Path(path).is_file() and not Path(path).stat().st_size:
                 yield f"{where}: {path} is empty"

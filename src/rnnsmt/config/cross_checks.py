@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rnnsmt.base.options import pruning_mistake
-from rnnsmt.config.corpora import code_mistake, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.config.corpora import brace_mistake, code_mistake, corpora_listed, file_mistakes, is_in_domain
 from rnnsmt.config.derived import kept_whole, moses_searches, parts_of_moses
 from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_features
 from rnnsmt.config.messages import shortened
@@ -38,9 +38,16 @@ def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     external = config["alignment"]["external"]
     if external is not None and Path(external).is_dir():
         yield f"alignment.external: {external} is a directory, not a file"
+    for key, path in (
+        ("data_dir", directory),
+        ("alignment.external", external),
+        ("moses_home", config["moses_home"]),
+    ):
+        if path is not None and (wrong := brace_mistake(path)):
+            yield f"{key}: {wrong}"
     if directory is not None and not Path(directory).is_dir():
         yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
-    else:
+    elif directory is None or not brace_mistake(directory):
         yield from file_mistakes(corpora_listed(config))
 
 

@@ -238,6 +238,17 @@ MISTAKES = {
         lambda c: c["rnn"]["settings"].update(clip=math.inf, learning_rate=math.nan),
         ["rnn.settings.learning_rate: must be a finite number", "rnn.settings.clip: must be a finite number"],
     ),
+    "braces in paths": (
+        lambda c: c["corpora"][0].update(source="a{x}.en") or c["alignment"].update(external="a}"),
+        [
+            "alignment.external: a} contains a brace",
+            "corpora[0] (harbour): a{x}.en contains a brace, which Snakemake takes for a wildcard; rename the file or",
+        ],
+    ),
+    "a directory with braces": (
+        lambda c: c.update(data_dir="{x}"),
+        ["data_dir: {x} contains a brace", "data_dir: {x} is not a directory"],
+    ),
     "a missing directory": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is not a directory"]),
     "a test set to select by": (
         lambda c: c["corpora"][4].update(in_domain=True),
