@@ -6,6 +6,7 @@ outputs must not change.
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import random
@@ -14,6 +15,7 @@ import resource
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import numpy as np
@@ -203,6 +205,22 @@ def test_text_that_is_not_tokenised(place: Path, capsys: pytest.CaptureFixture[s
     ):
         (place / name).write_bytes(content)
         assert refused(place, STAGES[stage], capsys).startswith(f"{name}, {sentence}")
+
+
+def test_names_that_are_not_utf8(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for stage, name in (("prepare", "raw.en"), ("perplexity", "lm.arpa")):
+        (place / f"{name}\udce9").write_bytes((place / name).read_bytes())
+        with redirect_stderr(io.StringIO()):  # like stderr and unlike that of pytest, it takes any name
+            assert main(STAGES[stage].replace(name, f"{name}\udce9").split()) == 0
+    ini = "moses ini --model-dir . --output O1 --phrase-table pt\udce9 --reordering-table ro --lm lm.arpa --lm-order 2"
+    (place / "pt").rename("pt\udce9")
+    (place / "ex.parquet").rename("ex.parquet\udce9")
+    for command, sentence in (
+        (ini, "O1: cannot name the file path="),
+        (STAGES["table"].replace("ex.parquet", "ex.parquet\udce9"), "ex.parquet\\xdce9: the name is not UTF-8; rename"),
+        (STAGES["extract"].replace("O1", "O1\udce9"), "O1\\xdce9: the name is not UTF-8; rename the file"),
+    ):
+        assert refused(place, command, capsys).startswith(sentence)
 
 
 def line(number: int, change: Damage) -> Damage:

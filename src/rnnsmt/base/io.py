@@ -540,6 +540,14 @@ def check_output(path: str | Path) -> Path:
     return path
 
 
+def check_name(path: str | Path) -> None:
+    """Check that a path is UTF-8, as duckdb requires."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{path}: the name is not UTF-8; rename the file or directory") from None
+
+
 def check_output_directory(path: str | Path) -> None:
     """Check that files can be written into a directory, which need not exist, without creating it."""
     parent = next(parent for parent in [Path(path), *Path(path).parents] if parent.exists())
@@ -613,8 +621,12 @@ def atomic_text(path: str | Path) -> Iterator[TextIO]:
     """Write a UTF-8 text file atomically, compressed according to the suffix of ``path``."""
     with atomic_binary(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n", write_through=False)
-        yield text
-        text.flush()
+        try:
+            yield text
+            text.flush()
+        except UnicodeEncodeError as error:  # text that was read is UTF-8, names of files need not be
+            name = next(word for word in error.object.split() if not word.isprintable())
+            raise InputError(f"{path}: cannot name the file {name}, which is not UTF-8; rename it first") from None
         text.detach()
 
 
@@ -630,10 +642,9 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
 
 
 def write_json(path: str | Path, value: object) -> None:
-    """Write a value as indented JSON atomically."""
-    with atomic_text(path) as out:
-        json.dump(value, out, indent=2, ensure_ascii=False)
-        out.write("\n")
+    """Write a value as indented JSON atomically; bytes of file names that are not UTF-8 become ``\\udc..``."""
+    with atomic_binary(path) as out:
+        out.write(f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode(errors="backslashreplace"))
 
 
 def write_report(path: str | Path, figures: Mapping[str, object]) -> None:

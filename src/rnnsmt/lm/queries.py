@@ -39,7 +39,7 @@ def _load(file: str, path: str | Path) -> kenlm.Model:
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
-        return kenlm.Model(file, config)
+        return kenlm.Model(os.fsencode(file), config)  # names that are not UTF-8
     except UnicodeDecodeError:
         reason = "not UTF-8"
     except (OSError, RuntimeError) as error:

@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_path, open_binary, scratch_directory
+from rnnsmt.base.io import InputError, atomic_path, check_name, open_binary, scratch_directory
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import Meter, say
@@ -53,6 +53,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
     Args:
         memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of what exceeds ``PROCESS_MB``.
     """
+    check_name(scratch)
     connection = duckdb.connect(
         config={
             "threads": max(1, threads),
@@ -130,6 +131,7 @@ class ExtractFile:
     def __init__(self, path: str, threads: int = 1, memory_mb: int = 2000) -> None:
         self.path, self.threads, self.memory_mb = path, threads, memory_mb
         self._literal = "'" + path.replace("'", "''") + "'"
+        check_name(path)
         open_binary(path).close()
         with connect("", threads, memory_mb) as connection, self._reading():
             pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
@@ -221,6 +223,7 @@ def extract_phrases(
     Returns:
         The statistics of the stage.
     """
+    check_name(output)
     with scratch_directory(output) as scratch:
         figures = TextStats()
         source_words, target_words = Interner(), Interner()
