@@ -190,7 +190,7 @@ def open_text(path: str | Path) -> io.BufferedReader:
             "in the configuration (`rnnsmt corpus prepare --bitext`)"
         )
     elif _decompressor(start):
-        what = "is compressed twice; decompress it first"
+        what = "its content is compressed; decompress it first"
     if what:
         stream.close()
         raise InputError(f"{path}: {what}")
