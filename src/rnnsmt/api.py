@@ -33,12 +33,11 @@ from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
 from rnnsmt.base.io import InputError, check_output, check_output_directory, read_lines, write_lines
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
-from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Tuning
-from rnnsmt.phrases import SMOOTHINGS
+from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing, Tuning
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
@@ -228,7 +227,7 @@ def extract(
     from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
 
     check_integer("max_length", max_length, 1, 8)
-    check_choice("smoothing", smoothing, SMOOTHINGS)
+    check_choice("smoothing", smoothing, get_args(Smoothing))
     _check_threads(threads)
     directory = _directory(output_dir)
     tables = TableFiles(directory / PHRASE_TABLE, directory / REORDERING_TABLE)

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 
 from rnnsmt.align import ALIGNERS, DIRECTIONS, HEURISTICS, MAX_PAIRS, ORDERS
-from rnnsmt.base.fields import add_threads
 from rnnsmt.base.io import InputError, count_lines
-from rnnsmt.base.options import positive
+from rnnsmt.base.options import add_threads, positive
 from rnnsmt.base.resuming import Stop
 from rnnsmt.config.sections import Alignment
 

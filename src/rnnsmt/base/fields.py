@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import option, positive
+from rnnsmt.base.options import option
 
 Settings = TypeVar("Settings")
 
@@ -108,13 +108,6 @@ def add_fields(parser: argparse._ActionsContainer, owner: type, *names: str, **c
         default = info.get_default(call_default_factory=True)
         text = (info.description or "").replace("%", "%%")
         parser.add_argument(option(name), **{"default": default, "help": text} | rest | changes)
-
-
-def add_threads(parser: argparse._ActionsContainer, of: str = "threads") -> None:
-    """Add ``--threads``; the number does not affect the result."""
-    parser.add_argument(
-        "--threads", type=positive, default=1, metavar="N", help=f"number of {of}; does not affect the result"
-    )
 
 
 def _parser(annotation: Any) -> Callable[[str], Any]:

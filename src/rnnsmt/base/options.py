@@ -48,6 +48,13 @@ def _integer(text: str) -> int | None:
         return None
 
 
+def add_threads(parser: argparse._ActionsContainer, of: str = "threads") -> None:
+    """Add ``--threads``; the number does not affect the result."""
+    parser.add_argument(
+        "--threads", type=positive, default=1, metavar="N", help=f"number of {of}; does not affect the result"
+    )
+
+
 def integer_between(least: int, most: int) -> Callable[[str], int]:
     """Return the type of an option for integers from ``least`` to ``most``."""
 

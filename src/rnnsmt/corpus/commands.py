@@ -10,9 +10,8 @@ from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
-from rnnsmt.base.options import positive
+from rnnsmt.base.options import add_threads, positive
 from rnnsmt.base.progress import say, track
 from rnnsmt.config.corpora import (
     DEFAULT_LANGUAGES,
@@ -22,8 +21,6 @@ from rnnsmt.config.corpora import (
     language_of,
     yaml_code,
 )
-from rnnsmt.config.sections import Text
-from rnnsmt.corpus.raw_text import CleaningOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -223,6 +220,10 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.base.fields import add_fields
+    from rnnsmt.config.sections import Text
+    from rnnsmt.corpus.raw_text import CleaningOptions
+
     add = parser.add_argument
     add("--source", metavar="FILE", help="source text; omit it for monolingual target text")
     add("--target", metavar="FILE", help="target text; omit it for monolingual source text")
@@ -275,6 +276,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --report try/general.json --threads 2
     """
     from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus
+    from rnnsmt.corpus.raw_text import CleaningOptions
 
     files, outputs = _sides(args)
     corpus, warnings = _raw_corpus(args, files)

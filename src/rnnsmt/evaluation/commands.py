@@ -12,7 +12,6 @@ from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.config.corpora import code_mistake
 from rnnsmt.config.features import FEATURES, label
-from rnnsmt.networks.options import add_device
 
 if TYPE_CHECKING:
     from rnnsmt.evaluation.scores import Score
@@ -344,6 +343,8 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
         help="names of the additional phrase table scores, from the fifth on")  # fmt: skip
     add("--examples", type=positive, default=10, metavar="N",
         help="number of sentences to show with the largest gains, and with the largest losses")  # fmt: skip
+    from rnnsmt.networks.options import add_device
+
     add_device(parser)
     add("--output-json", required=True, metavar="FILE", help="output file (JSON)")
     add("--output-md", required=True, metavar="FILE", help="output file (Markdown)")

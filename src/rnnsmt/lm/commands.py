@@ -3,9 +3,9 @@
 import argparse
 from itertools import chain
 
-from rnnsmt.base.fields import add_fields, add_threads
+from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import read_lines, write_json
-from rnnsmt.base.options import positive
+from rnnsmt.base.options import add_threads, positive
 from rnnsmt.base.progress import track
 from rnnsmt.config.sections import Lm
 

@@ -4,12 +4,10 @@ import argparse
 import math
 from pathlib import Path
 
-from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError, write_report
-from rnnsmt.base.options import positive
+from rnnsmt.base.options import add_threads, positive
 from rnnsmt.config.derived import PARTS
 from rnnsmt.config.paths import LM, PHRASE_TABLE, REORDERING_TABLE
-from rnnsmt.config.sections import Phrases, Search, Tuning
 from rnnsmt.moses.ini import (
     CSLM_UNKNOWN,
     RESCORING,
@@ -19,6 +17,9 @@ from rnnsmt.moses.ini import (
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.base.fields import add_fields
+    from rnnsmt.config.sections import Search
+
     add = parser.add_argument
     add("--model-dir", type=Path, required=True, metavar="DIR", help="directory with the tables and the language model")
     add("--output", type=Path, required=True, metavar="FILE", help="output file: moses.ini")
@@ -125,6 +126,9 @@ def add_installation(parser: argparse.ArgumentParser) -> None:
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the limits of Moses' decoder."""
+    from rnnsmt.base.fields import add_fields
+    from rnnsmt.config.sections import Search
+
     add_fields(parser, Search, "pop_limit", "stack")
     add_threads(parser)
 
@@ -168,6 +172,8 @@ def align(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.base.fields import add_fields
+    from rnnsmt.config.sections import Phrases
 
     add = parser.add_argument
     add("--source", nargs="+", required=True, metavar="FILE", help="source side of the parallel corpus, tokenised")
@@ -255,6 +261,8 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
 
 
 def tune_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.base.fields import add_fields
+    from rnnsmt.config.sections import Tuning
 
     add = parser.add_argument
     add("--ini", nargs="+", required=True, metavar="FILE",

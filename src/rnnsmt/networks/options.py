@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from rnnsmt.base.fields import add_fields, add_threads, checked, fields_of
+from rnnsmt.base.fields import add_fields, checked, fields_of
 from rnnsmt.base.io import InputError
+from rnnsmt.base.options import add_threads
 from rnnsmt.config.sections import Cslm, Rnn
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 

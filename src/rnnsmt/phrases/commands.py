@@ -2,10 +2,8 @@
 
 import argparse
 
-from rnnsmt.base.fields import add_fields, add_threads
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import positive
-from rnnsmt.config.sections import Phrases
+from rnnsmt.base.options import add_threads, positive
 
 
 def add_resources(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +56,9 @@ def lexical(args: argparse.Namespace) -> dict[str, object]:
 
 
 def extract_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.base.fields import add_fields
+    from rnnsmt.config.sections import Phrases
+
     _add_aligned_text(parser)
     add_fields(parser, Phrases, "max_length")
     parser.add_argument("--output", required=True, metavar="FILE",
@@ -88,6 +89,9 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.base.fields import add_fields
+    from rnnsmt.config.sections import Phrases
+
     add = parser.add_argument
     add("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
     add("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word) written by `phrases lexical`")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.base.fields import add_threads
 from rnnsmt.base.io import InputError, write_lines_or_stdout, write_report
+from rnnsmt.base.options import add_threads
 from rnnsmt.base.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 

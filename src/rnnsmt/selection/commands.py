@@ -7,9 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.base.fields import add_threads
 from rnnsmt.base.io import InputError, read_lines, read_parallel, write_json, write_lines
-from rnnsmt.base.options import integer_between, positive
+from rnnsmt.base.options import add_threads, integer_between, positive
 from rnnsmt.base.progress import say, track
 from rnnsmt.lm import KENLM_ORDERS
 

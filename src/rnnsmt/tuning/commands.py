@@ -3,8 +3,9 @@
 import argparse
 from itertools import product
 
-from rnnsmt.base.fields import add_fields, add_threads
+from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError, read_lines, write_lines, write_report
+from rnnsmt.base.options import add_threads
 from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
 from rnnsmt.config.sections import Tuning
