@@ -68,18 +68,15 @@ def checked(owner: type[Settings], values: Mapping[str, Any]) -> Settings:
     """Return settings with these values, converted to the types of the fields."""
     try:
         return owner(**values)
-    except ValidationError:
-        name, text, value = next(mistakes(owner, values))
+    except ValidationError as error:
+        name, text, value = next(mistakes(error))
         raise InputError(f"{option(name)} {value}: {text}" if name else text) from None
 
 
-def mistakes(owner: type, values: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def mistakes(error: ValidationError) -> Iterator[tuple[str, str, Any]]:
     """Yield name, message and value of every wrong value; the name is empty for values that cannot be combined."""
-    try:
-        owner(**values)
-    except ValidationError as error:
-        for wrong in error.errors():
-            yield str(wrong["loc"][0]) if wrong["loc"] else "", message(wrong), wrong["input"]
+    for wrong in error.errors():
+        yield str(wrong["loc"][0]) if wrong["loc"] else "", message(wrong), wrong["input"]
 
 
 def add_fields(parser: argparse._ActionsContainer, owner: type, *names: str, **changes: Any) -> None:

@@ -51,7 +51,7 @@ _FOREIGN = {
     b"%PDF-": "is a PDF document; save its text in a text file",
     b"\xd0\xcf\x11\xe0": "is a document of an office program; save its text in a text file",
 }
-"""What a file with these first bytes is, and a remedy: formats that are not read."""
+"""Message for a file of a format that is not read, by the first bytes of the file."""
 
 _JUNK = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files in which macOS and Windows store the appearance of a folder."""
@@ -653,12 +653,6 @@ def write_report(path: str | Path, figures: Mapping[str, object]) -> None:
     Times are in the last line of the log.
     """
     write_json(path, {name: value for name, value in figures.items() if "seconds" not in name})
-
-
-def checksum_of(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the content of a JSON file, without the entry ``checksum``."""
-    content = {name: value for name, value in content.items() if name != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: str | Path) -> Any:

@@ -93,15 +93,21 @@ def _place(error: Mapping[str, Any], config: Any) -> tuple[str | int, ...]:
     return tuple(place)
 
 
-def _key_hint(key: str, section: str, place: Sequence[str | int]) -> str:
-    """Return a hint for an unknown key: its new name, the closest known key, the section that has it, or all keys."""
+def renamed_or_near(key: str, section: str, known: Sequence[str]) -> str:
+    """Return a hint for an unknown key: its new name, or the closest known key; empty if there is neither."""
     if renamed := RENAMED.get(f"{section}.{key}" if section else key):
         if renamed.startswith("removed"):
             return renamed
         return f"it is now {renamed}" if section == "alignment" else f"use {renamed}"
+    near = difflib.get_close_matches(key, known, 1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _key_hint(key: str, section: str, place: Sequence[str | int]) -> str:
+    """Return a hint for an unknown key: its new name, the closest known key, the section that has it, or all keys."""
     known = _keys(place)
-    if near := difflib.get_close_matches(key, known, 1):
-        return f"did you mean {near[0]}?"
+    if hint := renamed_or_near(key, section, known):
+        return hint
     if sections := [
         name
         for name in fields_of(Config)

@@ -45,11 +45,12 @@ def checked_config(raw: Mapping[str, Any]) -> dict[str, Any]:
     autos = [(section, key, value) for section, key, value in demo_values() if _is_auto(config, section, key)]
     for section, key, _ in autos:  # the default of the field is for other corpora than the demo corpus
         config.get(section, {}).pop(key, None)
+    adapter = TypeAdapter(Config)
     try:
-        model = TypeAdapter(Config).validate_python(config)
+        model = adapter.validate_python(config)
     except ValidationError as error:
         raise ConfigurationError(list(lines_of(error.errors(), raw))) from None
-    resolved: dict[str, Any] = TypeAdapter(Config).dump_python(model)
+    resolved: dict[str, Any] = adapter.dump_python(model)
     resolved["corpora"] = [_without_none(entry) for entry in resolved["corpora"]]
     resolved["systems"] = {name: _without_none(system) for name, system in resolved["systems"].items()}
     if mistakes := list(cross_checks(resolved)):

@@ -1,11 +1,12 @@
 """Check of the settings of all networks before a run: each training would reject its own only when it starts."""
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from rnnsmt.base.fields import fields_of, mistakes
-from rnnsmt.config.messages import RENAMED
+from rnnsmt.config.messages import renamed_or_near
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.networks.options import values_with
 from rnnsmt.networks.settings import TrainingSettings
@@ -35,9 +36,11 @@ def _mistakes(where: str, preset: TrainingSettings, overrides: Mapping[str, Any]
     known = list(fields_of(type(preset)))
     for key in overrides:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}"
-            yield f"{where}: unknown key {key}; {RENAMED.get(f'{where}.{key}', hint)}"
+            hint = renamed_or_near(key, where, known) or f"available: {', '.join(known)}"
+            yield f"{where}: unknown key {key}; {hint}"
     valid = {key: value for key, value in overrides.items() if key in known}
-    for key, text, value in mistakes(type(preset), values_with(preset, valid)):
-        yield f"{where}.{key}: {text}, not {value!r}" if key else f"{where}: {text}"
+    try:
+        type(preset)(**values_with(preset, valid))
+    except ValidationError as error:
+        for key, text, value in mistakes(error):
+            yield f"{where}.{key}: {text}, not {value!r}" if key else f"{where}: {text}"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from snakemake.utils import update_config
 
 from rnnsmt.config.corpora import TWO_LETTERS, code_mistake, code_warning, corpora
 from rnnsmt.config.derived import amount_kept
@@ -14,16 +13,6 @@ from rnnsmt.config.validation import ConfigurationError, auto_line, checked_conf
 from rnnsmt.project.network_settings import setting_mistakes
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture
-def config() -> dict:
-    """Return config.yaml with the systems of LSTMs, and with all sections."""
-    found = yaml.safe_load((ROOT / "config.yaml").read_text())
-    update_config(found, yaml.safe_load((ROOT / "workflow/configs/seq2seq.yaml").read_text()))
-    for section in ("search", "cslm", "lm", "networks"):
-        found.setdefault(section, {})
-    return found | {"evaluation": {"joint": {}}}
 
 
 def mistakes(config: dict) -> list[str]:
