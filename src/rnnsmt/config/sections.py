@@ -155,7 +155,7 @@ class Demo:
 
 
 @section
-class Text:
+class Preprocessing:
     """Preprocessing. For corpora that are already tokenised, set normalize, tokenize and truecase to false."""
 
     normalize: Annotated[bool, Field(description="normalise punctuation")] = True
@@ -327,7 +327,7 @@ class Nnjm:
 
 
 @section
-class Seq2Seq:
+class Lstms:
     """LSTM encoder-decoders that translate sentences (Sutskever et al. 2014), trained if a system uses them."""
 
     preset: NetworkPreset = "small"
@@ -403,7 +403,7 @@ class Tuning:
 
 
 @section
-class System:
+class SystemEntry:
     """A system: features added to the baseline, or LSTMs, or the n-best lists of another system rescored."""
 
     features: Annotated[
@@ -464,7 +464,7 @@ class Config:
     ] = None
     corpora: Annotated[list[CorpusEntry], Field(min_length=1)]
     demo: Demo = field(default_factory=Demo)
-    text: Text = field(default_factory=Text)
+    text: Preprocessing = field(default_factory=Preprocessing)
     selection: Selection = field(default_factory=Selection)
     alignment: Alignment = field(default_factory=Alignment)
     phrases: Phrases = field(default_factory=Phrases)
@@ -472,10 +472,10 @@ class Config:
     rnn: Rnn = field(default_factory=Rnn)
     cslm: Cslm = field(default_factory=Cslm)
     nnjm: Nnjm = field(default_factory=Nnjm)
-    seq2seq: Seq2Seq = field(default_factory=Seq2Seq)
+    seq2seq: Lstms = field(default_factory=Lstms)
     networks: Networks = field(default_factory=Networks)
     search: Search = field(default_factory=Search)
     tuning: Tuning = field(default_factory=Tuning)
-    systems: Annotated[dict[SystemName, System], Field(min_length=1)]
+    systems: Annotated[dict[SystemName, SystemEntry], Field(min_length=1)]
     compare: Annotated[list[str], Field(min_length=1, description="systems in the table, in row order")]
     evaluation: Evaluation = field(default_factory=Evaluation)

@@ -221,7 +221,7 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.base.fields import add_fields
-    from rnnsmt.config.sections import Text
+    from rnnsmt.config.sections import Preprocessing
     from rnnsmt.corpus.raw_text import CleaningOptions
 
     add = parser.add_argument
@@ -242,7 +242,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     add("--lowercase", action="store_true", help="lowercase the text")
     add("--min-length", type=int, default=CleaningOptions.min_length, metavar="N",
         help="minimum number of words of a sentence, on each side")  # fmt: skip
-    add_fields(parser, Text, "max_length", "max_ratio")
+    add_fields(parser, Preprocessing, "max_length", "max_ratio")
     add("--keep-all", action="store_true", help="keep all lines and repair invalid ones (for dev and test sets)")
     add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines in the output")
     add("--no-check", action="store_true", help="do not check the languages, the order of the sides, and shifted lines")

@@ -29,7 +29,7 @@ from rnnsmt.base.io import (
     read_lines,
     read_whole,
 )
-from rnnsmt.config.sections import Text
+from rnnsmt.config.sections import Preprocessing
 
 LINE_BYTES = 1 << 16
 """Maximum length of a training line in bytes; longer lines are rejected and not kept in memory."""
@@ -299,8 +299,8 @@ class CleaningOptions:
     escape: bool = True
     lowercase: bool = False
     min_length: int = 1
-    max_length: int = Text.max_length
-    max_ratio: float = Text.max_ratio
+    max_length: int = Preprocessing.max_length
+    max_ratio: float = Preprocessing.max_ratio
     keep_all: bool = False
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
-from rnnsmt.config.sections import Seq2Seq, Text
+from rnnsmt.config.sections import Lstms, Preprocessing
 from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.seq2seq.settings import PRESETS
@@ -66,8 +66,8 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     for side in ("source", "target"):
         parser.add_argument(f"--{side}", nargs="+", required=True, metavar="FILE", help=f"tokenised {side} text")
-        add_fields(parser, Seq2Seq, f"{side}_vocab_size")
-    add_fields(parser, Text, "max_length")
+        add_fields(parser, Lstms, f"{side}_vocab_size")
+    add_fields(parser, Preprocessing, "max_length")
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
@@ -131,7 +131,7 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", nargs="+", metavar="FILE", help="output files: statistics, one file for each --output (JSON)"
     )
-    add_fields(parser, Seq2Seq, "beam")
+    add_fields(parser, Lstms, "beam")
     parser.add_argument("--batch", type=positive, default=64, metavar="N", help="batch size in sentences")
     _add_ensembles(parser)
 

@@ -30,7 +30,7 @@ EXPLAIN_FACTOR, NBEST_FACTOR = 2, 10
 """Cost of a character with an explanation, or with an n-best list, relative to a translation without them."""
 
 
-class Hypothesis(BaseModel):
+class NbestEntry(BaseModel):
     """One entry of an n-best list, with the score of the model."""
 
     translation: str
@@ -49,7 +49,7 @@ class LineTranslation(BaseModel):
     """
 
     translation: str
-    nbest: list[Hypothesis] | None = None
+    nbest: list[NbestEntry] | None = None
     score: float | None = None
     contributions: dict[str, float] | None = None
     phrases: list[PhraseUse] | None = None
@@ -173,7 +173,7 @@ class RequestQueue:
         if job.nbest:
             for line, translation in zip(lines, found, strict=True):
                 hypotheses = self.system.nbest(line, job.nbest, index + 1) if line.strip() else []
-                translation.nbest = [Hypothesis(translation=one.text, score=one.score) for one in hypotheses]
+                translation.nbest = [NbestEntry(translation=one.text, score=one.score) for one in hypotheses]
                 translation.translation = hypotheses[0].text if hypotheses else ""
         if job.explain:
             explained = self.system.explain_all(lines, first=index + 1)
