@@ -164,24 +164,6 @@ def halves(args: argparse.Namespace) -> None:
         print(directory)
 
 
-def noise(args: argparse.Namespace) -> None:
-    """Write splits with noise: some pairs are repeated in the training text with their target sides shuffled."""
-    for directory in map(Path, args.split):
-        number = directory.name[len(kind := directory.name.rstrip("0123456789")) :]
-        train = [list(read_lines(directory / f"train.{lang}")) for lang in ("en", "fr")]
-        rng = random.Random(SEED)
-        rows = sorted(rng.sample(range(len(train[0])), round(args.share * len(train[0]))))
-        targets = rng.sample(rows, len(rows))
-        new = directory.parent / f"{round(100 * args.share)}noise-{kind}{number}"
-        new.mkdir(exist_ok=True)
-        write_lines(new / "train.en", [*train[0], *(train[0][row] for row in rows)])
-        write_lines(new / "train.fr", [*train[1], *(train[1][row] for row in targets)])
-        for name in ("val.en", "val.fr", "test.en", "test.fr"):
-            shutil.copyfile(directory / name, new / name)
-        write_json(new / "config.yaml", config_of(new))
-        print(new, len(rows), "shuffled pairs added")
-
-
 def snakemake(directory: Path, cores: int, settings: Sequence[str], *targets: str) -> None:
     """Run the workflow of a split for some targets.
 
@@ -579,6 +561,60 @@ def report(args: argparse.Namespace) -> None:
         raise SystemExit(f"no split has the score files of all systems: {', '.join(systems)}")
 
 
+FOREST = {
+    "five random splits of Multi30k, tuned by MERT": "mert-half-random?",
+    "the same networks, tuned by batch MIRA": "mira-half-random?",
+    "five topics not in the training text, MIRA": "topics?",
+    "news, MIRA": "news?",
+    "laws, 10 million words, MIRA": "laws10M",
+}
+"""Rows of the plot of the RNN's gain, and the directories of their splits."""
+
+OF_THE_PAPER = "the paper: newstest2014, tuned by MERT", 0.57
+"""Row of the paper: BLEU of RNN minus that of the Baseline (Table 1); no interval is published."""
+
+
+def forest(args: argparse.Namespace) -> None:
+    """Draw two contrasts of every kind of text with their 95 % intervals, by relative frequencies.
+
+    The intervals include the variation of sentences and, if there are several training runs, that of training.
+    """
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "rnnsmt"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 3.4), layout="constrained")
+    axes.axvline(0, color="0.6", linewidth=1)
+    labels = [OF_THE_PAPER[0]]
+    axes.plot(OF_THE_PAPER[1], 0.12, "o", color="black")
+    for row, (label, pattern) in enumerate(FOREST.items(), 1):
+        splits = [
+            found
+            for path in sorted(Path(args.directory).glob(pattern))
+            if (found := read_split(path, "none", ["baseline", "rnn", "cslm", "cslm_rnn"], args.runs)) is not None
+        ]
+        if not splits:
+            raise SystemExit(f"{args.directory}/{pattern}: no score files; unpack benchmarks/held_out.tar.xz there")
+        number = sum(len(split.overlap) for split in splits)
+        labels.append(f"{label} ({number:,} sentences)")
+        for name, colour, offset in zip(PRIMARY, ("black", "tab:blue"), (0.12, -0.12), strict=True):
+            one = estimate(splits, CONTRASTS[name])
+            low, high = one.trained if trainings(splits) > 1 else one.sentences
+            axes.plot([low, high], [offset - row] * 2, color=colour)
+            axes.plot(one.pooled, offset - row, "o" if name == PRIMARY[0] else "s", color=colour)
+            print(f"{labels[-1]}: {name} {one.pooled:+.2f} ({low:+.2f} to {high:+.2f})")
+    axes.set_yticks([-row for row in range(len(labels))], labels)
+    axes.set_xlabel("difference in BLEU, 95 % interval")
+    for name, colour, marker in zip(PRIMARY, ("black", "tab:blue"), "os", strict=True):
+        axes.plot([], [], marker, color=colour, label=name.partition(" = ")[2].replace("-", "\u2212"))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(args.output, metadata={"Date": None}, facecolor="white")
+
+
 def parse_contrast(text: str) -> tuple[str, dict[str, int]]:
     """Parse a contrast: its name, and the factor of each system.
 
@@ -619,10 +655,6 @@ def main() -> None:
     new.add_argument("--name", default="half", help="name of the splits, before their numbers")
     new.add_argument("--output-dir", required=True)
     new.set_defaults(function=halves)
-    new = commands.add_parser("noise", help="add shuffled pairs to the training text of splits")
-    new.add_argument("split", nargs="+", help="directories of splits")
-    new.add_argument("--share", type=float, required=True, help="shuffled pairs for each pair of the training text")
-    new.set_defaults(function=noise)
     new = commands.add_parser("run", help="run the workflow on every split")
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--smoothing", nargs="+", default=["kneser-ney", "none"], help="of the phrase table")
@@ -643,6 +675,11 @@ def main() -> None:
     new.add_argument("--runs", type=int, nargs="+", metavar="N", help="training runs to use (default: all)")
     new.add_argument("--bins", type=int, default=5, help="bins of overlap; 0: none")
     new.set_defaults(function=report)
+    new = commands.add_parser("forest", help="draw the gains on every kind of text")
+    new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
+    new.add_argument("--runs", type=int, nargs="+", metavar="N", help="training runs to use (default: all)")
+    new.add_argument("--output", required=True, metavar="FILE.svg")
+    new.set_defaults(function=forest)
     args = parser.parse_args()
     args.function(args)
 

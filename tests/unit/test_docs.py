@@ -222,7 +222,7 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_picture_of_the_pipeline_has_every_chapter_with_rules():
-    (picture,) = re.findall(r"```mermaid\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    (picture,) = re.findall(r"```mermaid\n(.*?)```", (ROOT / "docs/index.md").read_text(), re.S)
     drawn = set(re.findall(r"(\w+)\[", picture))
     rules = {path.stem for path in (ROOT / "workflow/rules").glob("*.smk")}
     assert drawn == rules - {"common", "resources", "demo"}

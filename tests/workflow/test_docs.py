@@ -32,6 +32,15 @@ moses() { type -P moses > /dev/null || return 0; command moses "$@"; }
 """What commands of the pages are here: the workflow is planned, nothing is installed, Moses runs where there is one."""
 
 
+MINE = """
+corpora:
+  - {name: mine, role: bitext, source: mine.en.gz, target: mine.fr.gz}
+  - {name: dev, role: dev, source: dev.en, target: dev.fr}
+  - {name: test, role: test, source: test.en, target: test.fr}
+"""
+"""The reader's configuration, for pages without one."""
+
+
 def blocks(page: Path, *kinds: str) -> list[str]:
     """Return the code blocks of a page of these kinds."""
     return [block for kind, block in BLOCK.findall(page.read_text()) if kind in kinds]
@@ -46,7 +55,7 @@ def runnable(block: str, port: int) -> str:
 
 def prepare(directory: Path, page: Path) -> None:
     """Write the reader's files: `mine.yaml`, its texts and those of mini-wmt, a letter, a Moses model directory."""
-    configs = [*blocks(ROOT / "README.md", "yaml"), *(block for block in blocks(page, "yaml") if "corpora:" in block)]
+    configs = [MINE, *(block for block in blocks(page, "yaml") if "corpora:" in block)]
     (directory / "mine.yaml").write_text(configs[-1])
     texts = {
         lang: gzip.decompress((directory / f"results/corpus/joined/truecased/dev.{lang}.gz").read_bytes()).decode()
