@@ -1,6 +1,6 @@
 """Measure the effect of features on held-out training text: splits, runs of the workflow, pooled contrasts.
 
-docs/protocol.md describes the measurements and their reasons. There are three steps, which do not repeat finished work:
+research/protocol.md describes the measurements and their reasons. There are three steps, which do not repeat finished work:
 
     python benchmarks/held_out.py split --source train.en.xz --target train.fr.xz --dev val.en.xz val.fr.xz \\
         --kind random --output-dir WORK          # WORK/random1 ... random5: train, dev, test, config.yaml
@@ -417,7 +417,7 @@ def estimate(splits: Sequence[Split], weights: dict[str, int]) -> Estimate:
     drawn = contrast(splits, weights, resamples(splits))
     low, high = np.quantile(drawn, [0.025, 0.975])
     pooled = float(contrast(splits, weights)[0])
-    # The standard error has two parts (docs/protocol.md, Analysis). The degrees of freedom are those of Welch and
+    # The standard error has two parts (research/protocol.md, Analysis). The degrees of freedom are those of Welch and
     # Satterthwaite; the variance of the bootstrap is treated as known.
     of_training, freedom = training_variance(splits, weights)
     both = float(np.var(drawn)) + of_training

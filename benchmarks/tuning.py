@@ -1,6 +1,6 @@
 """Compare rules of tuning on held-out text: BLEU and its standard deviation over seeds, order of dev BLEU, CPU time.
 
-docs/protocol.md (E6, E7) describes the measurements. The splits are those of ``held_out.py split``; their models are
+research/protocol.md (E6, E7) describes the measurements. The splits are those of ``held_out.py split``; their models are
 made by its step ``run``. A finished run is not repeated, and an interrupted one is resumed:
 
     python benchmarks/tuning.py run --split WORK/random1 --systems baseline rnn cslm cslm_rnn --optimiser mert \\

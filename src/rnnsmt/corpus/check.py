@@ -2,7 +2,7 @@
 
 The checks find text in another language, swapped sides, files with several columns, duplicates, test sentences in the
 training text, and lines that are shifted on one side. They also compute the n-gram overlap of dev and test with the
-training text, on which the gain of the RNN depends (docs/reproduction.md).
+training text, on which the gain of the RNN depends (research/reproduction.md).
 
 Dev and test sets are read first, and an index of their sentences is kept in memory; training text is read as a stream.
 """
