@@ -53,9 +53,8 @@ def commands(page: Path) -> Iterator[list[str]]:
                 for part in re.split(
                     r"\||;|&&", Template(line.split("  #")[0].removeprefix("$ ")).safe_substitute(variables)
                 ):
-                    words = shlex.split(part.replace("...", "").replace("…", ""))
-                    if words and words[0] in ("rnnsmt", "snakemake"):
-                        yield words
+                    if re.match(r"\s*(rnnsmt|snakemake)\b", part):
+                        yield shlex.split(part.replace("...", "").replace("…", ""))
 
 
 def recipes(path: Path) -> Iterator[list[str]]:
