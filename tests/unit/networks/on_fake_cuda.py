@@ -1,6 +1,6 @@
 """Tests of GPU code on a simulated device; ``test_fake_cuda.py`` runs them in a process that has it.
 
-Values are computed on the CPU; the limits of launches, copies and waits are those in ``docs/cluster.md``.
+Values are computed on the CPU; the limits of launches, copies and waits are those in ``research/gpu.md``.
 """
 
 import numpy as np
