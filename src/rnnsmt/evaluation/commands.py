@@ -445,7 +445,7 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt evaluation oracle --nbest try/oracle.nbest --reference results/corpus/joined/truecased/dev.fr.gz \
             --sizes 1 10 --output try/oracle.json --output-text try/oracle.txt
     """
-    from rnnsmt.evaluation.scores import oracles, read_nbest_texts, read_references
+    from rnnsmt.evaluation.oracle import oracles, read_nbest_texts, read_references
 
     references = read_references(args.reference)
     texts = read_nbest_texts(args.nbest, len(references[0]))

@@ -1,43 +1,23 @@
-"""Scores of the output of a system on a test set, their file (JSON), joint test sets, and oracles of n-best lists.
+"""Scores of the output of a system on a test set, their file (JSON), and joint test sets.
 
 A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018), chrF, chrF++ and TER of the
 detokenised text. ``evaluation bleu`` writes score files, ``evaluation table`` reads them.
-
-The oracle BLEU of n-best lists is the BLEU of the translations that are selected with knowledge of the reference.
-
-* The *sentence oracle* selects the translation with the highest smoothed sentence BLEU (``bleu.batch.sentence_bleu``).
-* The *corpus oracle* begins with it and exchanges the translation of one sentence at a time for the one that gives the
-  highest corpus BLEU, until no exchange increases it: a local optimum, hence a lower bound of the best corpus BLEU.
-
-Among translations with equal BLEU, the first one in the list is selected.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
-from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.base.progress import say
+from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, corpus_statistics, read_texts
+from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics, number, score_texts
 
-from rnnsmt.base.io import InputError, read_json, read_lines, write_json
-from rnnsmt.base.progress import say, track
-from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
-from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, corpus_statistics, read_texts
-from rnnsmt.evaluation.text_metrics import METRICS, MetricScore, in_words, joint_metrics, number, score_texts
-from rnnsmt.moses.nbest import read_nbest
-
-FORMAT = "rnnsmt-bleu-4"
-"""Format of score files."""
-
-OLD_FORMATS = ("rnnsmt-bleu-3",)
-"""Earlier formats that can be read; they have no metrics other than BLEU."""
-
-TOLERANCE = 1e-4
-"""Maximum rounding difference between a score in a file and the score computed from its statistics."""
+FORMATS = ("rnnsmt-bleu-4", "rnnsmt-bleu-3")
+"""Formats of score files that can be read; the first one is written. The second has no metrics other than BLEU."""
 
 Segments = tuple[tuple[int, ...], ...]
 """Nine sufficient statistics of every segment."""
@@ -83,8 +63,7 @@ class Score:
     @property
     def unknown_words(self) -> int | None:
         """Return the number of source words without a translation, if the decoder reported it."""
-        value = (self.decode or {}).get("unknown_words")
-        return value if isinstance(value, int) else None
+        return (self.decode or {}).get("unknown_words")
 
 
 Runs = dict[int, Score]
@@ -135,22 +114,15 @@ def score_output(
         references=len(texts),
         statistics=tuple(segments.sum(axis=0).tolist()),
         sacrebleu=plain,
-        decode=_read_report(decode_report),
+        decode=None if decode_report is None else _read_report(decode_report),
         metrics=metrics,
         sentences=tuple(map(tuple, segments.tolist())),
     )
 
 
-def _read_report(path: str | None) -> dict[str, Any] | None:
-    """Read the report of the decoder, without the times that reports of earlier versions have."""
-    if path is None:
-        return None
-    report = read_json(path)
-    if not isinstance(report, dict):
-        raise InputError(
-            f"{path}: is not a report of the decoder (a JSON object); create it with `rnnsmt search decode --report`"
-        )
-    return {name: value for name, value in report.items() if "seconds" not in name}
+def _read_report(path: str) -> dict[str, Any]:
+    """Read the report of the decoder without its times, so that equal runs give equal files."""
+    return {name: value for name, value in read_json(path).items() if "seconds" not in name}
 
 
 def sacre_bleu(
@@ -194,7 +166,7 @@ def write_score(path: str | Path, score: Score) -> None:
     write_json(
         path,
         {
-            "format": FORMAT,
+            "format": FORMATS[0],
             "system": score.system,
             "test_set": score.test_set,
             "run": score.run,
@@ -227,93 +199,32 @@ def write_score(path: str | Path, score: Score) -> None:
 def read_score(path: str | Path) -> Score:
     """Read a score file."""
     value = read_json(path)
-    if not isinstance(value, dict) or value.get("format") not in (FORMAT, *OLD_FORMATS):
+    if not isinstance(value, dict) or value.get("format") not in FORMATS:
         raise InputError(
-            f"{path}: not a score file of this version ({FORMAT}); create it with `rnnsmt evaluation bleu`"
+            f"{path}: not a score file of this version ({FORMATS[0]}); create it with `rnnsmt evaluation bleu`"
         )
-    tokenized = _field(path, value, "tokenized", dict)
-    sacre = value.get("sacrebleu")
-    if sacre is not None and not isinstance(sacre, dict):
-        raise InputError(f"{path}: `sacrebleu` is neither null nor an object; create the file again")
-    decode = value.get("decode")
-    segments = _field(path, value, "segments", int)
-    summed = _integers(path, tokenized, "statistics", SIZE)
+    sacre = value["sacrebleu"]
     return Score(
-        system=_field(path, value, "system", str),
-        test_set=_field(path, value, "test_set", str),
-        run=_field(path, value, "run", int),
-        segments=segments,
-        references=_field(path, value, "references", int),
-        statistics=summed,
-        sacrebleu=None if sacre is None else _sacre_bleu_field(path, sacre),
-        decode=decode if isinstance(decode, dict) else None,
-        metrics=_metrics(path, value, segments) if value["format"] == FORMAT else {},
-        sentences=_sentences(path, value, segments, summed),
+        system=value["system"],
+        test_set=value["test_set"],
+        run=value["run"],
+        segments=value["segments"],
+        references=value["references"],
+        statistics=tuple(value["tokenized"]["statistics"]),
+        sacrebleu=sacre and SacreBleu(**sacre | {name: tuple(sacre[name]) for name in ("counts", "totals")}),
+        decode=value["decode"],
+        metrics={
+            name: MetricScore(metric["score"], metric["signature"], _numbers(metric["sentences"], number))
+            for name, metric in value.get("metrics", {}).items()
+        },
+        sentences=_numbers(value["sentences"], int),
         path=str(path),
     )
 
 
-def _sentences(path: str | Path, value: dict[str, Any], segments: int, summed: tuple[int, ...]) -> Segments:
-    """Return the statistics of every segment after checking that they add up to those of the text."""
-    lines: Sequence[Any] = _field(path, value, "sentences", list)
-    try:
-        rows = tuple(tuple(map(int, line.split())) for line in lines)
-    except (ValueError, AttributeError):
-        rows = ((),)
-    whole = len(rows) == segments and all(len(row) == SIZE and min(row) >= 0 for row in rows)
-    if rows and not (whole and tuple(map(sum, zip(*rows, strict=True))) == summed):
-        raise InputError(f"{path}: `sentences` does not add up to the statistics of the text; create the file again")
-    return rows
-
-
-def _metrics(path: str | Path, value: dict[str, Any], segments: int) -> dict[str, MetricScore]:
-    """Return the metrics other than BLEU after checking that statistics and scores agree."""
-    metrics = {}
-    for name, entry in _field(path, value, "metrics", dict).items():
-        if name not in METRICS or not isinstance(entry, dict):
-            raise InputError(f"{path}: `metrics` has an unknown entry, {name}; create the file again")
-        lines: Sequence[Any] = _field(path, entry, "sentences", list)
-        score = float(_field(path, entry, "score", (int, float)))
-        try:
-            rows = tuple(tuple(map(number, line.split())) for line in lines)
-        except (ValueError, AttributeError):
-            rows = ()
-        size = METRICS[name].size
-        whole = len(rows) == segments and all(len(row) == size and 0 <= min(row) <= max(row) < inf for row in rows)
-        if not whole or abs(METRICS[name].of_many(np.array(rows).sum(0)) - score) > TOLERANCE:
-            raise InputError(
-                f"{path}: `metrics.{name}` does not match the scores of its sentences; create the file again"
-            )
-        metrics[name] = MetricScore(score, _field(path, entry, "signature", str), rows)
-    return metrics
-
-
-def _sacre_bleu_field(path: str | Path, value: dict[str, Any]) -> SacreBleu:
-    return SacreBleu(
-        score=float(_field(path, value, "score", (int, float))),
-        signature=_field(path, value, "signature", str),
-        counts=_integers(path, value, "counts", 4),
-        totals=_integers(path, value, "totals", 4),
-        sys_len=_field(path, value, "sys_len", int),
-        ref_len=_field(path, value, "ref_len", int),
-    )
-
-
-def _field(path: str | Path, value: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
-    """Return the value of a key after checking its type."""
-    if key not in value:
-        raise InputError(f"{path}: the key `{key}` is missing; create the file again with `rnnsmt evaluation bleu`")
-    if not isinstance(value[key], kind) or isinstance(value[key], bool):
-        raise InputError(f"{path}: `{key}` has the wrong type; create the file again with `rnnsmt evaluation bleu`")
-    return value[key]
-
-
-def _integers(path: str | Path, value: dict[str, Any], key: str, length: int) -> tuple[int, ...]:
-    """Return a list of ``length`` non-negative integers."""
-    numbers: Sequence[Any] = _field(path, value, key, list)
-    if len(numbers) != length or any(type(number) is not int or number < 0 for number in numbers):
-        raise InputError(f"{path}: `{key}` is not a list of {length} counts; create the file again")
-    return tuple(numbers)
+def _numbers(lines: Iterable[str], parse: Callable[[str], Any]) -> tuple[tuple[Any, ...], ...]:
+    """Return the statistics of every segment from their text."""
+    return tuple(tuple(map(parse, line.split())) for line in lines)
 
 
 def group(scores: Iterable[Score]) -> Scores:
@@ -338,7 +249,7 @@ def _check_runs(grouped: Scores) -> None:
         other, numbers = first.setdefault(system, (test_set, sorted(runs)))
         if sorted(runs) != numbers:
             raise InputError(
-                f"{system} has runs {_numbers(numbers)} on {other}, but {_numbers(runs)} on {test_set}; "
+                f"{system} has runs {numbers} on {other}, but {sorted(runs)} on {test_set}; "
                 "every test set needs score files from the same runs"
             )
 
@@ -365,10 +276,6 @@ def _signature(score: Score) -> str | None:
     if score.sacrebleu is None:
         return None
     return " and ".join([score.sacrebleu.signature, *(metric.signature for metric in score.metrics.values())])
-
-
-def _numbers(values: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(values)))
 
 
 def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
@@ -423,103 +330,3 @@ def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
     sys_len, ref_len = sum(component.sys_len for component in parts), sum(component.ref_len for component in parts)
     score = BLEU.compute_bleu(counts, totals, sys_len, ref_len, smooth_method="exp")
     return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len)
-
-
-PASSES = 20
-"""Maximum number of passes over the sentences; two to four are usual."""
-
-LEAST = 1e-9
-"""Minimum increase of BLEU (percent) for which a translation is exchanged, larger than rounding errors."""
-
-
-class Oracle(NamedTuple):
-    """Oracles of n-best lists that are truncated to a number of translations.
-
-    Attributes:
-        size: number of translations, or 0 for whole lists.
-        sentence: corpus BLEU (percent) of the sentence oracle.
-        corpus: BLEU of the corpus oracle.
-        translations: texts that the corpus oracle selects, one of each sentence.
-    """
-
-    size: int
-    sentence: float
-    corpus: float
-    translations: list[str]
-
-
-def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
-    """Read the translations of every sentence; a sentence without a line has an empty one."""
-    texts: list[list[str]] = [[] for _ in range(sentences)]
-    for candidate in track(read_nbest(path)[1], "reading", unit="translations"):
-        if candidate.sentence >= sentences:
-            raise InputError(
-                f"{path}: has sentence {candidate.sentence}, but the references have only {sentences} (0-based)"
-            )
-        texts[candidate.sentence].append(candidate.text)
-    return [candidates or [""] for candidates in texts]
-
-
-def read_references(paths: Sequence[str | Path]) -> list[list[str]]:
-    """Read references of equal length."""
-    references = [list(read_lines(path)) for path in paths]
-    for path, lines in zip(paths, references, strict=True):
-        if len(lines) != len(references[0]):
-            raise InputError(f"{path}: has {len(lines)} lines, but {paths[0]} has {len(references[0])}")
-    return references
-
-
-def oracles(
-    texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]], sizes: Sequence[int]
-) -> tuple[float, list[Oracle]]:
-    """Compute oracles.
-
-    Args:
-        texts: translations of every sentence, best first.
-        references: one list of texts for each set of references.
-        sizes: numbers of translations to which the lists are truncated; 0: whole lists.
-
-    Returns:
-        BLEU (percent) of the first translations, and an oracle for each of ``sizes``.
-    """
-    statistics = BatchBleu(references).statistics(texts)
-    begins = np.concatenate([[0], np.cumsum([len(translations) for translations in texts])])
-    flat = [text for translations in texts for text in translations]
-    first = float(bleu_of_many(statistics[begins[:-1]].sum(0)))
-    results = []
-    for size in sizes:
-        ends = np.minimum(begins[:-1] + (size or len(flat)), begins[1:])
-        ranges = [slice(begin, end) for begin, end in zip(begins[:-1].tolist(), ends.tolist(), strict=True)]
-        by_sentence = sentence_bleu(statistics)
-        chosen = np.array([rows.start + int(by_sentence[rows].argmax()) for rows in ranges], np.int64)
-        sentence = float(bleu_of_many(statistics[chosen].sum(0)))
-        corpus = _climb(statistics, ranges, chosen)
-        results.append(Oracle(size, sentence, corpus, [flat[index] for index in chosen]))
-    return first, results
-
-
-def _climb(statistics: NDArray[np.int32], ranges: Sequence[slice], chosen: NDArray[np.int64]) -> float:
-    """Exchange translations as long as corpus BLEU increases; return corpus BLEU.
-
-    Args:
-        statistics: [translations, 9].
-        ranges: the translations of every sentence.
-        chosen: [sentences], the selected translations, updated in place.
-    """
-    total = statistics[chosen].astype(np.int64).sum(0)
-    best = float(bleu_of_many(total))
-    for _ in range(PASSES):
-        changed = False
-        for sentence, rows in enumerate(ranges):
-            if rows.stop - rows.start == 1:
-                continue
-            without = total - statistics[chosen[sentence]]
-            values = bleu_of_many(without + statistics[rows])
-            index = int(values.argmax())
-            if values[index] > best + LEAST:
-                best, changed = float(values[index]), True
-                chosen[sentence] = rows.start + index
-                total = without + statistics[chosen[sentence]]
-        if not changed:
-            break
-    return best

@@ -120,27 +120,3 @@ def test_score_files_of_the_format_before(tmp_path):
     assert read_score(path).metrics == {}
     assert main(command(tmp_path, [path])) == 0
     assert "Other metrics" not in (tmp_path / "out/table1.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda metrics: metrics["ter"].update(score=3.0), "`metrics.ter` does not match the scores"),
-        (
-            lambda metrics: metrics["chrf"]["sentences"].pop(),
-            "`metrics.chrf` does not match the scores",
-        ),
-        (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "1 2"), "`metrics.chrf` does not match"),
-        (lambda metrics: metrics["chrf"]["sentences"].__setitem__(0, "nan " * 18), "`metrics.chrf` does not match"),
-        (lambda metrics: metrics["chrf"].update(sentences=3), "`sentences` has the wrong type"),
-        (lambda metrics: metrics.update(other={}), "`metrics` has an unknown entry, other"),
-        (lambda metrics: metrics.update(ter=3), "`metrics` has an unknown entry, ter"),
-    ],
-)
-def test_damaged_score_files(tmp_path, capsys, change, message):
-    paths = write(tmp_path, score())
-    content = json.loads((tmp_path / "scores/0.json").read_text())
-    change(content["metrics"])
-    (tmp_path / "scores/0.json").write_text(json.dumps(content))
-    assert main(command(tmp_path, paths)) == 2
-    assert message in capsys.readouterr().err
