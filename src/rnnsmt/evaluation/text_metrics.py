@@ -64,17 +64,16 @@ def ter_of_many(statistics: Array) -> Array:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its name in tables, number of statistics of a segment, and score as a function of their sums."""
+    """A metric: its name in tables, and its score as a function of the sums of its statistics."""
 
     label: str
-    size: int
     of_many: Callable[[Array], Array]
 
 
 METRICS: dict[str, Metric] = {
-    "chrf": Metric("chrF", 18, chrf_of_many),
-    "chrfpp": Metric("chrF++", 24, chrf_of_many),
-    "ter": Metric("TER", 2, ter_of_many),
+    "chrf": Metric("chrF", chrf_of_many),
+    "chrfpp": Metric("chrF++", chrf_of_many),
+    "ter": Metric("TER", ter_of_many),
 }
 """The metrics by their names in files and columns."""
 
@@ -90,31 +89,35 @@ def score_texts(
         lowercase: ignore case in chrF and chrF++; TER always does.
     """
     scores = {}
-    for name in METRICS:
-        metric = _sacrebleu_metric(name, lowercase)
+    for name, metric in METRICS.items():
         rows = tuple(
             _segment_statistics(name, lowercase, *texts) for texts in zip(hypotheses, *references, strict=True)
         )
-        score = metric._aggregate_and_compute(rows)
-        metric.num_refs = len(references)  # for the signature; not set by sacreBLEU if all segments were cached
-        scores[name] = MetricScore(float(score.score), str(metric.get_signature()), rows)
+        sacrebleu = _sacrebleu_metric(name, lowercase)
+        sacrebleu.sentence_score("", [""] * len(references))  # sets nrefs of the signature
+        whole = float(metric.of_many(np.array(rows).sum(0)))
+        scores[name] = MetricScore(whole, str(sacrebleu.get_signature()), rows)
     return scores
 
 
 @cache
 def _sacrebleu_metric(name: str, lowercase: bool) -> Any:
+    """Return TER, or chrF with the statistics instead of the score, which sacreBLEU's class does not return."""
     from sacrebleu.metrics import CHRF, TER
+
+    class ChrfStatistics(CHRF):
+        def _compute_score_from_stats(self, stats: list[int]) -> list[int]:
+            return stats
 
     if name == "ter":
         return TER()
-    return CHRF(word_order=2 if name == "chrfpp" else 0, lowercase=lowercase)
+    return ChrfStatistics(word_order=2 if name == "chrfpp" else 0, lowercase=lowercase)
 
 
 @lru_cache(maxsize=len(METRICS) * CACHED_SEGMENTS)
 def _segment_statistics(name: str, lowercase: bool, hypothesis: str, *references: str) -> tuple[float, ...]:
-    metric = _sacrebleu_metric(name, lowercase)
-    [row] = metric._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
-    return tuple(map(number, row))
+    score = _sacrebleu_metric(name, lowercase).sentence_score(hypothesis, references)
+    return tuple(map(number, (score.num_edits, score.ref_length) if name == "ter" else score))
 
 
 def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, MetricScore]:
