@@ -135,7 +135,7 @@ def p_values(
         [
             (result.p_clark, result.p_strict)
             for k, pair in enumerate(pairs)
-            for result in [compare(*pair, seed=k, shuffles=shuffles, trainings=(None, trainings))]
+            for result in [compare(*pair, seed=k, shuffles=shuffles, trainings=(1, trainings or 1))]
         ],
         np.float64,
     )
@@ -161,7 +161,7 @@ def shared_table(args: argparse.Namespace) -> None:
                     for k in range(args.trials):
                         pair = shared_trial(rng, runs, args.sentences, mix, shared, gain, args.differ)
                         plain = compare(*pair, seed=k, shuffles=args.shuffles)
-                        paired = compare(*pair, seed=k, shuffles=args.shuffles, shared=True)
+                        paired = compare(*pair, (runs, runs), True, seed=k, shuffles=args.shuffles)
                         assert (
                             plain.p_strict is not None and paired.p_strict is not None and paired.interval is not None
                         )

@@ -21,7 +21,7 @@ from rnnsmt.base.io import InputError, words_of
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.bleu.multi_bleu import tokens
 from rnnsmt.evaluation.render import DASH, KIND_TITLES, TextTable, interval, markdown_table
-from rnnsmt.evaluation.significance import Statistics, compare_trained
+from rnnsmt.evaluation.significance import Statistics, compare
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
 from rnnsmt.phrases.table import BLANKS, read_table_blocks
 from rnnsmt.search.decoder import features_of_derivations
@@ -74,7 +74,7 @@ def overall(
             tuning runs are treated as independent.
         shared: whether both systems use the same network in every tuning run.
     """
-    result = compare_trained(baseline, system, trainings, shared)
+    result = compare(baseline, system, trainings, shared)
     return {
         "runs": len(baseline),
         "sentences": baseline.shape[1],

@@ -35,8 +35,9 @@ with replacement in all runs at once. It includes no noise except that of senten
 
 ``benchmarks/significance.md`` reports how often p is below 0.05 and 0.01 for equal and for unequal systems.
 
-All tests are computed from BLEU's sufficient statistics (``multi_bleu``): R runs, S sentences, 9 integers each.
-``compare_metric`` computes p_strict and the interval for any other function of summed statistics, such as chrF and TER.
+All tests are computed from the sufficient statistics of the sentences (of BLEU: ``multi_bleu``): R runs, S sentences, K
+numbers each. p_strict and the interval are defined for any score that is a function of summed statistics, such as chrF
+and TER; the other two tests are computed for BLEU only.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,7 +65,7 @@ CONFIDENCE = 0.95
 POWER = 0.8
 
 SLACK = 1e-9
-"""Maximum rounding error of a difference of BLEU."""
+"""Maximum rounding error of a difference of scores."""
 
 Statistics = NDArray[Any]
 """Numbers of every sentence in every run: ``[R, S, K]``; K is 9 for BLEU."""
@@ -73,19 +74,20 @@ ScoreOfMany = Callable[[NDArray[Any]], NDArray[np.float64]]
 """Score as a function of summed statistics: ``[..., K] -> [...]``."""
 
 
-class SignificanceResult(NamedTuple):
+class Difference(NamedTuple):
     """Difference of two systems, with its p-values, which are two-sided except p_bootstrap (see the module).
 
     Attributes:
-        difference: mean BLEU of the runs of the second system minus that of the first.
+        difference: mean score of the runs of the second system minus that of the first.
+        p_clark, p_bootstrap: None for a score other than BLEU.
         margin: half the width of the 95 % interval around the difference.
         detectable: the smallest true difference that p_strict detects (p <= 0.05) in 80 % of the cases.
-        p_strict, margin, detectable: None for one run or one training run, whose noise cannot be estimated.
+        p_strict, margin, detectable: None for one run, whose noise cannot be estimated.
     """
 
     difference: float
-    p_clark: float
-    p_bootstrap: float
+    p_clark: float | None = None
+    p_bootstrap: float | None = None
     p_strict: float | None = None
     margin: float | None = None
     detectable: float | None = None
@@ -99,19 +101,20 @@ class SignificanceResult(NamedTuple):
 def compare(
     first: Statistics,
     second: Statistics,
+    trainings: tuple[int, int] = (1, 1),
+    shared: bool = False,
+    score: ScoreOfMany = bleu_of_many,
     seed: int = 1,
     shuffles: int = SHUFFLES,
-    trainings: tuple[int | None, int | None] = (None, None),
-    shared: bool = False,
-) -> SignificanceResult:
+) -> Difference:
     """Compare two systems on a test set; both have the same number of runs R, paired by their number.
 
     The same seed gives the same p-values for both orders of the systems.
 
     Args:
         trainings: number of training runs per network of each system; run r (0-based) uses training run
-            r % trainings. None: the runs are independent.
-        shared: whether run r of both systems has a network, or another source of variation, in common.
+            r % trainings. 1: the runs are treated as independent.
+        shared: whether run r of both systems has the same networks; has no effect with one training run.
 
     Raises:
         ValueError: the shapes differ, there are no runs or no sentences, or systems that share a network have different
@@ -121,105 +124,56 @@ def compare(
         raise ValueError(f"statistics of shapes {first.shape} and {second.shape} cannot be compared")
     if shared and trainings[0] != trainings[1]:
         raise ValueError(f"systems that share a network have {trainings[0]} and {trainings[1]} trainings")
-    sums = first.sum(1), second.sum(1)
-    runs = bleu_of_many(sums[0]), bleu_of_many(sums[1])
-    difference = float(runs[1].mean() - runs[0].mean())
+    difference = float(score(second.sum(1)).mean() - score(first.sum(1)).mean())
     if difference < 0:
-        return compare(second, first, seed, shuffles, trainings[::-1], shared)._replace(difference=difference)
-    gaps = (second - first).astype(np.float64)
-    R, S = first.shape[:2]
-    clark = 0
+        turned = compare(second, first, trainings[::-1], shared, score, seed, shuffles)
+        return turned._replace(difference=difference)
     rng = np.random.default_rng(seed)
+    result = Difference(difference)
+    if score is bleu_of_many:
+        swapped = _swapped(rng, first, second, score, shuffles, together=False)
+        result = result._replace(p_clark=_share(swapped, difference), p_bootstrap=_bootstrap(first, second, difference))
+    if len(first) == 1:
+        return result
+    swapped = _swapped(rng, first, second, score, shuffles, together=True)
+    noises = _noises(first, second, trainings, shared, score)
+    alike = (trainings[0] > 1) == (trainings[1] > 1)
+    draws = np.abs(_with_runs(rng, swapped, noises, pooled=alike))
+    margin = float(np.quantile(draws, CONFIDENCE))
+    detectable = margin + float(np.quantile(draws, 2 * POWER - 1))  # the one-sided quantile of a symmetric distribution
+    return result._replace(p_strict=_share(draws, difference), margin=margin, detectable=detectable)
+
+
+def _share(draws: NDArray[np.float64], difference: float) -> float:
+    """Return the p-value: the share of draws at least as large as the difference, which counts as one of them."""
+    return (int(np.count_nonzero(np.abs(draws) >= difference - SLACK)) + 1) / (len(draws) + 1)
+
+
+def _swapped(
+    rng: np.random.Generator, first: Statistics, second: Statistics, score: ScoreOfMany, shuffles: int, together: bool
+) -> NDArray[np.float64]:
+    """Return the differences ``[shuffles]`` after swapping the outputs of every sentence with probability 1/2.
+
+    together: whether a sentence is swapped in all runs at once, or independently in each run.
+    """
+    gaps = (second - first).astype(np.float64)
+    sums = first.sum(1), second.sum(1)
+    R, S = first.shape[:2]
+    drawn = []
     for count in _portions(shuffles, S):
         total = np.zeros(count)
         for r in range(R):
-            total += _swapped(sums[0][r], sums[1][r], _coins(rng, count, S) @ gaps[r])
-        clark += int(np.count_nonzero(np.abs(total / R) >= difference - SLACK))
-    p_clark, p_bootstrap = (clark + 1) / (shuffles + 1), _bootstrap(first, second, difference)
-    noises = _noises(first, second, trainings, shared)
-    if not all(noise.degrees for noise in noises):
-        return SignificanceResult(difference, p_clark, p_bootstrap)
-    strict, margin, detectable = _strict(rng, first, second, difference, noises, shuffles, trainings, bleu_of_many)
-    return SignificanceResult(difference, p_clark, p_bootstrap, strict, margin, detectable)
-
-
-def compare_metric(
-    first: Statistics, second: Statistics, score: ScoreOfMany, trainings: tuple[int, int], shared: bool, seed: int = 1
-) -> "MetricDifference":
-    """Compare two systems by a score other than BLEU: p_strict and its interval, see ``compare_trained``."""
-    counted = tuple(number if number > 1 else None for number in trainings)
-    of_both = (counted[0], counted[1])
-    paired = shared and of_both[0] is not None
-    runs = score(first.sum(1)), score(second.sum(1))
-    difference = float(runs[1].mean() - runs[0].mean())
-    if difference < 0:
-        other = compare_metric(second, first, score, trainings[::-1], shared, seed)
-        return other._replace(difference=difference)
-    noises = _noises(first, second, of_both, paired, score)
-    if not all(noise.degrees for noise in noises):
-        return MetricDifference(difference)
-    strict, margin, _ = _strict(
-        np.random.default_rng(seed), first, second, difference, noises, SHUFFLES, of_both, score
-    )
-    return MetricDifference(difference, strict, margin)
-
-
-class MetricDifference(NamedTuple):
-    """Difference of two systems by a score other than BLEU, see ``SignificanceResult``."""
-
-    difference: float
-    p_strict: float | None = None
-    margin: float | None = None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Return the 95 % confidence interval of the difference."""
-        return None if self.margin is None else (self.difference - self.margin, self.difference + self.margin)
-
-
-def _strict(
-    rng: np.random.Generator,
-    first: Statistics,
-    second: Statistics,
-    difference: float,
-    noises: "list[_Noise]",
-    shuffles: int,
-    trainings: tuple[int | None, int | None],
-    score: ScoreOfMany,
-) -> tuple[float, float, float]:
-    """Return p_strict, half the width of the interval and the detectable difference, for a positive difference."""
-    gaps = (second - first).astype(np.float64)
-    sums = first.sum(1), second.sum(1)
-    R, S = first.shape[:2]
-    swapped = []
-    for count in _portions(shuffles, S):
-        coins = _coins(rng, count, S)
-        swapped.append(sum(_swapped(sums[0][r], sums[1][r], coins @ gaps[r], score) for r in range(R)) / R)
-    alike = (trainings[0] is None) == (trainings[1] is None)
-    draws = np.abs(_with_runs(rng, np.concatenate(swapped), noises, pooled=alike))
-    strict = int(np.count_nonzero(draws >= difference - SLACK))
-    margin = float(np.quantile(draws, CONFIDENCE))
-    detectable = margin + float(np.quantile(draws, 2 * POWER - 1))  # the one-sided quantile of a symmetric distribution
-    return (strict + 1) / (shuffles + 1), margin, detectable
-
-
-def compare_trained(
-    first: Statistics, second: Statistics, trainings: tuple[int, int], shared: bool
-) -> SignificanceResult:
-    """Compare two systems of a table, see ``compare``.
-
-    Args:
-        trainings: number of training runs per network of each system; 1: the tuning runs are treated as independent.
-        shared: whether the systems use the same networks; has no effect with one training run.
-    """
-    of_first, of_second = (number if number > 1 else None for number in trainings)
-    return compare(first, second, trainings=(of_first, of_second), shared=shared and of_first is not None)
+            if r == 0 or not together:
+                packed = rng.integers(0, 256, (count, (S + 7) // 8), np.uint8)
+                coins = np.unpackbits(packed, axis=1, count=S).astype(np.float64)
+            moved = coins @ gaps[r]
+            total += score(sums[1][r] - moved) - score(sums[0][r] + moved)
+        drawn.append(total / R)
+    return np.concatenate(drawn)
 
 
 def _bootstrap(first: Statistics, second: Statistics, difference: float) -> float:
-    """Return the p-value of the paired bootstrap; for one run, it equals that of sacreBLEU.
-
-    difference: mean BLEU of ``second`` minus that of ``first``, not negative.
+    """Return the p-value of the paired bootstrap of BLEU; for one run, it equals that of sacreBLEU.
 
     As in sacreBLEU, the p-value is the share of resamples whose absolute difference exceeds the mean over all resamples
     by more than the observed difference. With several runs, the difference of a resample is the mean over the runs, in
@@ -246,19 +200,6 @@ def _portions(shuffles: int, sentences: int) -> Iterator[int]:
         yield min(size, shuffles - begin)
 
 
-def _coins(rng: np.random.Generator, shuffles: int, sentences: int) -> NDArray[np.float64]:
-    """Draw 0 or 1 with probability 1/2 each, ``[shuffles, sentences]``."""
-    packed = rng.integers(0, 256, (shuffles, (sentences + 7) // 8), np.uint8)
-    return np.unpackbits(packed, axis=1, count=sentences).astype(np.float64)
-
-
-def _swapped(
-    first: Statistics, second: Statistics, moved: NDArray[np.float64], score: ScoreOfMany = bleu_of_many
-) -> NDArray[np.float64]:
-    """Compute the differences of scores after moving ``moved`` [shuffles, K] between the sums of one run [K]."""
-    return score(second - moved) - score(first + moved)
-
-
 class _Noise(NamedTuple):
     """Noise of a mean over runs: variance, the part of the variance caused by single sentences, degrees of freedom."""
 
@@ -268,18 +209,14 @@ class _Noise(NamedTuple):
 
 
 def _noises(
-    first: Statistics,
-    second: Statistics,
-    trainings: tuple[int | None, int | None],
-    shared: bool,
-    score: ScoreOfMany = bleu_of_many,
+    first: Statistics, second: Statistics, trainings: tuple[int, int], shared: bool, score: ScoreOfMany = bleu_of_many
 ) -> list[_Noise]:
     """Return the noise of the runs of both systems, or of their differences if they share networks."""
-    R = len(first)
     (scores, parts), (others, other_parts) = _contributions(first, score), _contributions(second, score)
-    if shared:
-        return [_noise(others - scores, other_parts - parts, trainings[0] or R)]
-    return [_noise(scores, parts, trainings[0] or R), _noise(others, other_parts, trainings[1] or R)]
+    groups = [number if number > 1 else len(first) for number in trainings]
+    if shared and trainings[0] > 1:
+        return [_noise(others - scores, other_parts - parts, groups[0])]
+    return [_noise(scores, parts, groups[0]), _noise(others, other_parts, groups[1])]
 
 
 def _contributions(
@@ -298,8 +235,6 @@ def _noise(values: NDArray[np.float64], parts: NDArray[np.float64], groups: int)
     group, are assumed to be independent.
     """
     S = parts.shape[1]
-    if groups == 1:
-        return _Noise(0.0, 0.0, 0)
     by_sentences = 0.0
     if S > 1:
         parts = _means(parts, groups)

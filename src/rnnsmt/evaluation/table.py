@@ -26,13 +26,7 @@ from rnnsmt.config.features import (
     without,
 )
 from rnnsmt.evaluation.scores import Runs, Score, Scores
-from rnnsmt.evaluation.significance import (
-    MetricDifference,
-    SignificanceResult,
-    Statistics,
-    compare_metric,
-    compare_trained,
-)
+from rnnsmt.evaluation.significance import Difference, Statistics, compare
 from rnnsmt.evaluation.text_metrics import METRICS
 
 FORMAT = "rnnsmt-table-5"
@@ -139,10 +133,10 @@ class Contrast:
     """Mean tokenised BLEU of the system minus that of the reference."""
     paper: float | None
     """The same difference in the paper."""
-    comparison: SignificanceResult | None
+    comparison: Difference | None
     """Significance of the difference; None without statistics of every segment, or if the runs of the systems differ.
     """
-    metrics: Mapping[str, MetricDifference] = field(default_factory=dict)
+    metrics: Mapping[str, Difference] = field(default_factory=dict)
     """Differences by metrics other than BLEU, by the names of ``METRICS``."""
 
     @property
@@ -298,10 +292,10 @@ def _contrast(
         say(f"{system} on {test_set}: no significance test, because its runs differ from those of {reference}")
     else:
         if all(score.sentences for score in (*others.values(), *runs.values())):
-            comparison = compare_trained(_statistics(others), _statistics(runs), both, shared)
+            comparison = compare(_statistics(others), _statistics(runs), both, shared)
         metrics = {
-            name: compare_metric(
-                _metric_statistics(others, name), _metric_statistics(runs, name), METRICS[name].of_many, both, shared
+            name: compare(
+                _metric_statistics(others, name), _metric_statistics(runs, name), both, shared, METRICS[name].of_many
             )
             for name in _common_metrics([*others.values(), *runs.values()])
         }

@@ -168,7 +168,7 @@ def test_noise_of_runs_alone_is_student_s(runs, quantile):
         matches = np.sort(rng.integers(30, 90, (runs, 4)))[:, ::-1]
         rows = np.concatenate([matches, np.full((runs, 4), 100), np.full((runs, 1), 100)], 1)
         sides.append(np.repeat(rows[:, None], 50, 1).astype(np.int64))
-    draws = _with_runs(rng, np.zeros(40_000), _noises(*sides, (None, None), shared=False), pooled=True)
+    draws = _with_runs(rng, np.zeros(40_000), _noises(*sides, (1, 1), shared=False), pooled=True)
     variance = np.mean([bleu_of_many(side.sum(1)).var(ddof=1) for side in sides])
     assert np.quantile(draws, 0.975) / math.sqrt(2 / runs * variance) == pytest.approx(quantile, rel=0.03)
 
@@ -189,8 +189,8 @@ def test_runs_of_one_training_are_not_independent():
     for _ in range(300):
         difficulty = rng.uniform(0.65, 0.9, 40)
         sides = of_trainings(rng, difficulty, 6, 6), of_trainings(rng, difficulty, 6, 3)
-        known = compare(*sides, shuffles=199, trainings=(None, 3)).p_strict
-        assert compare(*sides[::-1], shuffles=199, trainings=(3, None)).p_strict == known
+        known = compare(*sides, shuffles=199, trainings=(1, 3)).p_strict
+        assert compare(*sides[::-1], shuffles=199, trainings=(3, 1)).p_strict == known
         found.append((known, compare(*sides, shuffles=199).p_strict))
     known, ignored = np.mean(np.array(found) <= 0.05, axis=0)
     assert known < 0.07
@@ -198,11 +198,10 @@ def test_runs_of_one_training_are_not_independent():
 
 
 def test_one_training_each_is_one_run():
-    """One training run per tuning run equals independent runs; with a single training run there is no p strict."""
+    """One training run per tuning run equals independent runs."""
     rng = np.random.default_rng(5)
     sides = [of_trainings(rng, rng.uniform(0.6, 0.9, 30), 4, 4) for _ in range(2)]
     assert compare(*sides, trainings=(4, 4)) == compare(*sides)
-    assert compare(*sides, trainings=(None, 1)).p_strict is None
 
 
 def test_noise_of_trainings_is_that_of_their_means():
@@ -255,8 +254,8 @@ def test_gain_beside_a_shared_network_is_found():
     gain, equal = [], []
     for _ in range(60):
         pair = sharing(rng, 3, 0.05, 0.02)
-        gain.append([compare(*pair, shuffles=199, shared=shared).p_strict for shared in (False, True)])
-        equal.append(compare(*sharing(rng, 3, 0.05, 0.0), shuffles=199, shared=True).p_strict)
+        gain.append([compare(*pair, (3, 3), shared, shuffles=199).p_strict for shared in (False, True)])
+        equal.append(compare(*sharing(rng, 3, 0.05, 0.0), (3, 3), True, shuffles=199).p_strict)
     unpaired, paired = np.mean(np.array(gain) <= 0.05, 0)
     assert unpaired < 0.3
     assert paired > 0.6
@@ -306,4 +305,4 @@ def test_bootstrap_is_that_of_sacrebleu(qualities):
 def test_systems_that_share_a_network_have_as_many_trainings():
     systems = sharing(np.random.default_rng(1), 4, 0.0, 0.0, 20)
     with pytest.raises(ValueError, match="that share a network"):
-        compare(*systems, trainings=(None, 2), shared=True)
+        compare(*systems, trainings=(1, 2), shared=True)

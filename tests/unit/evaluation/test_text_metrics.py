@@ -11,7 +11,7 @@ from sacrebleu.metrics import CHRF, TER
 from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.cli import main
 from rnnsmt.evaluation.scores import read_score
-from rnnsmt.evaluation.significance import compare, compare_metric
+from rnnsmt.evaluation.significance import compare
 from rnnsmt.evaluation.text_metrics import METRICS, score_texts
 from tests.unit.evaluation.test_significance import statistics
 from tests.unit.evaluation.test_table import ALL, REFERENCES, command, contrasts, output_of, score, table, write
@@ -37,8 +37,8 @@ def test_sums_of_statistics_give_the_score_of_sacrebleu(name, seed, references):
     found = score_texts(hypotheses, many)[name]
     assert found.score == pytest.approx(expected.score)
     assert METRICS[name].of_many(np.array(found.sentences).sum(0)) == pytest.approx(expected.score)
-    assert {len(row) for row in found.sentences} == {METRICS[name].size}
-    both = METRICS[name].of_many(np.array([np.array(found.sentences).sum(0), np.zeros(METRICS[name].size)]))
+    summed = np.array(found.sentences).sum(0)
+    both = METRICS[name].of_many(np.array([summed, np.zeros_like(summed)]))
     assert both == pytest.approx([expected.score, 0])
 
 
@@ -58,21 +58,24 @@ def test_case_in_signatures():
     assert lower["chrf"].score > cased["chrf"].score
 
 
+def as_any_metric(summed: np.ndarray) -> np.ndarray:
+    return bleu_of_many(summed)
+
+
 @pytest.mark.parametrize(("trainings", "shared"), [((1, 1), False), ((3, 3), True), ((1, 3), False)])
 def test_the_test_of_any_metric_is_that_of_bleu(trainings, shared):
     """The test of a metric with BLEU as the metric gives the difference, p and interval of the BLEU test."""
     rng = np.random.default_rng(4)
     quality = rng.uniform(0.6, 0.9, 80)
     first, second = (statistics(rng, np.broadcast_to(quality + gain, (3, 80))) for gain in (0, 0.02))
-    of_both = tuple(number if number > 1 else None for number in trainings)
-    expected = compare(first, second, trainings=of_both, shared=shared)
-    found = compare_metric(first, second, bleu_of_many, trainings, shared)
+    expected = compare(first, second, trainings, shared)
+    found = compare(first, second, trainings, shared, as_any_metric)
     assert found.difference == expected.difference
     assert found.p_strict == pytest.approx(expected.p_strict, abs=0.02)
     assert found.margin == pytest.approx(expected.margin, rel=0.05)
-    turned = compare_metric(second, first, bleu_of_many, trainings[::-1], shared)
+    assert (found.p_clark, found.p_bootstrap) == (None, None)
+    turned = compare(second, first, trainings[::-1], shared, as_any_metric)
     assert (turned.difference, turned.p_strict, turned.margin) == (-found.difference, found.p_strict, found.margin)
-    assert compare_metric(first[:1], second[:1], bleu_of_many, (1, 1), False).p_strict is None
 
 
 def test_the_table_has_them(tmp_path):
