@@ -162,9 +162,8 @@ def shared_table(args: argparse.Namespace) -> None:
                         pair = shared_trial(rng, runs, args.sentences, mix, shared, gain, args.differ)
                         plain = compare(*pair, seed=k, shuffles=args.shuffles)
                         paired = compare(*pair, (runs, runs), True, seed=k, shuffles=args.shuffles)
-                        assert (
-                            plain.p_strict is not None and paired.p_strict is not None and paired.interval is not None
-                        )
+                        assert plain.p_strict is not None and paired.p_strict is not None
+                        assert paired.p_bootstrap is not None and paired.interval is not None
                         low, high = paired.interval
                         inside, width = low <= true <= high, paired.detectable
                         found.append(

@@ -122,7 +122,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "evaluation": {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(5, "detokenise and score the output of all runs of a system"),
-        "table": Stage(10, "write Table 1 from the score files of all runs"),
+        "table": Stage(11, "write Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
         "provenance": Stage(7, "record the files, seeds and weights of Table 1"),
@@ -135,7 +135,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score-scatter": Stage(2, "plot network against phrase table scores (Figure 3 of the paper)"),
         "phrase-examples": Stage(2, "list the best targets of long phrases (Tables 2 and 3 of the paper)"),
         "embeddings": Stage(3, "plot words or phrases in two dimensions (Figures 4 and 5 of the paper)"),
-        "report": Stage(5, "write an HTML page with all results of a run"),
+        "report": Stage(6, "write an HTML page with all results of a run"),
     },
     "translation": {
         "describe": Stage(2, "write the preprocessing and decoder settings that `translate` reads"),

@@ -200,11 +200,11 @@ def test_the_status_of_a_finished_run(finished, capsys):
 
 
 def test_what_a_run_prints(finished):
-    """A run ends with the rows of the test set and the paths of the table and the report."""
+    """A run ends with the table of the test set and the paths of the table and the report."""
     lines = (finished.directory.parent / "finished.printed").read_text().splitlines()
-    start = lines.index("BLEU on harbour-test (2,700 segments, tuning runs: 2)")
+    start = lines.index("harbour-test: 2,700 segments, 2 runs")
     assert len(lines) - start <= 20
-    assert re.fullmatch(r"  Baseline +[\d.]+ ± [\d.]+", lines[start + 1])
+    assert re.fullmatch(r"  Baseline +[\d.]+ ± [\d.]+( +–){3}", lines[start + 2])
     assert lines[-1] == "table: results/table1.md, report: results/report/index.html"
 
 

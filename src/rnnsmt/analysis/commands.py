@@ -389,9 +389,9 @@ def report_options(parser: argparse.ArgumentParser) -> None:
 def report(args: argparse.Namespace) -> dict[str, object]:
     r"""Write all results of a run into one HTML page, which is self-contained (no other files, no network access).
 
-    The page contains, in this order, Table 1 (a click on a number shows its seeds, weights and hashes); the gain of
-    each feature; comparisons of systems sentence by sentence; phrase examples; maps of words and phrases; learning
-    curves and tuning; time and memory of every command; and the configuration.
+    The page contains, in this order, Table 1 with the effects of the features (a click on a score shows its seeds,
+    weights and hashes); figures; comparisons of systems sentence by sentence; phrase examples; maps of words and
+    phrases; time and memory of every command; and the configuration.
 
     Example, in the directory of a run of the demo corpus:
 

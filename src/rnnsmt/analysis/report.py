@@ -5,21 +5,17 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from html import unescape
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from rnnsmt import __version__
-from rnnsmt.base.io import InputError, read_json, read_lines
+from rnnsmt.base.io import read_json, read_lines
 from rnnsmt.base.rendering import write_page
 from rnnsmt.config.features import REGISTRY
 from rnnsmt.corpus.overlap import known_warnings
-from rnnsmt.evaluation.render import EFFECTS, KIND_TITLES, dot_plot, effects, highest
-from rnnsmt.evaluation.text_metrics import METRICS
-
-TEMPLATE = "report.html.j2"
+from rnnsmt.evaluation.render import DIFFERENCE, EFFECTS, KIND_TITLES, sets_for_page
 
 DONE = re.compile(
     r"rnnsmt (?P<stage>[\w -]+): done: .*?(?P<wall>[\d.]+) s, (?P<cpu>[\d.]+) CPU s, peak (?P<peak>[\d,]+) MB"
@@ -97,32 +93,6 @@ def heading(config: Mapping[str, Any], created: float) -> tuple[str, str]:
     return title, "; ".join([*parts, time.strftime("%Y-%m-%d %H:%M", time.localtime(created))])
 
 
-def summary_of(content: Mapping[str, Any], config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the summary of every test set: the system with the highest BLEU, the contrasts, and a plot of all runs.
-
-    Dev sets, on which the weights were tuned, are omitted unless there are no other sets.
-
-    Args:
-        content: JSON file of ``evaluation table``.
-    """
-    dev = {"dev", *(corpus["name"] for corpus in config.get("corpora", ()) if corpus["role"] == "dev")}
-    sets: dict[str, list[Mapping[str, Any]]] = {}
-    for row in content["rows"]:
-        sets.setdefault(row["test_set"], []).append(row)
-    return [
-        {
-            "name": name,
-            "highest": highest(rows),
-            "effects": effects([contrast for contrast in content.get("contrasts", []) if contrast["test_set"] == name]),
-            "plot": dot_plot(name, [(row["label"], row["bleu_runs"]) for row in rows])
-            if find_spec("matplotlib")
-            else "",
-        }
-        for name, rows in sets.items()
-        if name not in dev or not sets.keys() - dev
-    ]
-
-
 WIDE = 576.0
 """Minimum width in points of a figure that is shown on a separate line of the page."""
 
@@ -130,8 +100,6 @@ WIDE = 576.0
 def picture_of(path: str) -> dict[str, Any]:
     """Return name, title and data URL of an SVG figure, for embedding in a page, and whether it is wide."""
     text = "\n".join(read_lines(path))
-    if "<svg" not in text:
-        raise InputError(f"{path}: not an SVG file; create it again")
     name = Path(path).stem
     content = base64.b64encode(text.encode("utf-8")).decode("ascii")
     title = TITLES.get(name) or name.replace("bleu-curves-", "BLEU by sentence length and word frequency rank, ")
@@ -169,92 +137,10 @@ def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
     return cells
 
 
-def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Table 1 for the template: a row per system, and columns for every test set.
-
-    Columns without values are omitted: the flags ``differences``, ``intervals`` and ``paper`` are true if there are
-    values.
-    """
-    rows = content["rows"]
-    sets = list(dict.fromkeys(row["test_set"] for row in rows))
-    systems = list(dict.fromkeys(row["system"] for row in rows))
-    cells = {(row["system"], row["test_set"]): row for row in rows}
-    contrasts = content.get("contrasts", [])
-    runs = max(row["runs"] for row in rows)
-    columns = [
-        {
-            "name": name,
-            "segments": cells[systems[0], name]["segments"],
-            "differences": any(cells[system, name]["diff_baseline"] is not None for system in systems),
-            "paper": any(cells[system, name].get("paper_bleu") for system in systems),
-        }
-        for name in sets
-    ]
-    return {
-        "sets": columns,
-        "systems": [
-            {"name": system, "label": cells[system, sets[0]]["label"], "cells": [cells[system, name] for name in sets]}
-            for system in systems
-        ],
-        "contrasts": [
-            contrast | {"label": cells[contrast["system"], contrast["test_set"]]["label"]} for contrast in contrasts
-        ],
-        "contrast_columns": {
-            "intervals": runs > 1 and any(contrast["low"] is not None for contrast in contrasts),
-            "detectable": runs > 1 and any(contrast["detectable"] is not None for contrast in contrasts),
-            "paper": any(contrast.get("paper_difference") is not None for contrast in contrasts),
-        },
-        "metrics": _other_metrics(rows),
-        "runs": runs,
-        "trainings": max(row["trainings"] for row in rows),
-        "differences": any(column["differences"] for column in columns),
-        "paper": any(column["paper"] for column in columns),
-    }
-
-
-def _other_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return the table of chrF, chrF++ and TER with differences to the baseline; None if no system has them."""
-    names = [name for name in METRICS if any(row.get(name) is not None for row in rows)]
-    if not names:
-        return None
-    keys = {"score": "", "sd": "_sd", "difference": "_diff_baseline", "low": "_low_baseline",
-            "high": "_high_baseline", "p_strict": "_p_strict_baseline"}  # fmt: skip
-    return {
-        "columns": [
-            {
-                "name": METRICS[name].label,
-                "differences": any(row.get(f"{name}_diff_baseline") is not None for row in rows),
-                "intervals": any(row.get(f"{name}_low_baseline") is not None for row in rows),
-            }
-            for name in names
-        ],
-        "rows": [
-            {
-                "test_set": row["test_set"],
-                "label": row["label"],
-                "cells": [{key: row.get(name + end) for key, end in keys.items()} for name in names],
-            }
-            for row in rows
-        ],
-    }
-
-
-def _embedding_map(path: str) -> dict[str, Any]:
+def embedding_map(path: str) -> dict[str, Any]:
     """Return a map with its name and title; Moses' entities in its labels are replaced by characters."""
     content, name = read_json(path), Path(path).stem
-    try:
-        labels = [unescape(label) for label, _ in zip(content["labels"], content["points"], strict=True)]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise InputError(f"{path}: not the output of `analysis embeddings --output-json`") from None
-    return {"name": name, "title": MAPS.get(name, name), **content, "labels": labels}
-
-
-def _known_sentences(path: str) -> list[str]:
-    """Return a sentence for every dev and test set with many sentences that also occur in the training text."""
-    try:
-        return list(known_warnings(read_json(path)))
-    except (AttributeError, KeyError, TypeError):
-        raise InputError(f"{path}: not the output of `corpus overlap`") from None
+    return {"name": name, "title": MAPS.get(name, name), **content, "labels": [*map(unescape, content["labels"])]}
 
 
 def write_report(
@@ -281,44 +167,38 @@ def write_report(
         logs: directory of the logs of the stages.
     """
     scores, origins = read_json(table), read_json(provenance)
-    try:
-        config = origins["config"] or {}  # `evaluation provenance` without --config writes null
-        title, corpora = heading(config, Path(table).stat().st_mtime)
-        results: dict[str, Any] = {
-            "title": title,
-            "languages": config.get("languages"),
-            "corpora": corpora,
-            "summary": summary_of(scores, config),
-            "table": table_of(scores),
-            "provenance": provenance_of(origins),
-            "software": origins["software"],
-            "config": yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110),
-        }
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{table} or {provenance} was written by another command or a different version ({error!r}); "
-            "create them again"
-        ) from None
+    config = origins["config"] or {}  # `evaluation provenance` without --config writes null
+    title, corpora = heading(config, Path(table).stat().st_mtime)
+    dev = {"dev", *(corpus["name"] for corpus in config.get("corpora", ()) if corpus["role"] == "dev")}
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
-    drawn = [_embedding_map(path) for path in maps]
-    known = [] if overlap is None else _known_sentences(overlap)
+    drawn = [embedding_map(path) for path in maps]
     stages, jobs = costs(Path(logs))
     size = write_page(
         output,
         "rnnsmt.analysis",
-        TEMPLATE,
-        **results,
+        "report.html.j2",
+        title=title,
+        languages=config.get("languages"),
+        corpora=corpora,
+        known=[] if overlap is None else list(known_warnings(read_json(overlap))),
+        test_sets=sets_for_page(scores["rows"], scores["contrasts"], dev),
+        runs=max(row["runs"] for row in scores["rows"]),
+        trainings=max(row["trainings"] for row in scores["rows"]),
+        difference=DIFFERENCE,
         effects_heading=EFFECTS,
         kind_titles=KIND_TITLES,
         pictures=pictures,
         maps=drawn,
-        comparisons=compared,
+        comparisons=[one for one in compared if one["first run"]["changed"]],
+        unchanged=[one for one in compared if not one["first run"]["changed"]],
         examples=None if examples is None else read_json(examples),
-        known=known,
+        provenance=provenance_of(origins),
         stages=stages,
         jobs=jobs,
         cpu_hours=sum(job.cpu for job in jobs) / 3600,
+        software=origins["software"],
+        config=yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110),
         version=__version__,
     )
     return {"figures": len(pictures) + len(drawn), "comparisons": len(compared), "bytes": size}

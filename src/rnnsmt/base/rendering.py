@@ -111,16 +111,16 @@ def save(figure: "Figure", paths: Sequence[str]) -> None:
 
 
 def write_page(output: str | Path, package: str, template: str, **values: object) -> int:
-    """Render a template of a package and write the page; return its size in bytes.
+    """Render a file of a package's directory ``templates`` and write the page; return its size in bytes.
 
-    Values are escaped for HTML; the filter ``plain`` first replaces Moses' entities by characters. A name in the
-    template that is not in ``values`` raises an error.
+    Values are escaped in files ``.html.j2``; the filter ``plain`` first replaces Moses' entities by characters. A name
+    in the template that is not in ``values`` raises an error.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
-        loader=PackageLoader(package, ""),
-        autoescape=True,
+        loader=PackageLoader(package),
+        autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -15,7 +15,6 @@ from rnnsmt.config.features import FEATURES, label
 
 if TYPE_CHECKING:
     from rnnsmt.evaluation.scores import Score
-    from rnnsmt.evaluation.table import Row
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
@@ -45,11 +44,6 @@ def _configuration(text: str) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise argparse.ArgumentTypeError("not a JSON object")
     return config
-
-
-def _line(row: "Row") -> str:
-    runs = " ".join(f"{bleu:.2f}" for bleu in row.bleu)
-    return f"{label(row.system)}, {row.test_set}: BLEU {sum(row.bleu) / row.runs:.2f} ({runs})"
 
 
 def bleu_options(parser: argparse.ArgumentParser) -> None:
@@ -265,7 +259,8 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["dev", "val"],
         metavar="NAME",
-        help="names of the dev sets, which are listed first and compared with the paper's dev results",
+        help="names of the dev sets, which are compared with the paper's dev results and are, if there are test sets, "
+        "only in TSV and JSON",
     )
 
 
@@ -273,9 +268,9 @@ def table(args: argparse.Namespace) -> dict[str, object]:
     r"""Write Table 1 from the score files of all runs: one row per system and test set, and the gain from each feature.
 
     Systems are listed in the order of their score files. TSV and JSON contain all numbers; Markdown and the
-    self-contained HTML page contain the main results. Significance tests compare every system with the baseline and
-    with every system that has one feature less (for example cslm_rnn with rnn and with cslm). The features of a system
-    are specified by --features or by its name.
+    self-contained HTML page contain a table for each test set, with differences to the baseline. Significance tests
+    compare every system with the baseline and with every system that has one feature less (for example cslm_rnn with
+    rnn and with cslm). The features of a system are specified by --features or by its name.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -286,27 +281,29 @@ def table(args: argparse.Namespace) -> dict[str, object]:
             --output-tsv try/table.tsv --output-contrasts try/contrasts.tsv --output-json try/table.json \
             --output-md try/table.md --output-html try/table.html
     """
-    from rnnsmt.evaluation.render import write_html, write_markdown
+    from rnnsmt.evaluation.render import write_tables
     from rnnsmt.evaluation.scores import add_joint, group, read_score
-    from rnnsmt.evaluation.table import rows, write_contrasts_tsv, write_table_json, write_tsv
+    from rnnsmt.evaluation.table import COLUMNS, CONTRAST_COLUMNS, table_of, write_table_json, write_tsv
 
     scores = group(read_score(path) for path in args.scores)
     joint = dict(_joint(text) for text in args.joint)
     for name, parts in joint.items():
         add_joint(scores, name, parts)
-    table = rows(
-        scores, args.dev_set, joint, dict(_features(text) for text in args.features), args.paper, args.trainings
-    )
-    write_tsv(args.output_tsv, table, args.paper)
-    write_markdown(args.output_md, table, args.paper, args.title, args.tuning)
-    write_html(args.output_html, table, args.paper, args.title, args.tuning, args.provenance)
+    features = dict(_features(text) for text in args.features)
+    rows, contrasts = table_of(scores, args.dev_set, joint, features, args.paper, args.trainings)
+    write_tsv(args.output_tsv, rows, COLUMNS, args.paper)
+    write_tables(
+        args.output_md, args.output_html, rows, contrasts, args.dev_set,
+        paper=args.paper, title=args.title, tuning=args.tuning, provenance=args.provenance,
+    )  # fmt: skip
     if args.output_contrasts is not None:
-        write_contrasts_tsv(args.output_contrasts, table, args.paper)
+        write_tsv(args.output_contrasts, contrasts, CONTRAST_COLUMNS, args.paper)
     if args.output_json is not None:
-        write_table_json(args.output_json, table, args.paper)
-    for row in table:
-        say(_line(row))
-    return {"systems": len({row.system for row in table}), "rows": len(table), "score files": len(args.scores)}
+        write_table_json(args.output_json, rows, contrasts, args.paper)
+    for row in rows:
+        runs = " ".join(f"{bleu:.2f}" for bleu in row["bleu_runs"])
+        say(f"{label(row['system'])}, {row['test_set']}: BLEU {row['bleu']:.2f} ({runs})")
+    return {"systems": len({row["system"] for row in rows}), "rows": len(rows), "score files": len(args.scores)}
 
 
 def compare_options(parser: argparse.ArgumentParser) -> None:

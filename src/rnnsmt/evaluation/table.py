@@ -1,8 +1,7 @@
 """Table 1 as numbers: rows with means, standard deviations and contrasts, and their output as TSV and JSON."""
 
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,13 @@ from rnnsmt.config.features import (
     without,
 )
 from rnnsmt.evaluation.scores import Runs, Score, Scores
-from rnnsmt.evaluation.significance import Difference, Statistics, compare
+from rnnsmt.evaluation.significance import Statistics, compare
 from rnnsmt.evaluation.text_metrics import METRICS
 
 FORMAT = "rnnsmt-table-5"
 
-DECIMALS = 4
-"""Decimals of numbers in the TSV files; figures of the paper have two."""
+Record = dict[str, Any]
+"""Row of the table or contrast by the names of ``COLUMNS`` or ``CONTRAST_COLUMNS``; missing: unknown or undefined."""
 
 P_VALUE = "p-value of this difference: stratified approximate randomisation (Clark et al. 2011)"
 P_BOOTSTRAP = "p-value of this difference: paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
@@ -44,17 +43,24 @@ LOW = "lower end of the 95 % confidence interval of this difference, from the dr
 HIGH = "upper end of this interval"
 DETECTABLE = "smallest true difference that p_strict would detect (p <= 0.05) with a power of 80 %"
 
+METRIC_TESTS = ("diff", "low", "high", "p_strict")
+"""Columns of a difference by a metric other than BLEU, after the name of the metric."""
+
 
 def _metric_columns(suffix: str, reference: str) -> dict[str, str]:
     """Return the columns of the differences by metrics other than BLEU, with their descriptions."""
     return {
         f"{name}_{column}{suffix}": text
         for name, metric in METRICS.items()
-        for column, text in (
-            ("diff", f"{metric.label} minus that of {reference}{'; lower is better' if name == 'ter' else ''}"),
-            ("low", "lower end of the 95 % confidence interval of this difference, computed as for BLEU"),
-            ("high", HIGH),
-            ("p_strict", "p-value of this difference, computed as p_strict of BLEU"),
+        for column, text in zip(
+            METRIC_TESTS,
+            (
+                f"{metric.label} minus that of {reference}{'; lower is better' if name == 'ter' else ''}",
+                "lower end of the 95 % confidence interval of this difference, computed as for BLEU",
+                HIGH,
+                "p-value of this difference, computed as p_strict of BLEU",
+            ),
+            strict=True,
         )
     }
 
@@ -124,88 +130,18 @@ CONTRAST_COLUMNS: dict[str, str] = {
 """Columns of the contrasts: every feature of every system, if the system without it is in the table."""
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """Difference of a system to another one, the reference, on the same test set."""
-
-    reference: str
-    difference: float
-    """Mean tokenised BLEU of the system minus that of the reference."""
-    paper: float | None
-    """The same difference in the paper."""
-    comparison: Difference | None
-    """Significance of the difference; None without statistics of every segment, or if the runs of the systems differ.
-    """
-    metrics: Mapping[str, Difference] = field(default_factory=dict)
-    """Differences by metrics other than BLEU, by the names of ``METRICS``."""
-
-    @property
-    def p_strict(self) -> float | None:
-        """Return the p-value to use, see ``significance``."""
-        return self.comparison.p_strict if self.comparison else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Return the 95 % confidence interval of the difference."""
-        return self.comparison.interval if self.comparison else None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One system on one test set: BLEU of every run, means over the runs, and contrasts."""
-
-    system: str
-    test_set: str
-    added: tuple[str, ...]
-    """Features that the system adds to the baseline, if they are known."""
-    segments: int
-    bleu: tuple[float, ...]
-    """Tokenised BLEU of every run."""
-    sacrebleu: tuple[float, ...]
-    """sacreBLEU of every run, or empty."""
-    metrics: Mapping[str, tuple[float, ...]]
-    """Metrics other than BLEU, by the names of ``METRICS``: the score of every run."""
-    signature: str | None
-    length_ratio: float
-    unknown_words: float | None
-    paper: float | None
-    trainings: int = 1
-    """Number of training runs per network, through which the tuning runs cycle."""
-    baseline: Contrast | None = None
-    """Difference to the baseline."""
-    features: Mapping[str, Contrast] = field(default_factory=dict)
-    """Difference to the same system without a feature, by feature, if that system is in the table."""
-
-    @property
-    def last(self) -> Contrast | None:
-        """Return the difference to the system (or baseline) without the feature that the paper adds last."""
-        return self.features.get(last_feature(self.added) or "")
-
-    @property
-    def runs(self) -> int:
-        """Return the number of runs."""
-        return len(self.bleu)
-
-
-def mean(values: Sequence[float]) -> float | None:
-    """Return the arithmetic mean; None for no values."""
-    return statistics.fmean(values) if values else None
-
-
-def deviation(values: Sequence[float]) -> float | None:
-    """Return the sample standard deviation; None for fewer than two values."""
-    return statistics.stdev(values) if len(values) > 1 else None
-
-
-def rows(
+def table_of(
     scores: Scores,
     dev_sets: Iterable[str],
     joint: Iterable[str] = (),
     features: Mapping[str, Collection[str]] | None = None,
     paper: bool = False,
     trainings: int = 1,
-) -> list[Row]:
-    """Return the rows of the table: systems in the order of their scores, dev sets first, joint sets last.
+) -> tuple[list[Record], list[Record]]:
+    """Return the rows, systems in the order of their scores, dev sets first, joint sets last; and the contrasts.
+
+    Rows also have the key ``features``: those that the system adds to the baseline, if they are known. Contrasts are
+    sorted by test set, feature and number of other features.
 
     Args:
         dev_sets: names of the sets that the weights were tuned on.
@@ -219,244 +155,167 @@ def rows(
                 f"--trainings {trainings}: {system} has {len(runs)} runs; the number of runs must be a multiple of "
                 f"{trainings}"
             )
-    dev = set(dev_sets)
-    without_paper = set(joint)
+    dev, without_paper = set(dev_sets), set(joint)
     systems, test_sets = (list(dict.fromkeys(names)) for names in zip(*scores, strict=True))
     keys = sorted(scores, key=lambda key: (systems.index(key[0]), key[1] not in dev, test_sets.index(key[1])))
     added = {system: (features or {}).get(system, named_features(system)) for system in systems}
-    of = {system: trainings if has_network(added[system]) else 1 for system in systems}
-    return [
-        _row(scores, system, test_set, added, test_set in dev if paper and test_set not in without_paper else None, of)
-        for system, test_set in keys
-    ]
+    counted = {system: trainings if has_network(added[system]) else 1 for system in systems}
+    rows, contrasts = [], []
+    for system, test_set in keys:
+        is_dev = test_set in dev if paper and test_set not in without_paper else None
+        own = ordered_features(added[system])
+        smaller = {feature: name for feature in own if (name := without(system, feature, added)) is not None}
+        tested: dict[str, Record] = {}
+        for reference in dict.fromkeys([BASELINE, *smaller.values()]):
+            if reference != system and (reference, test_set) in scores:
+                shared = share_networks(own, added.get(reference))
+                both = counted[reference], counted[system]
+                tested[reference] = _contrast(scores, system, reference, test_set, both, shared)
+                if is_dev is not None:
+                    tested[reference]["paper_difference"] = paper_gain(system, reference, is_dev)
+        smaller = {feature: name for feature, name in smaller.items() if name in tested}
+        row = {"system": system, "test_set": test_set, "features": own, "trainings": counted[system]}
+        last = smaller.get(last_feature(own) or "")
+        row |= _means(scores[system, test_set]) | _differences(tested.get(BASELINE, {}), tested.get(last or "", {}))
+        rows.append(row | {"without": last, "paper_bleu": None if is_dev is None else paper_figure(system, is_dev)})
+        contrasts += [
+            {"test_set": test_set, "feature": feature, "system": system, "without": name} | tested[name]
+            for feature, name in smaller.items()
+        ]
+    order = list(dict.fromkeys(test_set for _, test_set in keys))
+    every = ordered_features(list(dict.fromkeys(contrast["feature"] for contrast in contrasts)))
+    contrasts.sort(
+        key=lambda one: (order.index(one["test_set"]), every.index(one["feature"]), len(added[one["system"]] or ()))
+    )
+    return rows, contrasts
 
 
-def _row(
-    scores: Scores,
-    system: str,
-    test_set: str,
-    added: Mapping[str, Collection[str] | None],
-    is_dev: bool | None,
-    trainings: Mapping[str, int],
-) -> Row:
-    """Return a row; is_dev: True: with the published dev figure, False: with the test figure, None: neither."""
-    runs = [score for _, score in sorted(scores[system, test_set].items())]
+def _means(by_run: Runs) -> Record:
+    """Return the scores of the runs of a system on a test set, with means and standard deviations."""
+    runs = [score for _, score in sorted(by_run.items())]
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
-    features = ordered_features(added[system])
-    smaller = {feature: name for feature in features if (name := without(system, feature, added)) is not None}
-    contrasts = {
-        reference: _contrast(
-            scores, system, reference, test_set, is_dev, trainings, share_networks(features, added.get(reference))
-        )
-        for reference in dict.fromkeys([BASELINE, *smaller.values()])
+    values = {"bleu": [score.bleu.bleu for score in runs], "sacrebleu": [result.score for result in sacre]}
+    values |= {name: [score.metrics[name].score for score in runs] for name in _common_metrics(runs)}
+    return {
+        **{name: _mean(of_runs) for name, of_runs in values.items()},
+        **{f"{name}_sd": statistics.stdev(of_runs) for name, of_runs in values.items() if len(of_runs) > 1},
+        "bleu_runs": values["bleu"],
+        "sacrebleu_runs": values["sacrebleu"],
+        "runs": len(runs),
+        "length_ratio": _mean([score.bleu.length_ratio for score in runs]),
+        "unknown_words": _mean(unknown),
+        "segments": runs[0].segments,
+        "signature": sacre[0].signature if sacre else None,
     }
-    return Row(
-        system=system,
-        test_set=test_set,
-        added=features,
-        segments=runs[0].segments,
-        bleu=tuple(score.bleu.bleu for score in runs),
-        sacrebleu=tuple(result.score for result in sacre),
-        metrics={name: tuple(score.metrics[name].score for score in runs) for name in _common_metrics(runs)},
-        signature=sacre[0].signature if sacre else None,
-        length_ratio=statistics.fmean(score.bleu.length_ratio for score in runs),
-        unknown_words=mean(unknown),
-        paper=None if is_dev is None else paper_figure(system, is_dev),
-        trainings=trainings[system],
-        baseline=contrasts[BASELINE],
-        features={f: contrast for f, name in smaller.items() if (contrast := contrasts[name]) is not None},
-    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+TESTS = ("low", "high", "detectable", "p_value", "p_bootstrap", "p_strict")
+"""Columns of a difference of BLEU, named as in ``CONTRAST_COLUMNS``."""
+
+
+def _differences(baseline: Record, last: Record) -> Record:
+    """Return the columns of a row for its differences to the baseline and to the system without the last feature."""
+    values: Record = {"diff_baseline": baseline.get("difference"), "diff_without": last.get("difference")}
+    values |= {name: baseline.get(name) for name in TESTS if name.startswith("p_")}
+    for suffix, contrast in (("_baseline", baseline), ("_without", last)):
+        values |= {f"{name}{suffix}": contrast.get(name) for name in (*TESTS, *_metric_columns("", ""))}
+        values[f"paper_diff{suffix}"] = contrast.get("paper_difference")
+    return values
 
 
 def _contrast(
-    scores: Scores,
-    system: str,
-    reference: str,
-    test_set: str,
-    is_dev: bool | None,
-    trainings: Mapping[str, int],
-    shared: bool,
-) -> Contrast | None:
-    """Compare a system with another one of the table, run by run; return None if the other one is missing.
+    scores: Scores, system: str, reference: str, test_set: str, trainings: tuple[int, int], shared: bool
+) -> Record:
+    """Compare a system with another one, the reference, run by run.
 
-    shared: whether both systems use the same network in every run.
+    Args:
+        trainings: numbers of training runs of the reference and of the system.
+        shared: whether both systems use the same network in every run.
     """
-    if reference == system or (reference, test_set) not in scores:
-        return None
     runs, others = scores[system, test_set], scores[reference, test_set]
-    averages = [statistics.fmean(score.bleu.bleu for score in by_run.values()) for by_run in (runs, others)]
-    comparison, metrics = None, {}
-    both = trainings[reference], trainings[system]
+    means = [statistics.fmean(score.bleu.bleu for score in by_run.values()) for by_run in (runs, others)]
+    contrast: Record = {"difference": means[0] - means[1]}
     if sorted(runs) != sorted(others):
         say(f"{system} on {test_set}: no significance test, because its runs differ from those of {reference}")
-    else:
-        if all(score.sentences for score in (*others.values(), *runs.values())):
-            comparison = compare(_statistics(others), _statistics(runs), both, shared)
-        metrics = {
-            name: compare(
-                _metric_statistics(others, name), _metric_statistics(runs, name), both, shared, METRICS[name].of_many
-            )
-            for name in _common_metrics([*others.values(), *runs.values()])
-        }
-    paper = None if is_dev is None else paper_gain(system, reference, is_dev)
-    return Contrast(reference, averages[0] - averages[1], paper, comparison, metrics)
-
-
-def _statistics(runs: Runs) -> Statistics:
-    return np.array([score.sentences for _, score in sorted(runs.items())], np.int64)
+        return contrast
+    if all(score.sentences for score in (*others.values(), *runs.values())):
+        tested = compare(_statistics(others), _statistics(runs), trainings, shared)
+        low, high = tested.interval or (None, None)
+        values = (low, high, tested.detectable, tested.p_clark, tested.p_bootstrap, tested.p_strict)
+        contrast |= dict(zip(TESTS, values, strict=True))
+    for name in _common_metrics([*others.values(), *runs.values()]):
+        both = _statistics(others, name), _statistics(runs, name)
+        tested = compare(*both, trainings, shared, METRICS[name].of_many)
+        low, high = tested.interval or (None, None)
+        columns = [f"{name}_{part}" for part in METRIC_TESTS]
+        contrast |= dict(zip(columns, (tested.difference, low, high, tested.p_strict), strict=True))
+    return contrast
 
 
 def _common_metrics(scores: Sequence[Score]) -> list[str]:
     return [name for name in METRICS if all(name in score.metrics for score in scores)]
 
 
-def _metric_statistics(runs: Runs, name: str) -> Statistics:
-    return np.array([score.metrics[name].sentences for _, score in sorted(runs.items())])
+def _statistics(runs: Runs, metric: str | None = None) -> Statistics:
+    """Return the statistics of every run and sentence, of BLEU or of another metric."""
+    ordered = [score for _, score in sorted(runs.items())]
+    if metric is None:
+        return np.array([score.sentences for score in ordered], np.int64)
+    return np.array([score.metrics[metric].sentences for score in ordered])
 
 
-TESTS = ("difference", "low", "high", "detectable", "p_value", "p_bootstrap", "p_strict")
-"""Columns of a difference, named as in ``CONTRAST_COLUMNS``."""
+def _runs_text(values: Sequence[float]) -> str:
+    return " ".join(f"{value:.4f}" for value in values)
 
 
-def _tests(contrast: Contrast | None) -> dict[str, float | None]:
-    """Return the values of ``TESTS``, None for unknown ones."""
-    values: dict[str, float | None] = dict.fromkeys(TESTS)
-    if contrast is not None:
-        values["difference"] = contrast.difference
-        if (tested := contrast.comparison) is not None:
-            values["low"], values["high"] = tested.interval or (None, None)
-            values["detectable"] = tested.detectable
-            values |= {"p_value": tested.p_clark, "p_bootstrap": tested.p_bootstrap, "p_strict": tested.p_strict}
-    return values
+FORMATS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("bleu_runs", "sacrebleu_runs"), _runs_text),
+    "unknown_words": "{:.12g}".format,
+    **dict.fromkeys((name for name in {**COLUMNS, **CONTRAST_COLUMNS} if name.startswith("paper_")), "{:.2f}".format),
+}
+"""Formats of columns in the TSV files; other numbers have four decimals."""
 
 
-def _metric_tests(contrast: Contrast | None, suffix: str) -> dict[str, float | None]:
-    """Return the values of ``_metric_columns``, None for unknown ones."""
-    values: dict[str, float | None] = {}
-    for name in METRICS:
-        metric = contrast.metrics.get(name) if contrast else None
-        low, high = (metric.interval if metric else None) or (None, None)
-        for column, value in (
-            ("diff", metric and metric.difference),
-            ("low", low),
-            ("high", high),
-            ("p_strict", metric and metric.p_strict),
-        ):
-            values[f"{name}_{column}{suffix}"] = value
-    return values
+def write_tsv(path: str | Path, records: Sequence[Record], columns: Mapping[str, str], paper: bool) -> None:
+    """Write a line for each record; paper: include the published figures."""
+    from pandas import DataFrame
 
-
-def record(row: Row) -> dict[str, Any]:
-    """Return a row of the table by the names of ``COLUMNS``."""
-    baseline, last = _tests(row.baseline), _tests(row.last)
-    return {
-        "system": row.system,
-        "test_set": row.test_set,
-        "bleu": mean(row.bleu),
-        "bleu_sd": deviation(row.bleu),
-        "sacrebleu": mean(row.sacrebleu),
-        "sacrebleu_sd": deviation(row.sacrebleu),
-        **{name: mean(row.metrics.get(name, ())) for name in METRICS},
-        **{f"{name}_sd": deviation(row.metrics.get(name, ())) for name in METRICS},
-        "runs": row.runs,
-        "trainings": row.trainings,
-        "diff_baseline": baseline["difference"],
-        **{f"{name}_baseline": baseline[name] for name in ("low", "high", "detectable")},
-        **{name: baseline[name] for name in ("p_value", "p_bootstrap", "p_strict")},
-        "without": row.last and row.last.reference,
-        "diff_without": last["difference"],
-        **{f"{name}_without": last[name] for name in TESTS[1:]},
-        **_metric_tests(row.baseline, "_baseline"),
-        **_metric_tests(row.last, "_without"),
-        "bleu_runs": list(row.bleu),
-        "sacrebleu_runs": list(row.sacrebleu),
-        "length_ratio": row.length_ratio,
-        "unknown_words": row.unknown_words,
-        "segments": row.segments,
-        "paper_bleu": row.paper,
-        "paper_diff_baseline": row.baseline and row.baseline.paper,
-        "paper_diff_without": row.last and row.last.paper,
-        "signature": row.signature,
-    }
-
-
-def contrast_records(table: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the gains from each feature, by the names of ``CONTRAST_COLUMNS``.
-
-    They are sorted by test set, feature and number of other features.
-    """
-    test_sets = list(dict.fromkeys(row.test_set for row in table))
-    contrasts = [(row, feature, contrast) for row in table for feature, contrast in row.features.items()]
-    features = ordered_features(list(dict.fromkeys(feature for _, feature, _ in contrasts)))
-    contrasts.sort(key=lambda item: (test_sets.index(item[0].test_set), features.index(item[1]), len(item[0].added)))
-    return [
-        {
-            "test_set": row.test_set,
-            "feature": feature,
-            "system": row.system,
-            "without": contrast.reference,
-            **_tests(contrast),
-            **_metric_tests(contrast, ""),
-            "paper_difference": contrast.paper,
-        }
-        for row, feature, contrast in contrasts
-    ]
-
-
-def write_tsv(path: str | Path, table: Sequence[Row], paper: bool) -> None:
-    """Write one line for each system and test set; paper: include the published figures."""
-    _write_tsv(path, _columns(COLUMNS, paper), map(record, table))
-
-
-def write_contrasts_tsv(path: str | Path, table: Sequence[Row], paper: bool) -> None:
-    """Write one line for each feature, system and test set; paper: include the published differences."""
-    _write_tsv(path, _columns(CONTRAST_COLUMNS, paper), contrast_records(table))
-
-
-def _write_tsv(path: str | Path, columns: Iterable[str], records: Iterable[Mapping[str, Any]]) -> None:
-    columns = list(columns)
+    frame = DataFrame(records, columns=_shown(columns, paper))
+    for name in frame.columns.intersection(list(FORMATS)):
+        frame[name] = frame[name].map(FORMATS[name], na_action="ignore")
     with atomic_text(path) as out:
-        print(*columns, sep="\t", file=out)
-        for values in records:
-            print(*(_tsv_field(name, values[name]) for name in columns), sep="\t", file=out)
+        frame.to_csv(out, sep="\t", index=False, float_format="%.4f")
 
 
-def _columns(columns: Mapping[str, str], paper: bool) -> dict[str, str]:
-    return {name: text for name, text in columns.items() if paper or not name.startswith("paper_")}
+def _shown(columns: Mapping[str, str], paper: bool) -> list[str]:
+    return [name for name in columns if paper or not name.startswith("paper_")]
 
 
-def _tsv_field(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        return " ".join(_tsv_field(name, number) for number in value)
-    if name == "unknown_words":
-        return f"{value:.12g}"
-    decimals = 2 if name.startswith("paper_") else DECIMALS
-    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
-
-
-def write_table_json(path: str | Path, table: Sequence[Row], paper: bool) -> None:
+def write_table_json(path: str | Path, rows: Sequence[Record], contrasts: Sequence[Record], paper: bool) -> None:
     """Write rows and contrasts with six decimals, and the meaning of the columns; paper: include published figures."""
-    columns, contrast_columns = _columns(COLUMNS, paper), _columns(CONTRAST_COLUMNS, paper)
+    columns, contrast_columns = _shown(COLUMNS, paper), _shown(CONTRAST_COLUMNS, paper)
     content = {
         "format": FORMAT,
         "rnnsmt": __version__,
-        "columns": {"label": "readable name of the system"} | columns,
-        "rows": [{"label": label(row.system), **_rounded(record(row), columns)} for row in table],
-        "contrast_columns": contrast_columns,
-        "contrasts": [_rounded(values, contrast_columns) for values in contrast_records(table)],
+        "columns": {"label": "readable name of the system"} | {name: COLUMNS[name] for name in columns},
+        "rows": [{"label": label(row["system"])} | _rounded(row, columns) for row in rows],
+        "contrast_columns": {name: CONTRAST_COLUMNS[name] for name in contrast_columns},
+        "contrasts": [_rounded(contrast, contrast_columns) for contrast in contrasts],
     }
     if paper:
         content["paper"] = {system: figures._asdict() for system, figures in (PAPER | SEQ2SEQ_PAPER).items()}
     write_json(path, content)
 
 
-def _rounded(values: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
+def _rounded(values: Record, columns: Iterable[str]) -> Record:
     def rounded(value: Any) -> Any:
         if isinstance(value, list):
             return [rounded(number) for number in value]
         return round(value, 6) if isinstance(value, float) else value
 
-    return {name: rounded(values[name]) for name in columns}
+    return {name: rounded(values.get(name)) for name in columns}

@@ -106,7 +106,7 @@ def _sacrebleu_metric(name: str, lowercase: bool) -> Any:
     from sacrebleu.metrics import CHRF, TER
 
     class ChrfStatistics(CHRF):
-        def _compute_score_from_stats(self, stats: list[int]) -> list[int]:
+        def _compute_score_from_stats(self, stats: list[int]) -> Any:
             return stats
 
     if name == "ter":

@@ -10,7 +10,7 @@ import pytest
 
 from rnnsmt.analysis.report import Cost, costs, heading, picture_of, provenance_of
 from rnnsmt.cli import main
-from rnnsmt.evaluation.render import effects, highest, verdict
+from rnnsmt.evaluation.render import effects
 
 ROW = {
     "label": "Baseline", "system": "baseline", "test_set": "test", "bleu": 20.5, "bleu_sd": 0.25, "segments": 1000,
@@ -129,7 +129,7 @@ def test_everything_is_on_the_page(directory):
     more = ["--figures", "mert.svg", "--maps", "words.json", "--comparisons", "test.json"]
     assert write(directory, *(part if part.startswith("--") else f"{directory}/{part}" for part in more)) == 0
     page = read(directory)
-    for said in ("20.50", "± 0.25", "+0.50", "p 0.0004", "+0.57", "a <i> & b", "t '", "rnn score", "22.0", "1,234"):
+    for said in ("20.50 ± 0.25", "+0.50", "0.0004", "33.30", "a <i> & b", "t '", "rnn score", "22.0", "1,234"):
         assert said in page.text, said
     assert "rnn +0.00" not in page.text
     assert "name: </script><b>" in page.text
@@ -145,58 +145,35 @@ def test_everything_is_on_the_page(directory):
     assert found["provenance"]["rnn/test"][0]["files"] == [["a.output", "abc"], ["table.gz", ""]]
 
 
-def test_other_metrics_stand_below_the_table(directory):
-    """The section "Other metrics" has the table's metrics with differences, intervals (several runs only) and p."""
-    assert write(directory) == 0
-    assert "Other metrics" not in read(directory).text
-    scores = {"chrf": 70.125, "chrf_sd": 0.25, "ter": 30.5}
-    tested = {"ter_diff_baseline": -0.75, "ter_low_baseline": -1.25, "ter_high_baseline": -0.25}
-    rows = [ROW | scores, RNN | scores | tested | {"ter_p_strict_baseline": 0.0123}]
-    for runs, shown in ((2, True), (1, False)):
-        content = {"rows": [row | {"runs": runs} for row in rows], "contrasts": []}
-        (directory / "t.json").write_text(json.dumps(content))
-        assert write(directory) == 0
-        text = read(directory).text
-        assert "Other metrics: chrF, TER" in text
-        assert all(said in text for said in ("70.12 ± 0.25", "30.50", "-0.75", "p 0.012"))
-        assert ("-1.25 to -0.25" in text) == shown
-
-
 def test_a_run_without_networks_has_a_page_too(directory):
     assert write(directory) == 0
     assert "Maps" not in read(directory).text
 
 
-def test_a_run_of_one_system_has_no_section_about_features(directory):
-    for rows, contrasts in ((TABLE["rows"], TABLE["contrasts"]), ([ROW], [])):
-        (directory / "t.json").write_text(json.dumps({"rows": rows, "contrasts": contrasts}))
-        assert write(directory) == 0
-        page = read(directory)
-        for found in ("features" in page.ids, "#features" in page.addresses, "single contrasts" in page.text):
-            assert found == bool(contrasts)
-
-
 def test_columns_without_values_are_left_out(directory):
     """Differences are omitted for a single system, published figures for test sets without any."""
-    scores = {"chrf": 70.125, "chrf_sd": 0.25, "chrf_diff_baseline": None}
     other = {"test_set": "other", "paper_bleu": None}
     for rows, headings in (
-        ([ROW | scores, ROW | scores | other], ["System", "test1,000 sentences", "paper", "other1,000 sentences"]),
-        (
-            [ROW, ROW | other, RNN, RNN | other],
-            ["System", "test1,000 sentences", "Δ", "paper", "other1,000 sentences", "Δ"],
-        ),
+        ([ROW, ROW | other], [["System", "BLEU", "paper"], ["System", "BLEU"]]),
+        ([ROW, RNN], [["System", "BLEU", "paper", "Δ baseline", "95 %", "p"]]),
     ):
         (directory / "t.json").write_text(json.dumps({"rows": rows, "contrasts": []}))
         assert write(directory) == 0
         text = (directory / "page.html").read_text()
-        table = text[text.index('<table id="table1"') : text.index('id="cost"')]
-        found = re.findall("<th.*?</th>", table[: table.index("</table>")])
-        assert [re.sub("<.*?>", "", heading) for heading in found] == headings
-        lines = table[: table.index("</table>")].split("<tr>")[2:]
-        assert [line.count("<td") for line in lines] == [len(headings)] * (len(rows) // 2)
-        assert ("Δ" in table) == ("difference to the baseline" in text) == ("Δ" in headings)
+        found = re.findall(r'<table class="sortable">\n<thead>(.*?)</thead>\n<tbody>(.*?)</tbody>', text, re.DOTALL)
+        for names, (head, body) in zip(headings, found, strict=True):
+            assert re.findall("<button>(.*?)</button>", head) == names
+            assert [line.count("<td") for line in body.split("<tr>")[1:]] == [len(names)] * (len(rows) // len(headings))
         read(directory)
+
+
+def test_a_comparison_without_differences_is_one_sentence(directory):
+    """The report shows no tables and examples of a pair of systems whose translations are equal."""
+    (directory / "test.json").write_text(json.dumps(COMPARISON | {"first run": {"changed": 0}}))
+    assert write(directory, "--comparisons", f"{directory}/test.json") == 0
+    text = " ".join(read(directory).text.split())
+    assert "Pairs of systems with equal translations in the first run: RNN and Baseline on test." in text
+    assert "Largest gains" not in text and "Sentence by sentence" not in text
 
 
 def test_the_keyboard_and_a_screen_reader_reach_everything(directory):
@@ -213,15 +190,6 @@ def test_the_keyboard_and_a_screen_reader_reach_everything(directory):
     assert all(named)
     assert len({match[1] for match in named if match}) == len(boxes)
     assert all('role="img"' in canvas for canvas in re.findall(r"<canvas[^>]*>", page))
-
-
-@pytest.mark.parametrize(
-    "content", ["[]", '{"labels": 1}', '{"labels": ["a"]}', '{"labels": ["a"], "points": []}', "{}"]
-)
-def test_maps_of_another_command_are_refused(directory, capsys, content):
-    (directory / "other.json").write_text(content)
-    assert write(directory, "--maps", f"{directory}/other.json") == 2
-    assert "other.json: not the output of `analysis embeddings --output-json`" in capsys.readouterr().err
 
 
 def test_costs_are_those_of_the_logs(directory):
@@ -242,24 +210,18 @@ def test_the_heading_says_which_run_it_is(directory):
     assert heading({}, 0.0)[0] == "Report"
 
 
-def test_what_came_out_stands_first_in_words(directory):
-    """The summary names the system with the highest BLEU and the effects on each test set, excluding dev sets."""
+def test_what_came_out_stands_first(directory):
+    """The page begins with the table and the effects of the features on each test set, excluding dev sets."""
     better = CONTRAST | {"p_strict": 0.01, "low": 0.25, "high": 0.75}
     contrasts = [better, CONTRAST | {"without": "cslm"}, better | {"test_set": "other"}]
     other = [row | {"test_set": "other", "p_strict": None} for row in (ROW | {"bleu": 22.5}, RNN)]
     dev = [row | {"test_set": name, "bleu": 99.0} for name in ("dev", "val") for row in (ROW, RNN)]
-    rows = [*dev, ROW, RNN, *other]
-    (directory / "t.json").write_text(
-        json.dumps({"rows": rows, "contrasts": contrasts})  # without published figures, their keys are missing
-    )
+    (directory / "t.json").write_text(json.dumps({"rows": [*dev, ROW, RNN, *other], "contrasts": contrasts}))
     assert write(directory, "--figures", f"{directory}/mert.svg") == 0
     page = (directory / "page.html").read_text()
+    assert re.findall("<h3>(.*?)</h3>", page) == ["test: 1,000 segments, 2 runs", "other: 1,000 segments, 2 runs"]
     said = [" ".join(unescape(text).split()) for text in re.findall(r'<p class="said">(.*?)</p>', page, re.S)]
-    heading = "Effects (p strict below 0.05; 95 % intervals in brackets):"
-    assert said == [
-        f"<strong>test</strong>: Highest BLEU: RNN, 21.00 ± 0.00 (difference to Baseline: +0.25 to +0.75). {heading}",
-        f"<strong>other</strong>: Highest BLEU: Baseline, 20.50 ± 0.35. {heading}",
-    ]
+    assert said == ["Effects of single features (p below 0.05; 95 % intervals in brackets):"] * 2
     found, other_found = (
         re.findall("<li>(.*?)</li>", text) for text in re.findall('<ul class="said">(.*?)</ul>', page)
     )
@@ -268,24 +230,10 @@ def test_what_came_out_stands_first_in_words(directory):
         "higher BLEU: RNN added to Baseline (+0.25 to +0.75)", "not detected: RNN added to CSLM (less than 1.12)",
     ]  # fmt: skip
     assert other_found == found[:1]
-    assert verdict(contrasts[:2]) == f"{heading} {'; '.join(found)}."
-    places = [
-        page.index(part) for part in (said[0][:20], "<svg", 'id="pictures"', "<img", 'id="table1"', 'id="features"')
-    ]
+    places = [page.index(part) for part in ('id="table"', "20.50 ± 0.25", said[0][:20], "<svg", 'id="pictures"')]
     assert places == sorted(places)
     assert page.count('<div class="scroll" role="img"') == 2
     read(directory)
-
-
-def test_the_highest_system():
-    """The summary names all systems with the highest BLEU, and distinguishes untested from undetected differences."""
-    assert highest([ROW]) == "Highest BLEU: Baseline, 20.50 ± 0.35."
-    unsure = RNN | {"p_strict": 0.2, "low_baseline": -0.5, "high_baseline": 0.75}
-    assert highest([ROW, unsure]).endswith("RNN, 21.00 ± 0.00 (difference to Baseline not detected: less than 0.75).")
-    single = RNN | {"p_strict": None, "bleu_runs": [21.0]}
-    assert highest([ROW, single, single | {"system": "cslm"}]) == (
-        "Highest BLEU: RNN, 21.00 (+0.50 to Baseline); CSLM, 21.00 (+0.50 to Baseline)."
-    )
 
 
 def test_wide_figures_have_a_line_to_themselves(directory):
@@ -295,47 +243,32 @@ def test_wide_figures_have_a_line_to_themselves(directory):
 
 
 def test_dev_alone_is_summed_up(directory):
-    (directory / "t.json").write_text(json.dumps({"rows": [row | {"test_set": "dev"} for row in (ROW, RNN)]}))
+    rows = [row | {"test_set": "dev"} for row in (ROW, RNN)]
+    (directory / "t.json").write_text(json.dumps({"rows": rows, "contrasts": []}))
     assert write(directory) == 0
-    assert "dev: Highest BLEU: RNN, 21.00" in read(directory).text
+    assert "dev: 1,000 segments" in read(directory).text
 
 
 def test_one_run_speaks_of_no_noise_between_runs(directory):
     single = {"runs": 1, "bleu_sd": None, "p_strict": None, "paper_bleu": None, "bleu_runs": [20.5]}
+    single |= {"low_baseline": None, "high_baseline": None}
     contrast = CONTRAST | {"p_strict": None}
     (directory / "t.json").write_text(json.dumps({"rows": [ROW | single, RNN | single], "contrasts": [contrast]}))
     assert write(directory) == 0
     text = read(directory).text
-    assert "difference to the baseline. The weights were tuned on dev." in text
-    assert "one tuning run (the variation between runs is unknown)" in text
-    assert "Every system was tuned once; differences cannot be tested against the variation between tuning runs" in text
-    assert "Effects (" not in text
-    for word in ("±", "p strict", "newstest", "95 %", "detectable", ">Figures<"):
+    assert "one tuning run: differences cannot be tested against the variation between tuning runs" in text
+    for word in ("±", "p below", "Effects of", "newstest", "95 %", ">Figures<"):
         assert word not in text
 
 
 def test_the_sets_of_the_published_figures_are_named(directory):
     assert write(directory) == 0
-    assert "dev newstest2012+2013, test newstest2014" in " ".join(read(directory).text.split())
+    assert "on WMT 2014 English–French, newstest2014" in " ".join(read(directory).text.split())
 
 
 def test_provenance_of_a_cell():
     (run,) = provenance_of(PROVENANCE)["rnn/test"]
     assert (run["seed"], run["averaged"], run["weights"]) == (2, [9, 16], {"LM0": [0.12346]})
-
-
-def test_refusals(directory, capsys):
-    (directory / "mert.svg").write_text("no picture")
-    assert write(directory, "--figures", f"{directory}/mert.svg") == 2
-    assert "not an SVG file; create it again" in capsys.readouterr().err
-    (directory / "t.json").write_text("{")
-    assert write(directory) == 2
-    for table, provenance in ((PROVENANCE, TABLE), ({"rows": []}, PROVENANCE), ([], PROVENANCE), (TABLE, {})):
-        (directory / "t.json").write_text(json.dumps(table))
-        (directory / "p.json").write_text(json.dumps(provenance))
-        assert write(directory) == 2
-        assert "t.json or " in capsys.readouterr().err
-    assert not (directory / "page.html").exists()
 
 
 def test_the_configuration_may_be_missing(directory):
@@ -357,13 +290,10 @@ def test_a_comparison_may_say_less(directory):
         assert "+12.3" in read(directory).text
 
 
-def test_sets_that_are_in_the_training_text(directory, capsys):
+def test_sets_that_are_in_the_training_text(directory):
     overlap = {"val": {"sentences": 100, "known": 2}, "test": {"sentences": 1000, "known": 21}}
     (directory / "overlap.json").write_text(json.dumps(overlap))
     assert write(directory, f"--overlap={directory}/overlap.json") == 0
     text = read(directory).text
     assert "test: 21 of 1,000 source sentences also occur in the training text, which makes scores too high" in text
     assert "val: 2 of" not in text
-    (directory / "overlap.json").write_text("[]")
-    assert write(directory, f"--overlap={directory}/overlap.json") == 2
-    assert "overlap.json: not the output of `corpus overlap`" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """`rnnsmt run`: the command line of Snakemake, and the table at the end of a run."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -75,20 +76,19 @@ def test_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_table_that_a_run_prints(tmp_path: Path) -> None:
-    """The rows of the first test set with differences and intervals, at most 20 lines."""
-    columns = ["system", "test_set", "segments", "runs", "bleu", "bleu_sd"]
-    columns += ["diff_baseline", "low_baseline", "high_baseline"]
-    first = ["baseline", "news", "3003", "3", "30.644", "0.05", "", "", ""]
-    rows = [["baseline", "dev", "400", "3", "40", "0.1", "", "", ""], first]
-    rows += [["cslm_rnn", "news", "3003", "3", "31.2", "0.1", "0.556", "-0.01", "1.1"]]
-    table = tmp_path / "table1.tsv"
-    table.write_text("".join("\t".join(row) + "\n" for row in [columns, *rows]))
+    """The table of the first test set, at most 20 lines."""
+    first = {"system": "baseline", "test_set": "news", "segments": 3003, "runs": 3, "bleu": 30.644, "bleu_sd": 0.05}
+    better = {"system": "cslm_rnn", "bleu": 31.2, "bleu_sd": 0.1, "diff_baseline": 0.556, "low_baseline": -0.01}
+    rows = [first | {"test_set": "dev", "segments": 400}, first]
+    rows += [first | better | {"high_baseline": 1.1, "p_strict": 0.052}]
+    table = tmp_path / "table1.json"
+    table.write_text(json.dumps({"rows": rows}))
     shown = list(printed_table(table, Path("results/report/index.html"), tmp_path))
     assert shown == [
-        "BLEU on news (3,003 segments, tuning runs: 3)",
-        "  Baseline    30.64 ± 0.05",
-        "  CSLM + RNN  31.20 ± 0.10   +0.56 (-0.01 to +1.10)",
-        "Differences to the baseline with 95 % intervals.",
+        "news: 3,003 segments, 3 runs",
+        "  System              BLEU  Δ baseline            95 %       p",
+        "  Baseline    30.64 ± 0.05           –               –       –",
+        "  CSLM + RNN  31.20 ± 0.10       +0.56  -0.01 to +1.10  0.0520",
         f"table: {tmp_path}/table1.md, report: results/report/index.html",
     ]
     (tmp_path / "corpus").mkdir()
@@ -97,7 +97,7 @@ def test_the_table_that_a_run_prints(tmp_path: Path) -> None:
     *_, one, two, three, more, _ = printed_table(table, Path("x"), tmp_path)
     assert one == two == three == f"{tmp_path}/corpus/a.log: warning: one"[:200]
     assert more == f"2 further warnings: grep -r warning: {tmp_path}"
-    table.write_text("".join("\t".join(row) + "\n" for row in [columns, rows[0]]))
-    assert next(printed_table(table, Path("x"), tmp_path)) == "BLEU on dev (400 segments, tuning runs: 3)"
-    table.write_text("".join("\t".join(row) + "\n" for row in [columns, *[first] * (MOST_ROWS + 10)]))
+    table.write_text(json.dumps({"rows": rows[:1]}))
+    assert next(printed_table(table, Path("x"), tmp_path)) == "dev: 400 segments, 3 runs"
+    table.write_text(json.dumps({"rows": [first] * (MOST_ROWS + 10)}))
     assert len(list(printed_table(table, Path("x"), tmp_path))) <= 20
