@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -374,13 +373,10 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
             --columns rnn --output-json try/compare.json --output-md try/compare.md
     """
     from rnnsmt.bleu.multi_bleu import read_texts
-    from rnnsmt.evaluation.comparison import Comparison, markdown
+    from rnnsmt.evaluation.comparison import Comparison, write_comparison
     from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni
     from rnnsmt.search.model import load_model
 
-    for name in args.names:
-        if not name.strip() or any(unicodedata.category(character) == "Cc" for character in name):
-            raise InputError(f"--names {name!r}: a name must not be empty or contain control characters")
     if len(args.baseline) != len(args.system):
         raise InputError(
             f"{len(args.baseline)} --baseline and {len(args.system)} --system files; both systems must have the same "
@@ -411,7 +407,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
         comparison.add_model(model, model.weights(ini), table, args.columns)
     content = {"baseline": args.names[0], "system": args.names[1], **comparison.content(args.examples)}
     write_json(args.output_json, content)
-    write_lines(args.output_md, markdown(content))
+    write_comparison(args.output_md, content)
     return {"sentences": content["sentences"], "difference": content["difference"], **content["first run"]}
 
 

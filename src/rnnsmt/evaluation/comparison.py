@@ -9,7 +9,7 @@ this model contains all phrase pairs of the baseline's translation.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.rendering import write_page
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.bleu.multi_bleu import tokens
-from rnnsmt.evaluation.render import DASH, KIND_TITLES, TextTable, interval, markdown_table
+from rnnsmt.evaluation.render import KIND_TITLES
 from rnnsmt.evaluation.significance import Statistics, compare
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
 from rnnsmt.phrases.table import BLANKS, read_table_blocks
@@ -61,31 +62,6 @@ def band(value: float, firsts: Sequence[float]) -> str:
             last = following - 1 if isinstance(following, int) else following
             return f"{first}" if first == last else f"{first}-{last}"
     return f"{firsts[-1]}+"
-
-
-def overall(
-    baseline: Statistics, system: Statistics, trainings: tuple[int, int], shared: bool = False
-) -> dict[str, Any]:
-    """Return BLEU of both systems and their difference with p-values.
-
-    Args:
-        baseline, system: ``[R, S, 9]``, statistics of every run and sentence.
-        trainings: number of training runs per network of both systems, through which the tuning runs cycle; 1: the
-            tuning runs are treated as independent.
-        shared: whether both systems use the same network in every tuning run.
-    """
-    result = compare(baseline, system, trainings, shared)
-    return {
-        "runs": len(baseline),
-        "sentences": baseline.shape[1],
-        "bleu": _bleu(baseline, system),
-        "difference": result.difference,
-        "interval": result.interval,
-        "detectable": result.detectable,
-        "p_value": result.p_clark,
-        "p_bootstrap": result.p_bootstrap,
-        "p_strict": result.p_strict,
-    }
 
 
 def by_group(
@@ -209,7 +185,7 @@ class Comparison:
         Args:
             references: one list of texts for each set of references.
             baseline, system: tokenised output of each run.
-            trainings, shared: see ``overall``.
+            trainings, shared: as for ``significance.compare``.
         """
         bleu = BatchBleu(references)
         self.references, self.texts = references, (baseline[0], system[0])
@@ -291,15 +267,26 @@ class Comparison:
         changed = np.array(
             [tokens(baseline) != tokens(system) for baseline, system in zip(*self.texts, strict=True)], bool
         )
-        content = overall(self.statistics[0], self.statistics[1], self.trainings, self.shared)
-        content["first run"] = {
-            "changed": int(changed.sum()),
-            "better": int((self.gains > 0).sum()),
-            "worse": int((self.gains < 0).sum()),
+        baseline, system = self.statistics
+        result = compare(baseline, system, self.trainings, self.shared)
+        content: dict[str, Any] = {
+            "runs": len(baseline),
+            "sentences": baseline.shape[1],
+            "bleu": _bleu(baseline, system),
+            "difference": result.difference,
+            "interval": result.interval,
+            "detectable": result.detectable,
+            "p_value": result.p_clark,
+            "p_bootstrap": result.p_bootstrap,
+            "p_strict": result.p_strict,
+            "first run": {
+                "changed": int(changed.sum()),
+                "better": int((self.gains > 0).sum()),
+                "worse": int((self.gains < 0).sum()),
+            },
         }
         content["groups"] = {
-            kind: by_group(values, firsts, self.statistics[0], self.statistics[1])
-            for kind, (values, firsts) in self.values.items()
+            kind: by_group(values, firsts, baseline, system) for kind, (values, firsts) in self.values.items()
         }
         if self.pairs is not None and self.counts is not None:
             content["exchanged pairs"] = exchanged_pairs(*self.pairs, self.counts, self.gains, self.unknown)
@@ -331,81 +318,15 @@ class Comparison:
         return example
 
 
-def markdown(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the Markdown output of `evaluation compare`, given the content of its JSON output."""
-    names = content["baseline"], content["system"]
-    yield from (f"# {names[1]} against {names[0]}", "")
-    runs = f"means of {content['runs']} runs" if content["runs"] > 1 else "one run"
-    p = f"p {content['p_value']:.4f}"
-    if content["p_strict"] is None:
-        p += ", variance due to sentences only"
-    else:
-        p += f", p strict {content['p_strict']:.4f}, 95 % {interval(*content['interval'])}"
-    yield (
-        f"{content['sentences']} sentences, {runs}: BLEU {content['bleu'][0]:.2f} and {content['bleu'][1]:.2f}, "
-        f"{content['difference']:+.2f} ({p})."
+def write_comparison(path: str | Path, content: Mapping[str, Any]) -> None:
+    """Write the Markdown output of `evaluation compare`, given the content of its JSON output."""
+    write_page(
+        path,
+        "rnnsmt.evaluation",
+        "comparison.md.j2",
+        **{key: value for key, value in content.items() if " " not in key},
+        first_run=content["first run"],
+        exchanged_pairs=content.get("exchanged pairs", {}),
+        left_out=content.get("not of the system's model"),
+        kind_titles=KIND_TITLES,
     )
-    first = content["first run"]
-    yield (
-        f"In the first run {first['changed']} translations differ; {first['better']} are better, {first['worse']} "
-        "worse by smoothed sentence BLEU."
-    )
-    for kind, rows in content["groups"].items():
-        cells = [
-            [row["group"], str(row["sentences"]), *(f"{bleu:.2f}" for bleu in row["bleu"]), f"{row['difference']:+.2f}"]
-            for row in rows
-        ]
-        title = KIND_TITLES.get(kind, kind)
-        yield from ("", f"## BLEU by {title}", "")
-        yield from markdown_table(TextTable([title, "sentences", *names, "difference"], cells))
-    for kind, rows in content.get("exchanged pairs", {}).items():
-        cells = [
-            [
-                row["group"],
-                *map(str, row["pairs"]),
-                str(row["sentences"]),
-                DASH if row["mean gain"] is None else f"{row['mean gain']:+.2f}",
-            ]
-            for row in rows
-        ]
-        title = KIND_TITLES.get(kind, kind)
-        yield from ("", f"## Phrase pairs used by only one of the systems, by {title}", "")
-        headings = [title, *names, f"sentences with pairs of {names[1]}", "mean gain of these sentences"]
-        yield from markdown_table(TextTable(headings, cells))
-    if "decided" in content:
-        yield from ("", f"## Mean contribution of each feature, with the weights of {names[1]}", "")
-        if left := content["not of the system's model"]:
-            reason = f"because {names[1]} cannot produce the translation of {names[0]}"
-            yield from (f"{left} sentences are excluded, {reason}.", "")
-        yield from markdown_table(
-            TextTable(
-                ["feature", "mean contribution"],
-                [[name, f"{value:+.3f}"] for name, value in content["decided"].items()],
-            )
-        )
-    for title, examples in content["examples"].items():
-        yield from ("", f"## {title}", "")
-        for example in examples:
-            yield from _example(example, names)
-
-
-def _example(example: Mapping[str, Any], names: tuple[str, str]) -> Iterator[str]:
-    """Yield the lines for one sentence: its texts, differing phrase pairs, and contributions of the features."""
-    yield f"* sentence {example['sentence']}, {example['gain']:+.1f}"
-    texts = [
-        ("source", example.get("source")),
-        ("reference", example["reference"][0]),
-        *zip(names, example["texts"], strict=True),
-    ]
-    width = max(len(name) for name, _ in texts)
-    yield from (f"  * `{name.ljust(width)}` {text}" for name, text in texts if text is not None)
-    for name, pairs in zip(names, example.get("pairs", ((), ())), strict=True):
-        if pairs:
-            uses = [
-                f"{source} → {target or DASH} ({DASH if count is None else f'{count:g}'})"
-                for source, target, count in pairs
-            ]
-            yield f"  * only {name}: {'; '.join(uses)}"
-    if example.get("decided"):
-        parts = [f"{name} {value:+.2f}" for name, value in example["decided"].items() if abs(value) >= 0.005]
-        yield f"  * contributions: {', '.join(parts)}"
