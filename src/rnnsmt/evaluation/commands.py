@@ -2,11 +2,10 @@
 
 import argparse
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
+from rnnsmt.base.io import InputError, read_lines, read_parallel, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.config.corpora import code_mistake
@@ -15,12 +14,10 @@ from rnnsmt.config.features import FEATURES, label
 if TYPE_CHECKING:
     from rnnsmt.evaluation.scores import Score
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-
 
 def _joint(text: str) -> tuple[str, list[str]]:
     name, _, parts = text.partition("=")
-    if not NAME.fullmatch(name) or not parts:
+    if not name or not parts:
         raise InputError(f"--joint {text}: must be NAME=A+B, for example both=test_2016+test_2017")
     return name, parts.split("+")
 
@@ -28,58 +25,40 @@ def _joint(text: str) -> tuple[str, list[str]]:
 def _features(text: str) -> tuple[str, list[str]]:
     system, equals, names = text.partition("=")
     added = names.split("+") if names else []
-    if not NAME.fullmatch(system) or not equals or not all(map(NAME.fullmatch, added)):
+    if not system or not equals or "" in added:
         raise InputError(
             f"--features {text}: must be SYSTEM=A+B, where A and B are features, such as {', '.join(FEATURES)}"
         )
     return system, added
 
 
-def _configuration(text: str) -> dict[str, Any]:
-    try:
-        config = json.loads(text)
-    except ValueError:
-        config = None
-    if not isinstance(config, dict):
-        raise argparse.ArgumentTypeError("not a JSON object")
-    return config
+def _add_reference(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reference", required=True, nargs="+", action="extend", metavar="FILE",
+        help="tokenised reference; give several files for multiple references")  # fmt: skip
+
+
+def _add_joint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--joint", nargs="+", action="extend", default=[], metavar="NAME=A+B",
+        help="additional test set NAME: test sets A and B scored as one corpus")  # fmt: skip
 
 
 def bleu_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--hypothesis", required=True, metavar="FILE", help="tokenised output, one sentence per line")
-    parser.add_argument(
-        "--reference",
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="tokenised reference; give several files for multiple references",
-    )
-    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output for sacreBLEU, chrF and TER")
-    parser.add_argument(
-        "--detok-reference",
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="untokenised reference, for sacreBLEU, chrF and TER; give several files for multiple references",
-    )
-    parser.add_argument(
-        "--lang",
-        metavar="L",
-        help="language of the output, two-letter code; selects sacreBLEU's tokeniser (default: 13a)",
-    )
-    parser.add_argument("--lowercase", action="store_true", help="ignore case in sacreBLEU, chrF and chrF++")
-    parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
-    parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
-    parser.add_argument(
-        "--run", type=int, default=1, dest="run_number", metavar="N", help="number of the tuning run (1-based)"
-    )
-    parser.add_argument(
-        "--decode-report",
-        metavar="FILE",
-        help="report of `search decode` (JSON), which is copied into the score file",
-    )
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (JSON)")
+    add = parser.add_argument
+    add("--hypothesis", required=True, metavar="FILE", help="tokenised output, one sentence per line")
+    _add_reference(parser)
+    add("--detok-hypothesis", metavar="FILE", help="detokenised output for sacreBLEU, chrF and TER")
+    add("--detok-reference", nargs="+", action="extend", metavar="FILE",
+        help="untokenised reference, for sacreBLEU, chrF and TER; give several files for multiple "
+        "references")  # fmt: skip
+    add("--lang", metavar="L",
+        help="language of the output, two-letter code; selects sacreBLEU's tokeniser (default: 13a)")  # fmt: skip
+    add("--lowercase", action="store_true", help="ignore case in sacreBLEU, chrF and chrF++")
+    add("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
+    add("--test-set", required=True, metavar="NAME", help="name of the test set")
+    add("--run", type=positive, default=1, dest="run_number", metavar="N", help="number of the tuning run (1-based)")
+    add("--decode-report", metavar="FILE",
+        help="report of `search decode` (JSON), which is copied into the score file")  # fmt: skip
+    add("--output", required=True, metavar="FILE", help="output file: scores (JSON)")
 
 
 def bleu(args: argparse.Namespace) -> dict[str, object]:
@@ -99,10 +78,6 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.evaluation.scores import score_output, write_score
 
-    for option, name in (("--system", args.system), ("--test-set", args.test_set)):
-        _check_name(option, name)
-    if args.run_number < 1:
-        raise InputError(f"--run {args.run_number}: must be at least 1")
     if (args.detok_hypothesis is None) != (args.detok_reference is None):
         raise InputError("--detok-hypothesis and --detok-reference must be used together")
     if args.lang is not None and (wrong := code_mistake(args.lang)):
@@ -166,12 +141,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.corpus.tokenizer import Detokenizer
     from rnnsmt.evaluation.scores import score_output, write_score
 
-    _check_name("--system", args.system)
     if wrong := code_mistake(args.lang):
         raise InputError(f"--lang {wrong}")
     sets = [_set_with_references(text) for text in args.set]
-    if repeated := {name for name, _, _ in sets if sum(name == other for other, _, _ in sets) > 1}:
-        raise InputError(f"--set {min(repeated)}: specify each set once")
     bleu: dict[str, list[float]] = {name: [] for name, _, _ in sets}
     for name, reference, plain_reference in sets:  # all runs of a set, then the next: equal segments are cached
         for run, directory in enumerate(args.run_dir, 1):
@@ -197,70 +169,36 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     return {"runs": len(args.run_dir), **{f"{name} BLEU": sum(values) / len(values) for name, values in bleu.items()}}
 
 
-def _check_name(option: str, name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise InputError(f"{option} {name!r}: a name may contain only letters, digits and the characters _ . + -")
-
-
 def _set_with_references(text: str) -> tuple[str, str, str]:
     name, *references = text.split("=")
     if len(references) != 2:
         raise InputError(f"--set {text}: must be NAME=REFERENCE=PLAIN")
-    _check_name("--set", name)
     return name, references[0], references[1]
 
 
 def table_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
-    parser.add_argument("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
-    parser.add_argument(
-        "--output-contrasts", metavar="FILE", help="output file: gain from each feature in each system (TSV)"
-    )
-    parser.add_argument(
-        "--output-json", metavar="FILE", help="output file: table, contrasts and descriptions of the columns (JSON)"
-    )
-    parser.add_argument("--output-md", required=True, metavar="FILE", help="output file: table (Markdown)")
-    parser.add_argument("--output-html", required=True, metavar="FILE", help="output file: table (HTML)")
-    parser.add_argument(
-        "--provenance",
-        metavar="ADDRESS",
-        help="link to the output of `evaluation provenance`, relative to the HTML page",
-    )
-    parser.add_argument(
-        "--joint",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=A+B",
-        help="additional test set NAME: test sets A and B scored as one corpus",
-    )
-    parser.add_argument(
-        "--features",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="SYSTEM=A+B",
+    add = parser.add_argument
+    add("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
+    add("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
+    add("--output-contrasts", metavar="FILE", help="output file: gain from each feature in each system (TSV)")
+    add("--output-json", metavar="FILE",
+        help="output file: table, contrasts and descriptions of the columns (JSON)")  # fmt: skip
+    add("--output-md", required=True, metavar="FILE", help="output file: table (Markdown)")
+    add("--output-html", required=True, metavar="FILE", help="output file: table (HTML)")
+    add("--provenance", metavar="ADDRESS",
+        help="link to the output of `evaluation provenance`, relative to the HTML page")  # fmt: skip
+    _add_joint(parser)
+    add("--features", nargs="+", action="extend", default=[], metavar="SYSTEM=A+B",
         help="features that each system adds to the baseline (default: derived from the system name; cslm_rnn adds "
-        "cslm and rnn)",
-    )
-    parser.add_argument(
-        "--trainings",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="number of training runs per network; tuning run i uses training run (i - 1) mod N + 1",
-    )
-    parser.add_argument("--title", default="Table 1: BLEU", metavar="TEXT", help="title of the pages")
-    parser.add_argument("--tuning", default="", metavar="TEXT", help="how the systems were tuned, for the notes")
-    parser.add_argument("--paper", action="store_true", help="also show the paper's English-French results")
-    parser.add_argument(
-        "--dev-set",
-        nargs="+",
-        default=["dev", "val"],
-        metavar="NAME",
+        "cslm and rnn)")  # fmt: skip
+    add("--trainings", type=positive, default=1, metavar="N",
+        help="number of training runs per network; tuning run i uses training run (i - 1) mod N + 1")  # fmt: skip
+    add("--title", default="Table 1: BLEU", metavar="TEXT", help="title of the pages")
+    add("--tuning", default="", metavar="TEXT", help="how the systems were tuned, for the notes")
+    add("--paper", action="store_true", help="also show the paper's English-French results")
+    add("--dev-set", nargs="+", default=["dev", "val"], metavar="NAME",
         help="names of the dev sets, which are compared with the paper's dev results and are, if there are test sets, "
-        "only in TSV and JSON",
-    )
+        "only in TSV and JSON")  # fmt: skip
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
@@ -307,19 +245,13 @@ def table(args: argparse.Namespace) -> dict[str, object]:
 
 def compare_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--reference", required=True, nargs="+", metavar="FILE",
-        help="tokenised reference; give several files for multiple references")  # fmt: skip
+    _add_reference(parser)
     add("--baseline", required=True, nargs="+", metavar="FILE",
         help="tokenised output of the first system, one file per run")  # fmt: skip
     add("--system", required=True, nargs="+", metavar="FILE",
         help="tokenised output of the second system, one file per run, in the same number as --baseline")  # fmt: skip
-    add(
-        "--names",
-        nargs=2,
-        default=["baseline", "system"],
-        metavar=("BASELINE", "SYSTEM"),
-        help="display names of the systems",
-    )
+    add("--names", nargs=2, default=["baseline", "system"], metavar=("BASELINE", "SYSTEM"),
+        help="display names of the systems")  # fmt: skip
     add("--trainings", nargs=2, type=positive, default=[1, 1], metavar=("BASELINE", "SYSTEM"),
         help="number of training runs per network of each system; tuning run i uses training run "
         "(i - 1) mod N + 1")  # fmt: skip
@@ -414,16 +346,12 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
 def oracle_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--nbest", required=True, metavar="FILE", help="n-best lists in Moses format, best translation first")
-    add("--reference", required=True, nargs="+", metavar="FILE",
-        help="tokenised reference; give several files for multiple references")  # fmt: skip
+    _add_reference(parser)
     add("--sizes", type=positive, nargs="+", default=[], metavar="N",
         help="also compute the oracle BLEU of the first N translations of every list")  # fmt: skip
     add("--output", required=True, metavar="FILE", help="output file: BLEU (JSON)")
-    add(
-        "--output-text",
-        metavar="FILE",
-        help="output file: translations selected by the corpus-level oracle from the full n-best lists",
-    )
+    add("--output-text", metavar="FILE",
+        help="output file: translations selected by the corpus-level oracle from the full n-best lists")  # fmt: skip
 
 
 def oracle(args: argparse.Namespace) -> dict[str, object]:
@@ -438,9 +366,9 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt evaluation oracle --nbest try/oracle.nbest --reference results/corpus/joined/truecased/dev.fr.gz \
             --sizes 1 10 --output try/oracle.json --output-text try/oracle.txt
     """
-    from rnnsmt.evaluation.oracle import oracles, read_nbest_texts, read_references
+    from rnnsmt.evaluation.oracle import oracles, read_nbest_texts
 
-    references = read_references(args.reference)
+    references = list(zip(*read_parallel(*args.reference), strict=True))
     texts = read_nbest_texts(args.nbest, len(references[0]))
     first, results = oracles(texts, references, [*args.sizes, 0])
     whole = results[-1]
@@ -469,52 +397,19 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
 def provenance_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
-    add(
-        "--joint",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=A+B",
-        help="joint test sets; see `evaluation table`",
-    )
-    add(
-        "--network",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=MODEL=HISTORY",
-        help="name, model file and training history (JSON) of each network",
-    )
-    add(
-        "--inputs",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="input files of the run (corpora, references and alignments)",
-    )
-    add(
-        "--prepared",
-        nargs="+",
-        default=[],
-        metavar="REPORT",
-        help="reports of `corpus prepare`; the command fails if an input file has changed since its report was written",
-    )
-    add(
-        "--ini",
-        nargs="*",
-        metavar="FILE",
+    _add_joint(parser)
+    add("--network", nargs="+", action="extend", default=[], metavar="NAME=MODEL=HISTORY",
+        help="name, model file and training history (JSON) of each network")  # fmt: skip
+    add("--inputs", nargs="+", action="extend", default=[], metavar="FILE",
+        help="input files of the run (corpora, references and alignments)")  # fmt: skip
+    add("--prepared", nargs="+", default=[], metavar="REPORT",
+        help="reports of `corpus prepare`; the command fails if an input file has changed since its report was "
+        "written")  # fmt: skip
+    add("--ini", nargs="*", metavar="FILE",
         help="moses.ini of each tuned system and run; other moses.ini files next to the scores are ignored (default: "
-        "no file is ignored)",
-    )
-    add("--config", type=_configuration, metavar="JSON", help="configuration of the run")
+        "no file is ignored)")  # fmt: skip
+    add("--config", type=json.loads, metavar="JSON", help="configuration of the run")
     add("--moses-home", metavar="DIR", help="Moses installation directory, if --config uses Moses")
-    add(
-        "--hash-limit-mb",
-        type=int,
-        metavar="N",
-        help="do not hash files larger than N MB (default: hash all files)",
-    )
     add("--output", required=True, metavar="FILE", help="output file (JSON)")
 
 
@@ -528,7 +423,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     and the Moses programs, if used.
 
     The output contains no times or host names, so the same files give the same output. Hashing takes about one second
-    per gigabyte; --hash-limit-mb excludes large files.
+    per gigabyte.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -543,16 +438,10 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     joint = dict(_joint(text) for text in args.joint)
     for name, parts in joint.items():
         add_joint(scores, name, parts)
-    files = Files(None if args.hash_limit_mb is None else args.hash_limit_mb << 20)
+    files = Files()
     programs = software()
     if args.moses_home is not None:
-        try:
-            needs = needs_of(args.config or {})
-        except KeyError as error:
-            raise InputError(
-                f"--moses-home: --config has no {error}; specify the complete configuration of the run"
-            ) from None
-        programs["software"]["moses"] = Installation(args.moses_home).about(needs)
+        programs["software"]["moses"] = Installation(args.moses_home).about(needs_of(args.config))
     content = programs | {
         "config": args.config,
         "inputs": [files.add(path) for path in args.inputs],

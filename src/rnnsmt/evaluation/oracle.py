@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.moses.nbest import read_nbest
@@ -52,15 +52,6 @@ def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
             )
         texts[candidate.sentence].append(candidate.text)
     return [candidates or [""] for candidates in texts]
-
-
-def read_references(paths: Sequence[str | Path]) -> list[list[str]]:
-    """Read references of equal length."""
-    references = [list(read_lines(path)) for path in paths]
-    for path, lines in zip(paths, references, strict=True):
-        if len(lines) != len(references[0]):
-            raise InputError(f"{path}: has {len(lines)} lines, but {paths[0]} has {len(references[0])}")
-    return references
 
 
 def oracles(

@@ -27,13 +27,7 @@ BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized
 class Files:
     """Files on which results depend; each is hashed once."""
 
-    def __init__(self, limit: int | None) -> None:
-        """Create an empty collection.
-
-        Args:
-            limit: maximum size in bytes of files that are hashed; None: hash all files.
-        """
-        self._limit = limit
+    def __init__(self) -> None:
         self._found: dict[str, dict[str, Any]] = {}
 
     def add(self, path: str | Path) -> str:
@@ -42,24 +36,14 @@ class Files:
         if name not in self._found:
             if not Path(name).is_file():
                 raise InputError(f"{name}: no such file; run the workflow again")
-            size = Path(name).stat().st_size
-            self._found[name] = {
-                "bytes": size,
-                "sha256": sha256(name) if self._limit is None or size <= self._limit else None,
-            }
+            self._found[name] = {"bytes": Path(name).stat().st_size, "sha256": sha256(name)}
         return name
 
     def add_as_read(self, report: str) -> str:
         """Add a report of ``corpus prepare`` and its raw files, after checking that the raw files have not changed."""
-        value = read_json(report)
-        inputs = value.get("inputs") if isinstance(value, dict) else None
-        if not isinstance(inputs, list) or not all(isinstance(entry, dict) for entry in inputs):
-            raise InputError(
-                f"{report}: not a report of this version of `rnnsmt corpus prepare`; prepare the text again"
-            )
-        for entry in inputs:
-            name = self.add(str(entry.get("path")))
-            if self._found[name]["sha256"] not in (None, entry.get("sha256")):
+        for entry in read_json(report)["inputs"]:
+            name = self.add(entry["path"])
+            if self._found[name]["sha256"] != entry["sha256"]:
                 raise InputError(
                     f"{name}: was replaced after {report} was written, so the results do not correspond to this "
                     "file; restore the old file, or touch the new one and run the workflow again"

@@ -45,17 +45,6 @@ def content() -> dict:
     return json.loads(Path("results/provenance.json").read_text())
 
 
-def test_the_programs_of_moses_require_the_configuration(results, capsys):
-    Path("moses").mkdir()
-    for options in ([], ["--config", "{}"]):
-        assert provenance("--moses-home", "moses", *options) == 2
-        assert "--moses-home: --config has no 'alignment'; specify the complete" in capsys.readouterr().err
-    for text in ("{", "[]"):
-        with pytest.raises(SystemExit):
-            provenance("--config", text)
-        assert "argument --config: not a JSON object" in capsys.readouterr().err
-
-
 def test_every_cell_of_the_table_is_there(results):
     assert provenance("--joint", "both=test+more") == 0
     assert main(command(results, paths(), "--joint", "both=test+more")) == 0
@@ -109,13 +98,6 @@ def test_the_same_files_give_the_same_bytes(results):
     assert Path("results/provenance.json").read_bytes() == before
 
 
-def test_large_files_are_listed_without_hash(results):
-    with Path("results/model/lm.gz").open("wb") as out:
-        out.truncate(2 << 20)
-    assert provenance("--hash-limit-mb", "1") == 0
-    assert content()["files"]["results/model/lm.gz"] == {"bytes": 2 << 20, "sha256": None}
-
-
 def test_score_files_made_by_hand_have_no_run(results):
     Path("results/systems/rnn/run1/moses.ini").unlink()
     assert provenance() == 0
@@ -158,10 +140,3 @@ def test_a_corpus_that_was_replaced_is_refused(results, capsys):
     corpus.write_text("another text")
     assert provenance("--prepared", str(report)) == 2
     assert f"{corpus}: was replaced after {report} was written" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("text", ["[]", "{}", '{"inputs": 3}', '{"inputs": [1]}'])
-def test_what_is_no_report_is_refused(results, capsys, text):
-    (results / "r.json").write_text(text)
-    assert provenance("--prepared", str(results / "r.json")) == 2
-    assert "not a report" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def test_score_equals_the_single_commands(tmp_path):
         assert (first / f"{name}.bleu.json").read_text() == expected.replace('"run": 2', '"run": 1')
 
 
-@pytest.mark.parametrize("text", ["dev", "dev=a", "dev=a=b=c", "../dev=a=b"])
+@pytest.mark.parametrize("text", ["dev", "dev=a", "dev=a=b=c"])
 def test_score_refuses_sets_without_references(tmp_path, capsys, text):
     arguments = ["--run-dir", str(tmp_path), "--set", text, "--lang", "fr", "--system", "baseline"]
     assert main(["evaluation", "score", *arguments]) == 2
@@ -59,12 +59,6 @@ def test_score_refuses_a_run_that_is_given_twice(tmp_path, capsys):
     arguments = ["--run-dir", *directories, "--set", "dev=a=b", "--lang", "fr", "--system", "baseline"]
     assert main(["evaluation", "score", *arguments]) == 2
     assert "used twice" in capsys.readouterr().err
-
-
-def test_score_refuses_a_set_that_is_given_twice(tmp_path, capsys):
-    arguments = ["--run-dir", str(tmp_path), "--set", "dev=a=b", "dev=c=d", "--lang", "fr", "--system", "baseline"]
-    assert main(["evaluation", "score", *arguments]) == 2
-    assert "--set dev: specify each set once" in capsys.readouterr().err
 
 
 def test_sacrebleu_has_the_tokeniser_of_the_language(monkeypatch, capsys):
