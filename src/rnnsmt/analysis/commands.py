@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
+from rnnsmt.base.rendering import add_output, save, write_page
 from rnnsmt.networks.options import need_torch
 
 if TYPE_CHECKING:
@@ -14,15 +15,8 @@ if TYPE_CHECKING:
 
 
 def learning_curve_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.rendering import add_output
-
-    parser.add_argument(
-        "--history",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="training history (JSON); one file per seed",
-    )
+    parser.add_argument("--history", nargs="+", required=True, metavar="FILE",
+        help="training history (JSON); one file per seed")  # fmt: skip
     parser.add_argument("--title", default="Learning curve", help="figure title")
     add_output(parser)
 
@@ -39,9 +33,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
             --output try/learning.png try/learning.svg
     """
     from rnnsmt.analysis.curves import LearningCurve, draw_learning_curves
-    from rnnsmt.base.rendering import check_output, save
 
-    check_output(args.output)
     curves = [LearningCurve.read(path) for path in args.history]
     save(draw_learning_curves(curves, args.title), args.output)
     perplexities = [curve.kept[1] for curve in curves if curve.kept is not None]
@@ -50,15 +42,8 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
 
 
 def mert_curves_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.rendering import add_output
-
-    parser.add_argument(
-        "--history",
-        nargs="+",
-        required=True,
-        metavar="SYSTEM=FILE",
-        help="system name and tuning history (JSON) of each run",
-    )
+    parser.add_argument("--history", nargs="+", required=True, metavar="SYSTEM=FILE",
+        help="system name and tuning history (JSON) of each run")  # fmt: skip
     add_output(parser)
 
 
@@ -74,24 +59,20 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
             --history rnn=results/systems/rnn/run1/history.json rnn=results/systems/rnn/run2/history.json \
             --output try/mert.png
     """
-    from rnnsmt.analysis.curves import draw_mert_curves, read_history
-    from rnnsmt.base.rendering import check_output, save
+    from rnnsmt.analysis.curves import draw_mert_curves
+    from rnnsmt.base.io import read_json
 
-    check_output(args.output)
     systems: dict[str, list[dict[str, Any]]] = {}
     for text in args.history:
         system, equals, path = text.partition("=")
         if not equals:
             raise InputError(f"--history {text}: must be SYSTEM=FILE, for example rnn=run1/history.json")
-        systems.setdefault(system, []).append(read_history(path))
-    figure = draw_mert_curves(systems)
-    save(figure, args.output)
+        systems.setdefault(system, []).append(read_json(path))
+    save(draw_mert_curves(systems), args.output)
     return {"systems": len(systems), "runs": len(args.history)}
 
 
 def bleu_curves_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.rendering import add_output
-
     add = parser.add_argument
     add("--system", action="append", nargs="+", required=True, metavar=("NAME FILE", "FILE"),
         help="name of a system and its tokenised output, one file per run; repeat for each system")  # fmt: skip
@@ -124,10 +105,8 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.analysis.curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
     from rnnsmt.base.io import read_lines, words_of, write_json
-    from rnnsmt.base.rendering import check_output, save
     from rnnsmt.bleu.multi_bleu import corpus_statistics, read_texts
 
-    check_output(args.output)
     source, references = read_texts(args.source, args.reference)
     statistics: dict[str, list[Any]] = {}
     for name, *outputs in args.system:
@@ -148,8 +127,6 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
 
 
 def sentence_vectors_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.rendering import add_output
-
     add = parser.add_argument
     add("--model", required=True, metavar="FILE", help="model file written by `seq2seq train`")
     add("--sentences", required=True, metavar="FILE",
@@ -171,9 +148,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.analysis.representations import draw_sentence_vectors, principal_components, read_groups, vectors_of
     from rnnsmt.base.io import read_lines, words_of, write_json
-    from rnnsmt.base.rendering import check_output, save
 
-    check_output(args.output)
     groups = read_groups(read_lines(args.sentences), args.sentences)
     need_torch()
 
@@ -195,18 +170,11 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
 
 def _add_scores(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
-    parser.add_argument(
-        "--scores",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="output of `rnn score` for the phrase table (.npy), in consecutive shards",
-    )
+    parser.add_argument("--scores", nargs="+", required=True, metavar="FILE",
+        help="output of `rnn score` for the phrase table (.npy), in consecutive shards")  # fmt: skip
 
 
 def score_scatter_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.rendering import add_output
-
     _add_scores(parser)
     add = parser.add_argument
     add("--sample", type=positive, default=20_000, metavar="N", help="maximum number of phrase pairs in the sample")
@@ -226,17 +194,13 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
             --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
             --sample 20000 --output try/scores.png
     """
-    from rnnsmt.base.rendering import check_output, save
-
-    check_output(args.output)
 
     import numpy as np
 
     from rnnsmt.analysis.phrase_pairs import draw_sample, draw_score_scatter
 
     pairs = draw_sample(args.phrase_table, args.scores, args.sample, args.seed)
-    figure = draw_score_scatter(pairs)
-    save(figure, args.output)
+    save(draw_score_scatter(pairs), args.output)
     figures: dict[str, object] = {"pairs": len(pairs.table)}
     if len(pairs.table) > 2:
         figures["correlation"] = float(np.corrcoef(pairs.table, pairs.network)[0, 1])
@@ -262,13 +226,8 @@ def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
     _add_scores(parser)
     _add_network(parser)
     add = parser.add_argument
-    add(
-        "--number",
-        type=positive,
-        default=5,
-        metavar="N",
-        help="number of frequent and of rare source phrases to list",
-    )
+    add("--number", type=positive, default=5, metavar="N",
+        help="number of frequent and of rare source phrases to list")  # fmt: skip
     add("--targets", type=positive, default=3, metavar="N", help="minimum number of targets of a source phrase")
     add("--top", type=positive, default=5, metavar="N", help="number of targets to list per source phrase")
     add("--draws", type=positive, default=50, metavar="N", help="number of samples from the network per source phrase")
@@ -294,7 +253,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     need_torch()
 
     from rnnsmt.analysis import phrase_pairs as examples
-    from rnnsmt.base.io import write_json, write_lines
+    from rnnsmt.base.io import write_json
 
     model, pairs = _load_network(args.model, args.pairs)
     phrases = examples.long_phrases(args.phrase_table, args.targets)
@@ -308,27 +267,22 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     )  # fmt: skip
     groups = listed[: len(frequent)], listed[len(frequent) :]
     write_json(args.output_json, examples.content(*groups))
-    write_lines(args.output_md, examples.markdown(*groups, args.draws))
+    write_page(
+        args.output_md, "rnnsmt.analysis", "phrase-examples.md.j2", frequent=groups[0], rare=groups[1], draws=args.draws
+    )
     return {"frequent": len(frequent), "rare": len(rare)}
 
 
 def embeddings_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.base.rendering import add_output
-
     add = parser.add_argument
-    add(
-        "--of",
-        choices=("words", "phrases"),
-        required=True,
-        help="plot source words, or source phrases of four or more words",
-    )
+    add("--of", choices=("words", "phrases"), required=True,
+        help="plot source words, or source phrases of four or more words")  # fmt: skip
     _add_network(parser)
     add("--sample", type=positive, default=5000, metavar="N",
         help="maximum number of points: the most frequent words, or phrases drawn at random")  # fmt: skip
     add("--seed", type=int, default=1, help="random seed of the sample and of t-SNE")
     add("--output-json", required=True, metavar="FILE", help="output file: points, labels and clusters (JSON)")
-    add("--output-zooms", nargs="+", required=True, metavar="FILE",
-        help="output files: enlarged views of the clusters (.png or .svg)")  # fmt: skip
+    add_output(parser, "--output-zooms", "enlarged views of the clusters")
     add_output(parser)
 
 
@@ -345,9 +299,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
             --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
             --output-json try/words.json
     """
-    from rnnsmt.base.rendering import check_output, save
 
-    check_output([*args.output, *args.output_zooms])
     need_torch()
 
     from rnnsmt.analysis import representations as maps

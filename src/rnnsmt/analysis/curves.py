@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_json, words_of
+from rnnsmt.base.io import read_json, words_of
 from rnnsmt.base.rendering import BLUE, GREY, ORANGE, canvas
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.config.features import label
@@ -76,14 +76,8 @@ class LearningCurve:
     def read(cls, path: str) -> "LearningCurve":
         """Read a history written by ``rnn train``, ``cslm train``, ``nnjm train`` or ``seq2seq train``."""
         history = read_json(path)
-        rows = history.get("curve") if isinstance(history, dict) else None
-        if not isinstance(rows, list) or not rows:
-            raise InputError(
-                f"{path}: contains no learning curve; use a file written by --output-history of a training command"
-            )
+        rows = history["curve"]
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
-        if not trained and not held_out:
-            raise InputError(f"{path}: the learning curve contains neither perplexities nor log probabilities per word")
         kept_point = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
         return cls(rows, trained, held_out, kept_point, perplexity(history, ("unigram",)))
 
@@ -129,14 +123,6 @@ def plain_ticks(axes: Any) -> None:
 
 
 # Tuning curves: BLEU of the decoded development set by iteration
-
-
-def read_history(path: str) -> dict[str, Any]:
-    """Read the history written by ``tuning mert``."""
-    history = read_json(path)
-    if not isinstance(history, dict) or not history.get("iterations"):
-        raise InputError(f"{path}: contains no tuning iterations; create it with `rnnsmt tuning mert`")
-    return history
 
 
 def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":

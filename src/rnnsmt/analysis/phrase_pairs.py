@@ -5,6 +5,7 @@ Scatter plot of a sample (Figure 3 of the paper), and examples of long source ph
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -155,6 +156,10 @@ class Example(NamedTuple):
     network: list[tuple[str, float]]
     samples: list[tuple[str, float, int]]
 
+    def lines(self) -> Iterator[tuple[Any, ...]]:
+        """Return the targets side by side; None where a list has ended."""
+        return zip_longest(self.table, self.network, self.samples)
+
 
 class LongPhrase(NamedTuple):
     """Long source phrase with several targets: its count, and the range of its lines (0-based, end excluded)."""
@@ -274,33 +279,6 @@ def _lines(table: str | Path) -> Iterator[bytes]:
         lines = block.split(b"\n")[:-1]
         yield from lines
         meter.add(len(lines))
-
-
-def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -> Iterator[str]:
-    """Yield the lines of both tables as Markdown."""
-    yield from ("# Target phrases of long source phrases", "")
-    yield (
-        "Best targets according to p(target | source) of the phrase table and to the RNN Encoder-Decoder, and the best "
-        f"of {draws} samples from the RNN Encoder-Decoder."
-    )
-    for title, examples in (("Long, frequent source phrases", frequent), ("Long, rare source phrases", rare)):
-        yield from ("", f"## {title}")
-        for example in examples:
-            yield from (
-                "",
-                f"### {example.source} ({example.extracted:g})",
-                "",
-                "| phrase table | RNN | samples from the RNN |",
-                "|:--|:--|:--|",
-            )
-            columns = (
-                [f"{target} ({p:.2f})" for target, p in example.table],
-                [f"{target} ({p:.2f})" for target, p in example.network],
-                [f"{target} ({times})" for target, _, times in example.samples],
-            )
-            for row in range(max(map(len, columns))):
-                cells = (column[row].replace("<unk>", "`<unk>`") if row < len(column) else "" for column in columns)
-                yield "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def content(frequent: Sequence[Example], rare: Sequence[Example]) -> dict[str, Any]:

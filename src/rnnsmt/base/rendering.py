@@ -8,7 +8,7 @@ from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.base.io import InputError, atomic_path, atomic_text
+from rnnsmt.base.io import atomic_path, atomic_text
 from rnnsmt.base.progress import say
 
 if TYPE_CHECKING:
@@ -39,18 +39,18 @@ STYLE: Any = {
 }
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add ``--output``, with one file for each format."""
+def add_output(parser: argparse.ArgumentParser, option: str = "--output", what: str = "the figure") -> None:
+    """Add an option with one file for each format."""
     parser.add_argument(
-        "--output", nargs="+", required=True, metavar="FILE", help="output files: the figure (.png or .svg)"
+        option, nargs="+", required=True, type=_figure, metavar="FILE", help=f"output files: {what} (.png or .svg)"
     )
 
 
-def check_output(paths: Sequence[str]) -> None:
+def _figure(path: str) -> str:
     """Reject unsupported formats before anything is computed."""
-    for path in paths:
-        if Path(path).suffix not in FORMATS:
-            raise InputError(f"--output {path}: unsupported file format; the suffix must be {' or '.join(FORMATS)}")
+    if Path(path).suffix not in FORMATS:
+        raise argparse.ArgumentTypeError(f"{path}: unsupported file format; the suffix must be {' or '.join(FORMATS)}")
+    return path
 
 
 def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":

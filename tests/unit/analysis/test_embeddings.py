@@ -95,7 +95,6 @@ def test_the_stage(toy: Path, tmp_path, capsys):
     assert "<svg" in (tmp_path / "z.svg").read_text()
     assert main([*common, "--of", "words", "--sample", "5"]) == 0
     assert "warning: 5 words are too few to plot" in capsys.readouterr().err
-    assert main([*common[:-6], "--output", f"{tmp_path}/m.gif", *pictures, "--of", "words"]) == 2
 
 
 def test_phrases_are_drawn_alike_however_many_targets_they_have(toy: Path, tmp_path):

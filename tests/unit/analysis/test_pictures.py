@@ -118,11 +118,7 @@ def test_a_filtered_table_without_lines_has_no_picture(directory, capsys):
     ("figure", "change", "sentence"),
     [
         ("rnn", {"--history": "not.json"}, "not.json: no such file"),
-        ("rnn", {"--output": "a.pdf"}, "the suffix must be .png or .svg"),
-        ("rnn", {"rnn.json": "{}"}, "no learning curve"),
-        ("rnn", {"rnn.json": '{"curve": [{"epoch": 1}]}'}, "neither perplexities nor log probabilities"),
         ("mert", {"--history": "mert.json"}, "must be SYSTEM=FILE"),
-        ("mert", {"mert.json": '{"iterations": []}'}, "no tuning iterations"),
         ("scatter", {"--scores": "1.npy"}, "2 scores, but"),
         ("scatter", {"--seed": "-1"}, "must be at least 0"),
         ("scatter", {"table.txt": "a ||| b ||| 1 1\n" * 4}, "but the direct probability p(e|f) is the third score"),
@@ -140,6 +136,12 @@ def test_refusals(directory, capsys, monkeypatch, figure, change, sentence):
     assert main(command) == 2
     assert sentence in capsys.readouterr().err
     assert not list(directory.glob("a.*"))
+
+
+def test_unsupported_formats_are_refused(directory, capsys):
+    with pytest.raises(SystemExit):
+        main(["analysis", *commands(directory)["rnn"], "--output", "a.pdf"])
+    assert "the suffix must be .png or .svg" in capsys.readouterr().err
 
 
 def test_characters_that_the_font_lacks_are_reported_once(directory, capsys):

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.analysis.curves import read_history
-from rnnsmt.base.io import InputError
+from rnnsmt.base.io import InputError, read_json
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, Needs, failure_reason, run, try_decoder
@@ -260,7 +259,7 @@ def test_tuning_keeps_the_last_iteration_and_resumes(home, model, tmp_path, monk
     )
     assert "--continue" in second and "--continue" not in first
     run_again(command, tmp_path, capsys)
-    history = read_history(f"{tmp_path}/history.json")
+    history = read_json(f"{tmp_path}/history.json")
     bleu = [one["dev_bleu"] for one in history["iterations"]]
     assert (history["seed"], history["dev_bleu"], len(bleu)) == (2, bleu[-1], 2)
     tuned, untuned = MosesIni.read(tmp_path / "tuned/moses.ini"), MosesIni.read(model / "moses.ini")
