@@ -64,7 +64,6 @@ def test_ranks_and_groups() -> None:
         ),
         (["--system", "a", "{0}/right", "--system", "a", "{0}/right"], "--system a: duplicate name"),
         (["--system", "a", "{0}/source", "--reference", "{0}/text"], "{0}/"),
-        (["--system", "a", "{0}/right", "--output", "{0}/p.pdf"], ".png or .svg"),
     ],
 )
 def test_curves_refuse(directory: Path, capsys: pytest.CaptureFixture[str], change: list[str], said: str) -> None:
