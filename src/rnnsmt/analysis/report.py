@@ -3,7 +3,7 @@
 import base64
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,15 +109,15 @@ def picture_of(path: str) -> dict[str, Any]:
     return {"name": name, "title": title, "address": f"data:image/svg+xml;base64,{content}", "is_wide": is_wide}
 
 
-def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provenance of each cell of the table: by ``system/test set``, its runs with seeds and hashes."""
+def provenance_of(content: Mapping[str, Any], test_sets: Collection[str]) -> dict[str, Any]:
+    """Return the provenance of each cell of these sets: by ``system/test set``, its runs with seeds and hashes."""
     files, runs = content["files"], content["runs"]
 
     def hashed(path: str) -> list[str]:
         return [path, str(files.get(path, {}).get("sha256") or "")]
 
     cells: dict[str, Any] = {}
-    for cell in content["cells"]:
+    for cell in (cell for cell in content["cells"] if cell["test_set"] in test_sets):
         members = []
         for run in cell["runs"]:
             tuned = runs.get(run["run"]) or {"seed": None, "averaged": None, "weights": {}, "model": {}}
@@ -170,6 +170,7 @@ def write_report(
     config = origins["config"] or {}  # `evaluation provenance` without --config writes null
     title, corpora = heading(config, Path(table).stat().st_mtime)
     dev = {"dev", *(corpus["name"] for corpus in config.get("corpora", ()) if corpus["role"] == "dev")}
+    shown = sets_for_page(scores["rows"], scores["contrasts"], dev)
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
     drawn = [embedding_map(path) for path in maps]
@@ -182,7 +183,7 @@ def write_report(
         languages=config.get("languages"),
         corpora=corpora,
         known=[] if overlap is None else list(known_warnings(read_json(overlap))),
-        test_sets=sets_for_page(scores["rows"], scores["contrasts"], dev),
+        test_sets=shown,
         runs=max(row["runs"] for row in scores["rows"]),
         trainings=max(row["trainings"] for row in scores["rows"]),
         difference=DIFFERENCE,
@@ -193,7 +194,7 @@ def write_report(
         comparisons=[one for one in compared if one["first run"]["changed"]],
         unchanged=[one for one in compared if not one["first run"]["changed"]],
         examples=None if examples is None else read_json(examples),
-        provenance=provenance_of(origins),
+        provenance=provenance_of(origins, {one["name"] for one in shown}),
         stages=stages,
         jobs=jobs,
         cpu_hours=sum(job.cpu for job in jobs) / 3600,

@@ -12,7 +12,7 @@ from rnnsmt.config.corpora import code_mistake
 from rnnsmt.config.features import FEATURES, label
 
 if TYPE_CHECKING:
-    from rnnsmt.evaluation.scores import Score
+    from rnnsmt.evaluation.scores import Score, Scores
 
 
 def _joint(text: str) -> tuple[str, list[str]]:
@@ -37,9 +37,20 @@ def _add_reference(parser: argparse.ArgumentParser) -> None:
         help="tokenised reference; give several files for multiple references")  # fmt: skip
 
 
-def _add_joint(parser: argparse.ArgumentParser) -> None:
+def _add_scores(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
     parser.add_argument("--joint", nargs="+", action="extend", default=[], metavar="NAME=A+B",
         help="additional test set NAME: test sets A and B scored as one corpus")  # fmt: skip
+
+
+def _read_scores(args: argparse.Namespace) -> "tuple[Scores, dict[str, list[str]]]":
+    """Return the scores, including those of joint test sets, and the parts of every joint test set."""
+    from rnnsmt.evaluation.scores import add_joint, group, read_score
+
+    scores, joint = group(map(read_score, args.scores)), dict(map(_joint, args.joint))
+    for name, parts in joint.items():
+        add_joint(scores, name, parts)
+    return scores, joint
 
 
 def bleu_options(parser: argparse.ArgumentParser) -> None:
@@ -178,7 +189,7 @@ def _set_with_references(text: str) -> tuple[str, str, str]:
 
 def table_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
+    _add_scores(parser)
     add("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
     add("--output-contrasts", metavar="FILE", help="output file: gain from each feature in each system (TSV)")
     add("--output-json", metavar="FILE",
@@ -187,7 +198,6 @@ def table_options(parser: argparse.ArgumentParser) -> None:
     add("--output-html", required=True, metavar="FILE", help="output file: table (HTML)")
     add("--provenance", metavar="ADDRESS",
         help="link to the output of `evaluation provenance`, relative to the HTML page")  # fmt: skip
-    _add_joint(parser)
     add("--features", nargs="+", action="extend", default=[], metavar="SYSTEM=A+B",
         help="features that each system adds to the baseline (default: derived from the system name; cslm_rnn adds "
         "cslm and rnn)")  # fmt: skip
@@ -219,14 +229,10 @@ def table(args: argparse.Namespace) -> dict[str, object]:
             --output-md try/table.md --output-html try/table.html
     """
     from rnnsmt.evaluation.render import write_tables
-    from rnnsmt.evaluation.scores import add_joint, group, read_score
     from rnnsmt.evaluation.table import COLUMNS, CONTRAST_COLUMNS, table_of, write_table_json, write_tsv
 
-    scores = group(read_score(path) for path in args.scores)
-    joint = dict(_joint(text) for text in args.joint)
-    for name, parts in joint.items():
-        add_joint(scores, name, parts)
-    features = dict(_features(text) for text in args.features)
+    scores, joint = _read_scores(args)
+    features = dict(map(_features, args.features))
     rows, contrasts = table_of(scores, args.dev_set, joint, features, args.paper, args.trainings)
     write_tsv(args.output_tsv, rows, COLUMNS, args.paper)
     write_tables(
@@ -396,8 +402,7 @@ def oracle(args: argparse.Namespace) -> dict[str, object]:
 
 def provenance_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
-    _add_joint(parser)
+    _add_scores(parser)
     add("--network", nargs="+", action="extend", default=[], metavar="NAME=MODEL=HISTORY",
         help="name, model file and training history (JSON) of each network")  # fmt: skip
     add("--inputs", nargs="+", action="extend", default=[], metavar="FILE",
@@ -431,13 +436,9 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
             --output try/provenance.json
     """
     from rnnsmt.evaluation.provenance import FORMAT, Files, cells_and_runs, network, software
-    from rnnsmt.evaluation.scores import add_joint, group, read_score
     from rnnsmt.moses.installation import Installation, needs_of
 
-    scores = group(read_score(path) for path in args.scores)
-    joint = dict(_joint(text) for text in args.joint)
-    for name, parts in joint.items():
-        add_joint(scores, name, parts)
+    scores, joint = _read_scores(args)
     files = Files()
     programs = software()
     if args.moses_home is not None:

@@ -267,7 +267,7 @@ def test_the_sets_of_the_published_figures_are_named(directory):
 
 
 def test_provenance_of_a_cell():
-    (run,) = provenance_of(PROVENANCE)["rnn/test"]
+    (run,) = provenance_of(PROVENANCE, {"test"})["rnn/test"]
     assert (run["seed"], run["averaged"], run["weights"]) == (2, [9, 16], {"LM0": [0.12346]})
 
 
