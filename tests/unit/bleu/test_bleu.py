@@ -206,24 +206,12 @@ def test_stage_refuses_detokenised_text_of_another_length(texts, tmp_path, capsy
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--run", "0"], "must be at least 1"),
-        (["--system", "base line"], "a name may contain only"),
-        (["--test-set", "../test"], "a name may contain only"),
         (["--detok-hypothesis", "x"], "must be used together"),
         (["--decode-report", "missing.json"], "no such file"),
     ],
 )
 def test_stage_refuses_bad_options(texts, tmp_path, capsys, more, said):
     refused(command(texts, tmp_path / "s.json", *more), tmp_path / "s.json", capsys, said)
-
-
-@pytest.mark.parametrize("content", ["[1]", "{", "nothing"])
-def test_stage_refuses_a_damaged_report(texts, tmp_path, capsys, content):
-    report = tmp_path / "report.json"
-    report.write_text(content)
-    refused(
-        command(texts, tmp_path / "s.json", "--decode-report", str(report)), tmp_path / "s.json", capsys, "report.json"
-    )
 
 
 def test_empty_segments_are_scored_and_counted(texts, tmp_path, capsys):
