@@ -333,7 +333,7 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     add("--maps", nargs="*", default=[], metavar="FILE", help="output of `analysis embeddings --output-json`")
     add("--comparisons", nargs="*", default=[], metavar="FILE", help="output of `evaluation compare --output-json`")
     add("--examples", metavar="FILE", help="output of `analysis phrase-examples --output-json`")
-    add("--overlap", metavar="FILE", help="output of `corpus overlap`, for a warning in the summary")
+    add("--overlap", metavar="FILE", help="output of `corpus overlap`, for a warning above the table")
     add("--logs", required=True, metavar="DIR", help="log directory, for the time and memory of every command")
     add("--output", required=True, metavar="FILE", help="output file (HTML)")
 
