@@ -1,6 +1,6 @@
 """Measure the effect of features on held-out training text: splits, runs of the workflow, pooled contrasts.
 
-research/protocol.md describes the measurements and their reasons. There are three steps, which do not repeat finished work:
+research/protocol.md describes the measurements and their reasons. Three steps, which do not repeat finished work:
 
     python benchmarks/held_out.py split --source train.en.xz --target train.fr.xz --dev val.en.xz val.fr.xz \\
         --kind random --output-dir WORK          # WORK/random1 ... random5: train, dev, test, config.yaml

@@ -1,7 +1,7 @@
 """Compare rules of tuning on held-out text: BLEU and its standard deviation over seeds, order of dev BLEU, CPU time.
 
-research/protocol.md (E6, E7) describes the measurements. The splits are those of ``held_out.py split``; their models are
-made by its step ``run``. A finished run is not repeated, and an interrupted one is resumed:
+research/protocol.md (E6, E7) describes the measurements. The splits are those of ``held_out.py split``; its step
+``run`` makes their models. A finished run is not repeated, and an interrupted one is resumed:
 
     python benchmarks/tuning.py run --split WORK/random1 --systems baseline rnn cslm cslm_rnn --optimiser mert \\
         --seeds 1 2 3 4 5

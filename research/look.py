@@ -39,7 +39,9 @@ def main() -> None:
     if arguments[0] == "--grep":
         pattern = re.compile(arguments[1])
         files = subprocess.run(["git", "ls-files", *arguments[2:]], capture_output=True, text=True, check=True).stdout
-        paths = [p for p in files.splitlines() if Path(p).suffix not in {".png", ".xz", ".gz", ".ico"} and Path(p).is_file()]
+        paths = [
+            p for p in files.splitlines() if Path(p).suffix not in {".png", ".xz", ".gz", ".ico"} and Path(p).is_file()
+        ]
         shown = [(p, n, line) for p in paths for n, line in numbered(p) if pattern.search(line)]
     else:
         path = arguments[0]

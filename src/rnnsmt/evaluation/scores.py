@@ -5,16 +5,18 @@ detokenised text. ``evaluation bleu`` writes score files, ``evaluation table`` r
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.base.progress import say
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, corpus_statistics, read_texts
-from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics, number, score_texts
+from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics, score_texts
 
 FORMATS = ("rnnsmt-bleu-4", "rnnsmt-bleu-3")
 """Formats of score files that can be read; the first one is written. The second has no metrics other than BLEU."""
@@ -214,17 +216,21 @@ def read_score(path: str | Path) -> Score:
         sacrebleu=sacre and SacreBleu(**sacre | {name: tuple(sacre[name]) for name in ("counts", "totals")}),
         decode=value["decode"],
         metrics={
-            name: MetricScore(metric["score"], metric["signature"], _numbers(metric["sentences"], number))
+            name: MetricScore(metric["score"], metric["signature"], _numbers(metric["sentences"]))
             for name, metric in value.get("metrics", {}).items()
         },
-        sentences=_numbers(value["sentences"], int),
+        sentences=_numbers(value["sentences"]),
         path=str(path),
     )
 
 
-def _numbers(lines: Iterable[str], parse: Callable[[str], Any]) -> tuple[tuple[Any, ...], ...]:
-    """Return the statistics of every segment from their text."""
-    return tuple(tuple(map(parse, line.split())) for line in lines)
+def _numbers(lines: Sequence[str]) -> tuple[tuple[Any, ...], ...]:
+    """Return the statistics of every segment from their text: int if all are integers."""
+    if not lines:
+        return ()
+    values = np.fromstring(" ".join(lines), sep=" ").reshape(len(lines), -1)
+    integers = values.astype(np.int64)
+    return tuple(map(tuple, (integers if np.array_equal(integers, values) else values).tolist()))
 
 
 def group(scores: Iterable[Score]) -> Scores:
