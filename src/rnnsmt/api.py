@@ -552,11 +552,7 @@ def write_ini(
             raise InputError(f"{path}: no such file")
     table, model = (str(Path(path).resolve()) for path in (phrase_table, lm))
     reordering = None if reordering_table is None else str(Path(reordering_table).resolve())
-    neural = {
-        kind: {"path": str(Path(path).resolve()), "unknown": unknown}
-        for kind, path in networks.items()
-        if path is not None
-    }
+    neural = {kind: (str(Path(path).resolve()), unknown) for kind, path in networks.items() if path is not None}
     directory = Path(output).resolve().parent
     default_ini(directory, table, reordering, model, lm_order, scores, neural=neural).write(output)
     return Path(output)

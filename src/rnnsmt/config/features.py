@@ -10,7 +10,11 @@ Further below: systems, their names in files, labels, and published results. Tab
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+UnknownScore = Literal["class", "word"]
+"""Score of a word outside the shortlist of a network: ``class`` is p(UNK | context), the probability of all such words
+together, as in the paper; ``word`` divides it by the number of distinct words of this kind in the training text."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,6 @@ class SystemFeature:
             both uses the same trained network.
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network.
-        ini_settings: settings of the network's section of the configuration that its ini contains.
         paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
     """
 
@@ -41,7 +44,6 @@ class SystemFeature:
     network: str = ""
     title: str = ""
     in_search: bool = False
-    ini_settings: tuple[str, ...] = ()
     paper_place: int = 0
 
     @property
@@ -68,7 +70,6 @@ CSLM = SystemFeature(
     network="cslm",
     title="CSLM",
     in_search=True,
-    ini_settings=("unknown",),
     paper_place=2,
 )
 
@@ -79,7 +80,6 @@ NNJM = SystemFeature(
     network="nnjm",
     title="NNJM",
     in_search=True,
-    ini_settings=("unknown",),
 )
 
 REGISTRY: tuple[SystemFeature, ...] = (

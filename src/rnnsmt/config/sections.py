@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from rnnsmt.config.features import UnknownScore
+
 Class = TypeVar("Class")
 
 
@@ -44,8 +46,6 @@ Aligner = Literal["fast_align", "hmm", "model4"]
 Symmetrization = Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"]
 
 Smoothing = Literal["none", "kneser-ney"]
-
-UnknownScore = Literal["class", "word"]
 
 Fraction = Annotated[float, Field(gt=0, le=1)]
 

@@ -188,8 +188,7 @@ class Systems:
                 (model,) = self.search_models([name], network)
                 path = f"../{model.removeprefix('results/')}"
                 options.append(f"--{name} {path}")
-                settings = self.config[feature.network]
-                options += [f"--{name}-{setting} {settings[setting]}" for setting in feature.ini_settings]
+                options.append(f"--{name}-unknown {self.config[feature.network]['unknown']}")
         return " ".join(options)
 
     def rnn_models(self, system: str) -> list[str]:

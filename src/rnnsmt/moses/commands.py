@@ -55,7 +55,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
     networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
-    neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
+    neural = {kind: (path, unknown) for kind, (path, unknown) in networks.items() if path}
     if args.num_features < 1 or args.lm_order < 1:
         raise InputError("--num-features and --lm-order must be at least 1")
     if args.further_weights is not None and len(args.further_weights) != args.num_features - 4:

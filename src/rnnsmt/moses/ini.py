@@ -11,10 +11,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import get_args
 
 from rnnsmt.base.io import InputError, atomic_text, read_lines
-from rnnsmt.config.features import CSLM, NNJM
+from rnnsmt.config.features import CSLM, NNJM, SystemFeature, UnknownScore
 
 NO_LIMIT = -1
 """Distortion limit that allows all jumps."""
@@ -37,31 +37,12 @@ LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 RESCORING = "Rescored"
 """Kind of the scores of complete translations, which no decoder can compute: features of n-best lists only."""
 
-CSLM_UNKNOWN = ("class", "word")
-"""Score of a word outside the shortlist of a neural feature: ``class`` is p(UNK | context), the probability of all such
-words together, as in the paper; ``word`` divides it by the number of distinct words of this kind in the training
-text."""
+CSLM_UNKNOWN: tuple[str, ...] = get_args(UnknownScore)
+"""Values of the option ``unknown`` of a neural feature, the default first."""
 
-
-class NeuralKind(NamedTuple):
-    """A kind of neural feature: its line in ``[feature]`` has a name, the path of the model file, and other options.
-
-    Attributes:
-        weight: weight before tuning, from the registry of features.
-        choices: options with the values that they may have, the default first.
-        reads_links: whether it needs the word alignment of phrase pairs.
-    """
-
-    weight: float
-    choices: Mapping[str, Sequence[str]]
-    reads_links: bool = False
-
-
-NEURAL_MODELS = {
-    "CSLM": NeuralKind(CSLM.weight, {"unknown": CSLM_UNKNOWN}),
-    "NNJM": NeuralKind(NNJM.weight, {"unknown": CSLM_UNKNOWN}, reads_links=True),
-}
-"""Neural features inside the search, by kind; Moses has none of them."""
+NEURAL_MODELS: dict[str, SystemFeature] = {"CSLM": CSLM, "NNJM": NNJM}
+"""Neural features inside the search, by kind; Moses has none of them. Their lines in ``[feature]`` have a name, the
+path of the model file, and ``unknown``."""
 
 UNKNOWN_WORDS = "UnknownWordPenalty"
 """Kind of the only feature that is not tuned by default, as in Moses."""
@@ -77,9 +58,6 @@ ONE_SCORE = (
 )
 
 KNOWN_FEATURES = (*ONE_SCORE, *TABLES)
-
-NOT_SUPPORTED = "BilingualNPLM"
-"""Joint model of a Moses that was built with NPLM. Version 1.0.0 could read and write such models."""
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
 """Sections that the decoder uses, in addition to those that are attributes of ``MosesIni``."""
@@ -368,16 +346,14 @@ class MosesIni:
             )
         return path
 
-    def neural_options(self, feature: Feature) -> dict[str, str]:
-        """Return the options of a neural feature by ``NeuralKind``, with their defaults."""
-        options = {}
-        for key, values in NEURAL_MODELS[feature.kind].choices.items():
-            options[key] = feature.options.get(key, values[0])
-            if options[key] not in values:
-                raise InputError(
-                    f"{self.path}: {feature.name} has {key}={options[key]}; it must be {' or '.join(values)}"
-                )
-        return options
+    def unknown_score(self, feature: Feature) -> str:
+        """Return the option ``unknown`` of a neural feature, one of ``CSLM_UNKNOWN``."""
+        unknown = feature.options.get("unknown", CSLM_UNKNOWN[0])
+        if unknown not in CSLM_UNKNOWN:
+            raise InputError(
+                f"{self.path}: {feature.name} has unknown={unknown}; it must be {' or '.join(CSLM_UNKNOWN)}"
+            )
+        return unknown
 
     def text_for(self, directory: Path) -> str:
         """Return the content of the file for the directory ``directory``; paths are rewritten relative to it."""
@@ -455,11 +431,6 @@ def _feature(line: str, counts: dict[str, int], path: Path, number: int) -> Feat
         if not equals:
             raise InputError(f"{path}, line {number}: {option} in the feature {kind} is not key=value")
         options[key] = value
-    if kind == NOT_SUPPORTED:
-        raise InputError(
-            f"{path}, line {number}: the feature {kind} is not supported; remove its line and its weight, or use a "
-            "joint model of `nnjm train` (`moses ini --nnjm`)"
-        )
     index = counts.get(kind, 0)
     counts[kind] = index + 1
     return Feature(kind, options.get("name", f"{kind}{index}"), options, number)
@@ -537,7 +508,7 @@ def default_ini(
     num_features: int = 4,
     distortion_limit: int = DEFAULT_DISTORTION_LIMIT,
     table_limit: int = DEFAULT_TABLE_LIMIT,
-    neural: Mapping[str, Mapping[str, str]] | None = None,
+    neural: Mapping[str, tuple[str, str]] | None = None,
     further_weights: Sequence[float] | None = None,
 ) -> MosesIni:
     """Return the ini of an untuned phrase-based baseline, the last step of training.
@@ -552,7 +523,7 @@ def default_ini(
         num_features: number of phrase scores.
         distortion_limit: in source words.
         table_limit: maximum number of translations per source phrase.
-        neural: neural features by kind, each with its path and other options; the default name is the kind and 0.
+        neural: path and ``unknown`` of neural features, by kind.
         further_weights: weights of the phrase scores after the fourth.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
@@ -578,9 +549,8 @@ def default_ini(
     lm_options = {"lazyken": "0", "name": "LM0", "factor": "0", "path": lm, "order": str(lm_order)}
     features.append(Feature("KENLM", "LM0", lm_options))
     weights["LM0"] = [0.5]
-    for kind, model_options in (neural or {}).items():
-        name = model_options.get("name", f"{kind}0")
-        features.append(Feature(kind, name, {"name": name, **model_options}))
-        weights[name] = [NEURAL_MODELS[kind].weight]
+    for kind, (path, unknown) in (neural or {}).items():
+        features.append(Feature(kind, f"{kind}0", {"name": f"{kind}0", "path": path, "unknown": unknown}))
+        weights[f"{kind}0"] = [NEURAL_MODELS[kind].weight]
     sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
     return MosesIni(directory, features, weights, distortion_limit, table_limit, sections)

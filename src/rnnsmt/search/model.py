@@ -111,7 +111,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     tables, lms = some(ini, (PHRASE_DICTIONARY,)), some(ini, LANGUAGE_MODELS)
     reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
-    links = any(feature.kind in NEURAL_MODELS and NEURAL_MODELS[feature.kind].reads_links for feature in ini.features)
+    links = any(feature.kind == "NNJM" for feature in ini.features)
     texts = [
         ModelText(
             feature.kind,
@@ -190,7 +190,7 @@ def load_model(
         longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
         neural=[
-            load_feature(feature.kind, feature.name, path, ini.neural_options(feature), options)
+            load_feature(feature.kind, feature.name, path, ini.unknown_score(feature), options)
             for feature, path in networks
         ],
     )

@@ -13,7 +13,7 @@ share the scores of equal n-grams.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -434,37 +434,35 @@ class NetworkOptions(NamedTuple):
     device: str = "auto"
 
 
-def _load_cslm(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
+def _load_cslm(name: str, path: Path, unknown: str, network: NetworkOptions) -> NeuralFeature:
     from rnnsmt.cslm.ngram_scorer import NGramScorer
 
-    scorer = NGramScorer(path, network.device, network.threads, unknown_score=options["unknown"])
+    scorer = NGramScorer(path, network.device, network.threads, unknown_score=unknown)
     return NeuralLM(name, scorer)
 
 
-def _load_nnjm(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
+def _load_nnjm(name: str, path: Path, unknown: str, network: NetworkOptions) -> NeuralFeature:
     from rnnsmt.nnjm.scorer import JointScorer
 
-    scorer = JointScorer(path, network.device, network.threads, unknown_score=options["unknown"])
+    scorer = JointScorer(path, network.device, network.threads, unknown_score=unknown)
     return JointFeature(name, scorer)
 
 
-LOADERS: dict[str, Callable[[str, Path, Mapping[str, str], NetworkOptions], NeuralFeature]] = {
+LOADERS: dict[str, Callable[[str, Path, str, NetworkOptions], NeuralFeature]] = {
     "CSLM": _load_cslm,
     "NNJM": _load_nnjm,
 }
 """Functions that load features of the kinds in ``rnnsmt.moses.ini.NEURAL_MODELS``; they take the name, the model file
-and the options in the ini."""
+and the score of words outside the shortlist."""
 
 
-def load_feature(
-    kind: str, name: str, path: Path, options: Mapping[str, str], network: NetworkOptions
-) -> NeuralFeature:
+def load_feature(kind: str, name: str, path: Path, unknown: str, network: NetworkOptions) -> NeuralFeature:
     """Load a neural feature from a model file.
 
     Args:
         kind: kind of the feature, one of ``LOADERS``.
         name: name of the feature in the ini.
-        options: options of the feature with their defaults, see ``rnnsmt.moses.ini.NEURAL_MODELS``.
+        unknown: score of words outside the shortlist, see ``rnnsmt.config.features.UnknownScore``.
     """
     need_torch()
-    return LOADERS[kind](name, path, options, network)
+    return LOADERS[kind](name, path, unknown, network)

@@ -41,12 +41,11 @@ def test_the_registry():
 
 @pytest.mark.parametrize("kind", list(NEURAL_MODELS))
 def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
-    """The entry of a network used by the search has the weight and settings of the ini."""
+    """The entry of a network used by the search has the weight of the ini."""
     feature = BY_NAME[kind.lower()]
     assert feature.in_search and feature.label == kind
-    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.safetensors"}})
+    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: ("model.safetensors", "class")})
     assert ini.weights[f"{kind}0"] == [feature.weight]
-    assert feature.ini_settings == tuple(NEURAL_MODELS[kind].choices)
 
 
 def test_features_of_systems(resolved):
@@ -94,7 +93,6 @@ def two_more(monkeypatch) -> Iterator[None]:
     """Add two features to the registry: a column without a network, and a third network in the search."""
     topic = SystemFeature(
         "topic", "Topic", 0.25, network="topic", title="Topic model", in_search=True,
-        ini_settings=("unknown",),
     )  # fmt: skip
     surplus = SystemFeature("surplus", "Surplus", 0.1, scores="results/phrases/surplus.npy")
     registry = (REGISTRY[0], topic, *REGISTRY[1:], surplus)

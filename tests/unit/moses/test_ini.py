@@ -279,22 +279,7 @@ def test_networks_are_features(tmp_path: Path) -> None:
         assert ini.weights["NNJM0"] == [0.25]
     ini.features[-1].options["unknown"] = "none"
     with pytest.raises(InputError, match="NNJM0 has unknown=none; it must be class or word"):
-        ini.neural_options(ini.features[-1])
-
-
-def test_a_joint_model_of_moses_is_refused(tmp_path: Path) -> None:
-    """The message names the file and the line, and how to go on."""
-    default_ini(tmp_path, "pt", None, "lm").write(tmp_path / "moses.ini")
-    line = "BilingualNPLM name=NNJM0 order=4 source_window=5 path=m.nplm source_vocab=vs target_vocab=vt"
-    text = (tmp_path / "moses.ini").read_text().replace("[weight]\n", "[weight]\nNNJM0= 0.25\n")
-    (tmp_path / "moses.ini").write_text(text.replace("[feature]\n", f"[feature]\n{line}\n"))
-    number = (tmp_path / "moses.ini").read_text().splitlines().index(line) + 1
-    with pytest.raises(InputError) as error:
-        MosesIni.read(tmp_path / "moses.ini")
-    assert str(error.value) == (
-        f"{tmp_path}/moses.ini, line {number}: the feature BilingualNPLM is not supported; remove its line and its "
-        "weight, or use a joint model of `nnjm train` (`moses ini --nnjm`)"
-    )
+        ini.unknown_score(ini.features[-1])
 
 
 def test_distance_based_reordering_alone(tmp_path: Path) -> None:
