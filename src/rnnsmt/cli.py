@@ -28,7 +28,10 @@ from rnnsmt.stages import PACKAGES, SHORT, STAGES
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 """Messages of torch for a failed memory allocation, for which it raises ``RuntimeError``, not ``MemoryError``."""
 
-EXTRAS = {"torch": "networks", "matplotlib": "figures", "sklearn": "figures", "fastapi": "serve", "uvicorn": "serve"}
+EXTRAS = {
+    "torch": "networks", "safetensors": "networks", "matplotlib": "figures", "sklearn": "figures",
+    "fastapi": "serve", "uvicorn": "serve",
+}  # fmt: skip
 """Modules that a default installation does not include, with the extra that installs them."""
 
 PASSES_ON = ("project", "run")

@@ -7,7 +7,6 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.base.rendering import add_output, save, write_page
-from rnnsmt.networks.options import need_torch
 
 if TYPE_CHECKING:
     from rnnsmt.rnn.model import RNNEncoderDecoder
@@ -150,7 +149,6 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.base.io import read_lines, words_of, write_json
 
     groups = read_groups(read_lines(args.sentences), args.sentences)
-    need_torch()
 
     from rnnsmt.seq2seq.model import load_model
 
@@ -250,8 +248,6 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
             --model results/rnn/network1/model.safetensors --pairs results/rnn/pairs --number 5 --draws 50 \
             --output-json try/examples.json --output-md try/examples.md
     """
-    need_torch()
-
     from rnnsmt.analysis import phrase_pairs as examples
     from rnnsmt.base.io import write_json
 
@@ -299,8 +295,6 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
             --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
             --output-json try/words.json
     """
-
-    need_torch()
 
     from rnnsmt.analysis import representations as maps
     from rnnsmt.base.io import write_json
