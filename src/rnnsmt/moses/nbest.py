@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,6 +70,21 @@ def fields_without(feature: str, line: str, path: str | Path, number: int, remed
     return fields
 
 
+def _unsorted(path: str | Path, number: int, sentence: int, last: int) -> InputError:
+    return InputError(
+        f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
+    )
+
+
+def _check_sentence(sentence: int, sentences: int, where: str | Path) -> None:
+    """Check that a text has enough lines for a sentence; ``where`` is the path of the list, and the line if known."""
+    if sentence >= sentences:
+        raise InputError(
+            f"{where}: sentence {sentence} (0-based), but the source text has {sentences} lines; use the source text "
+            "of this list"
+        )
+
+
 def lines_without(feature: str, path: str | Path, sentences: int, remedy: str) -> Iterator[tuple[int, list[str]]]:
     """Yield sentence and fields of every line of a sorted list to which a feature will be added.
 
@@ -80,16 +96,10 @@ def lines_without(feature: str, path: str | Path, sentences: int, remedy: str) -
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_without(feature, line, path, number, remedy)
         sentence = int(fields[0])
-        if sentence >= sentences:
-            raise InputError(
-                f"{path}, line {number}: sentence {sentence} (0-based), but the source text has {sentences} lines; "
-                "use the source text of this list"
-            )
         if sentence < last:
-            raise InputError(
-                f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
-            )
+            raise _unsorted(path, number, sentence, last)
         last = sentence
+        _check_sentence(sentence, sentences, f"{path}, line {number}")
         yield sentence, fields
 
 
@@ -103,30 +113,52 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
     first = next(lines, None)
     if first is None:
         raise InputError(f"{path}: the n-best list is empty")
-    names, candidate = _parse(path, *first)
-    labels = _labels(first[1])
+    names, labels, size = _names(fields_of(first[1], path, 1)[2])
+    places = list(labels)
 
     def candidates() -> Iterator[Candidate]:
-        last = candidate.sentence
-        yield candidate
-        for number, line in lines:
-            other = _parse_alike(path, number, line, labels)
-            if other is None:
-                other_names, other = _parse(path, number, line)
-                if other_names != names:
-                    raise InputError(
-                        f"{path}, line {number}: the features differ from those in line 1; create the list with a "
-                        "single model"
-                    )
-            if other.sentence < last:
+        last = 0
+        for number, line in chain([first], lines):
+            fields = fields_of(line, path, number)
+            words = fields[2].split()
+            if len(words) != size or {place: words[place] for place in places} != labels:
                 raise InputError(
-                    f"{path}, line {number}: sentence {other.sentence} follows sentence {last}; sort "
-                    "the list by sentence number"
+                    f"{path}, line {number}: the features differ from those in line 1; create the list with a "
+                    "single model"
                 )
-            last = other.sentence
-            yield other
+            for place in reversed(places):
+                del words[place]
+            try:
+                values, score = tuple(map(float, words)), float(fields[3])
+            except ValueError as error:
+                raise InputError(f"{path}, line {number}: {error}; is it an n-best list?") from None
+            if not all(map(math.isfinite, values)):
+                raise InputError(
+                    f"{path}, line {number}: contains a feature value that is not finite; create the list again"
+                )
+            sentence = int(fields[0])
+            if sentence < last:
+                raise _unsorted(path, number, sentence, last)
+            last = sentence
+            yield Candidate(sentence, " ".join(words_of(fields[1])), values, score)
 
     return names, candidates()
+
+
+def _names(features: str) -> tuple[list[str], dict[int, str], int]:
+    """Return the names of the scores in a line's features, its words ``Name=`` by place, and the number of words."""
+    names: list[str] = []
+    labels: dict[int, str] = {}
+    name, place = "", 0
+    words = features.split()
+    for index, word in enumerate(words):
+        if word.endswith("="):
+            labels[index] = word
+            name, place = word[:-1], 0
+        else:
+            names.append(f"{name}:{place}")
+            place += 1
+    return names, labels, len(words)
 
 
 def nbest_lines(
@@ -219,8 +251,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
         sentence, text = int(fields[0]), " ".join(words_of(fields[1]))
-        if sentence >= len(source):
-            raise InputError(f"{path}: contains sentence {sentence} (0-based), but the text has {len(source)} lines")
+        _check_sentence(sentence, len(source), path)
         if sentence in details:
             continue
         try:
@@ -238,10 +269,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
                 "this text"
             )
         details[sentence] = text, phrases
-    if lacking := [number for number, text in enumerate(source) if words_of(text) and number not in details]:
-        raise InputError(
-            f"{path}: has no translation of sentence {lacking[0]} (0-based); create the file for the whole text"
-        )
+    _check_complete([number for number, text in enumerate(source) if words_of(text) and number not in details], path)
     return [details.get(number, ("", [])) for number in range(len(source))]
 
 
@@ -271,69 +299,18 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     texts: list[list[str]] = [[] for _ in source]
     rows: list[list[tuple[float, ...]]] = [[] for _ in source]
     for candidate in candidates:
-        if candidate.sentence >= len(source):
-            raise InputError(
-                f"{path}: contains sentence {candidate.sentence} (0-based), but the text has {len(source)} lines"
-            )
+        _check_sentence(candidate.sentence, len(source), path)
         texts[candidate.sentence].append(candidate.text)
         rows[candidate.sentence].append(candidate.features)
-    lacking = [
-        number
-        for number, (text, translations) in enumerate(zip(source, texts, strict=True))
-        if words_of(text) and not translations
-    ]
+    _check_complete([number for number, text in enumerate(source) if words_of(text) and not texts[number]], path)
+    features = [np.array(values or [(0.0,) * len(names)])[:, order] for values in rows]
+    return NbestLists(names, [translations or [""] for translations in texts], features)
+
+
+def _check_complete(lacking: Sequence[int], path: str | Path) -> None:
+    """Check that no sentence of the text lacks a translation."""
     if lacking:
         more = f" and of {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise InputError(
             f"{path}: has no translation of sentence {lacking[0]} (0-based){more}; create the list for the whole text"
         )
-    features = [np.array(values or [(0.0,) * len(names)])[:, order] for values in rows]
-    return NbestLists(names, [translations or [""] for translations in texts], features)
-
-
-def _parse(path: str | Path, number: int, line: str) -> tuple[list[str], Candidate]:
-    fields = fields_of(line, path, number)
-    names: list[str] = []
-    values: list[float] = []
-    name, index = "", 0
-    try:
-        sentence, score = int(fields[0]), float(fields[3])
-        for word in fields[2].split():
-            if word.endswith("="):
-                name, index = word[:-1], 0
-            else:
-                values.append(float(word))
-                names.append(f"{name}:{index}")
-                index += 1
-    except ValueError as error:
-        raise InputError(f"{path}, line {number}: {error}; is it an n-best list?") from None
-    if not all(map(math.isfinite, values)):
-        raise InputError(f"{path}, line {number}: contains a feature value that is not finite; create the list again")
-    return names, Candidate(sentence, " ".join(words_of(fields[1])), tuple(values), score)
-
-
-def _labels(line: str) -> list[tuple[int, str]]:
-    """Return the positions of feature names among the words of a line's features; the last entry is the end."""
-    words = line.split("|||")[2].split()
-    return [(index, word) for index, word in enumerate(words) if word.endswith("=")] + [(len(words), "")]
-
-
-def _parse_alike(path: str | Path, number: int, line: str, labels: list[tuple[int, str]]) -> Candidate | None:
-    """Parse a line with feature names at the positions of ``labels``; return None if they differ or it is malformed.
-
-    This is faster than ``_parse``: all values are converted at once, and no names are created.
-    """
-    fields = fields_of(line, path, number)
-    words = fields[2].split()
-    if len(words) != labels[-1][0] or any(words[index] != name for index, name in labels[:-1]):
-        return None
-    for index, _ in reversed(labels[:-1]):
-        del words[index]
-    try:
-        values = tuple(map(float, words))
-        score = float(fields[3])
-    except ValueError:
-        return None
-    if not all(map(math.isfinite, values)):
-        return None
-    return Candidate(int(fields[0]), " ".join(words_of(fields[1])), values, score)

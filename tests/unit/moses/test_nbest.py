@@ -110,7 +110,7 @@ def test_lists_in_the_order_of_the_ini(tmp_path):
 @pytest.mark.parametrize(
     ("ini", "sentences", "nbest", "said"),
     [
-        (INI, 2, NBEST, r"contains sentence 2 \(0-based\), but the text has 2 lines"),
+        (INI, 2, NBEST, r"sentence 2 \(0-based\), but the source text has 2 lines"),
         (INI.replace("LM0", "LM1"), 4, NBEST, r"lacks LM1:0 of .*ini and has LM0:0, which .*ini lacks; use the ini"),
         (INI.replace("num-features=2", "num-features=3").replace("0.25", "0.25 1"), 4, NBEST, "lacks TM0:2 of"),
         (INI, 4, NBEST.replace(" ||| -", " CSLM0= -3 ||| -"), "has CSLM0:0, which .*ini lacks"),
@@ -180,7 +180,7 @@ def test_other_segmentations_are_refused(text):
         ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "do not match the sentence"),
         ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "do not match the sentence"),
         ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=2", "does not follow"),
-        ("2 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=1", "the text has 2 lines"),
+        ("2 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=1", "source text has 2 lines"),
         ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "do not match the sentence"),
     ],
 )

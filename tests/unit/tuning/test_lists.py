@@ -147,7 +147,7 @@ def test_a_feature_that_knows_better(model, tmp_path, name, line):
         ("other features", "which"),
         ("one translation each", "no feature differs"),
         ("weights 0", "all weights are 0"),
-        ("too many", "but the text has 31 lines"),
+        ("too many", "but the source text has 31 lines"),
         ("lacks sentences", "has no translation of sentence 3 (0-based) and of 1 more"),
         ("nothing matches", "shares a 1-gram with its reference"),
     ],
