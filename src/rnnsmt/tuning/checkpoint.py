@@ -109,7 +109,7 @@ def file_hash(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "random_directions", "pop_limit", "stack", "cslm_cells")
+FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "pop_limit", "stack", "cslm_cells")
 """Options that affect every iteration, in addition to the seed.
 
 The number of iterations is not one of them, so that a run can be extended.

@@ -9,7 +9,7 @@ from rnnsmt.base.options import add_threads
 from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
 from rnnsmt.config.sections import Tuning
-from rnnsmt.tuning.options import add_optimiser, loop_options, optimiser_options
+from rnnsmt.tuning.options import LoopOptions, add_optimiser, optimiser_options
 
 
 def mert_options(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +90,8 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
         for run in sharing:
             label = f"run {run.number} of {len(runs)}, "
             say(f"{label}seed {run.seed}")
-            result = run.tune(decoder, bleu, checkpoints[run.checkpoint_dir], loop_options(args, run.seed), stop, label)
+            options = LoopOptions(run.seed, args.iterations, args.threads, optimiser_options(args))
+            result = run.tune(decoder, bleu, checkpoints[run.checkpoint_dir], options, stop, label)
             results.append(result)
             if len(results) < len(runs) and result.seconds and stop.asked():
                 say(f"stopped {stop.reason()} after run {run.number}; run the same command again to resume")

@@ -50,8 +50,8 @@ def optimise_weights(
         threads: number of threads; does not affect the result.
     """
     if options.optimiser == "mira":
-        return mira.optimise(pool, start, seed, options)
-    return mert.optimise(pool, start, active, seed, options, threads)
+        return mira.optimise(pool, start, seed)
+    return mert.optimise(pool, start, active, seed, options.restarts, threads)
 
 
 class Decoded(NamedTuple):

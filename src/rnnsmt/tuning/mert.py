@@ -28,7 +28,15 @@ from numpy.typing import NDArray
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.bleu.batch import bleu_of_statistics
 from rnnsmt.tuning.nbest_pool import FlatPool, Weights, normalised, project
-from rnnsmt.tuning.options import OptimiserOptions
+
+RANDOM_DIRECTIONS = 14
+"""Number of random directions in every cycle, in addition to the coordinate axes."""
+
+CYCLES = 25
+"""Maximum number of cycles of directions per start."""
+
+REACH = 0.25
+"""Length of the line searched in both directions, for weights with absolute sum 1."""
 
 TOLERANCE = 1e-5
 """Minimum gain in BLEU (0 to 1) for which a line search changes the weights."""
@@ -50,11 +58,11 @@ def optimise(
     start: Weights,
     active: NDArray[np.bool_],
     seed: Sequence[int],
-    options: OptimiserOptions,
+    restarts: int,
     threads: int = 1,
 ) -> Weights:
     """Return the mean weights of the better half of the local optima; see ``optimise_weights`` for the arguments."""
-    climbs = local_optima(pool, start, active, seed, options, threads)
+    climbs = local_optima(pool, start, active, seed, restarts, threads)
     return normalised(np.mean([c.weights for c in climbs[: (len(climbs) + 1) // 2]], axis=0))
 
 
@@ -63,19 +71,19 @@ def local_optima(
     start: Weights,
     active: NDArray[np.bool_],
     seed: Sequence[int],
-    options: OptimiserOptions,
+    restarts: int,
     threads: int = 1,
 ) -> list[Climb]:
-    """Run a local search from ``start`` and from random points around it; return the optima, the best one first."""
+    """Run local searches from ``start`` and from ``restarts`` random points around it; return the optima, the best
+    one first.
+    """
     tasks = [(start, np.random.default_rng([*seed, 0, 0]))]
-    for number in range(options.restarts):
+    for number in range(restarts):
         rng = np.random.default_rng([*seed, 1, number])
         tasks.append((random_start(rng, start, active), rng))
     # threads suffice: the kernels release the GIL
     with ThreadPoolExecutor(max_workers=threads) as executor:
-        climbs = list(
-            executor.map(lambda task: climb(pool, task[0], *_directions(task[1], active, options), options), tasks)
-        )
+        climbs = list(executor.map(lambda task: climb(pool, task[0], *_directions(task[1], active)), tasks))
     return sorted(climbs, key=lambda c: -c.value)
 
 
@@ -84,7 +92,6 @@ def climb(
     start: Weights,
     directions: NDArray[np.float64],
     coordinates: NDArray[np.int64],
-    options: OptimiserOptions,
 ) -> Climb:
     """Run a local search from ``start`` by line searches, applying every improvement immediately.
 
@@ -93,7 +100,6 @@ def climb(
         directions: ``[C, D, F]``, cycles of directions with absolute sum 1; the search ends after a cycle without
             improvement.
         coordinates: ``[C, D]``, feature number of a direction along a coordinate axis, -1 for other directions.
-        options: ``reach`` is used.
     """
     line = LineSearch(pool)
     weights = normalised(start)
@@ -107,7 +113,7 @@ def climb(
                 slopes[:] = pool.features[k]
             else:
                 project(pool.features, direction, slopes)
-            x, gain = line.search(slopes, intercepts, -options.reach, options.reach)
+            x, gain = line.search(slopes, intercepts, -REACH, REACH)
             if gain > value + TOLERANCE:
                 value, improved = gain, True
                 weights = weights + x * direction
@@ -153,15 +159,13 @@ def random_start(rng: np.random.Generator, around: Weights, active: NDArray[np.b
     return normalised(point)
 
 
-def _directions(
-    rng: np.random.Generator, active: NDArray[np.bool_], options: OptimiserOptions
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _directions(rng: np.random.Generator, active: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw the directions ``[C, D, F]`` of all cycles in random order, and their coordinates ``[C, D]`` (-1: none)."""
     features = np.flatnonzero(active)
-    number = features.size + options.random_directions
-    directions = np.zeros((options.cycles, number, active.size))
-    coordinates = np.full((options.cycles, number), -1, np.int64)
-    for cycle in range(options.cycles):
+    number = features.size + RANDOM_DIRECTIONS
+    directions = np.zeros((CYCLES, number, active.size))
+    coordinates = np.full((CYCLES, number), -1, np.int64)
+    for cycle in range(CYCLES):
         for index, kind in enumerate(rng.permutation(number)):
             if kind < features.size:
                 directions[cycle, index, features[kind]] = 1.0

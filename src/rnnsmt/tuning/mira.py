@@ -17,13 +17,21 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.tuning.nbest_pool import FlatPool, Weights, normalised, pool_bleu
-from rnnsmt.tuning.options import OptimiserOptions
+
+EPOCHS = 60
+"""Number of epochs over the sentences."""
+
+STEP = 0.01
+"""Maximum step size (C)."""
+
+DECAY = 0.999
+"""Decay of the background BLEU statistics per sentence."""
 
 FIRST_BACKGROUND = (4, 3, 2, 1, 4, 3, 2, 1, 4)
 """Initial background statistics: a sentence of four words that equals its reference, in the order of ``multi_bleu``."""
 
 
-def optimise(pool: FlatPool, start: Weights, seed: Sequence[int], options: OptimiserOptions) -> Weights:
+def optimise(pool: FlatPool, start: Weights, seed: Sequence[int]) -> Weights:
     """Run batch MIRA from ``start``; see ``optimise_weights``. Constant features keep their weights up to the scale."""
     rng = np.random.default_rng([*seed])
     # [N, F]: the kernel scores one candidate at a time, so the features of a candidate must be adjacent
@@ -32,11 +40,9 @@ def optimise(pool: FlatPool, start: Weights, seed: Sequence[int], options: Optim
     background = np.array(FIRST_BACKGROUND, np.float64)
     updates = 0
     best, best_value = weights.copy(), -1.0
-    for _ in range(options.epochs):
+    for _ in range(EPOCHS):
         order = rng.permutation(pool.sentences)
-        updates += mira_epoch(
-            features, pool.statistics, pool.offsets, order, options.step, options.decay, weights, total, background
-        )
+        updates += mira_epoch(features, pool.statistics, pool.offsets, order, STEP, DECAY, weights, total, background)
         if not updates:
             break
         value = pool_bleu(pool, total / updates)

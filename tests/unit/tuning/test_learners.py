@@ -94,7 +94,7 @@ def test_an_epoch_equals_its_slow_twin(seed):
 def test_mira_keeps_the_start_where_there_is_nothing_to_learn():
     pool = pool_of([[[1, 2]]], [[4, 3, 2, 1, 4, 3, 2, 1, 4]])
     start = np.array([0.25, 0.75])
-    assert mira.optimise(pool, start, [1], OptimiserOptions()).tolist() == start.tolist()
+    assert mira.optimise(pool, start, [1]).tolist() == start.tolist()
 
 
 # Both optimisers

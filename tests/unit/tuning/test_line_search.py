@@ -186,9 +186,8 @@ def test_seeds_differ():
 @pytest.mark.parametrize("seed", range(3))
 def test_optimum_is_near_that_of_a_dense_grid(seed):
     pool = random_pool(seed, features=2)
-    options = OptimiserOptions(restarts=12)
     starts = [np.array([x, y]) for x in (1.0, -1.0) for y in (1.0, -1.0)]
-    found = [local_optima(pool, start, np.ones(2, bool), [1], options)[0].weights for start in starts]
+    found = [local_optima(pool, start, np.ones(2, bool), [1], 12)[0].weights for start in starts]
     best = max(found, key=lambda weights: pool_bleu(pool, weights))
     angles = np.linspace(0, 2 * np.pi, 2001)
     grid = max(bleu_by_brute_force(pool, np.array([np.cos(a), np.sin(a)])) for a in angles)
@@ -199,14 +198,14 @@ def test_optimum_is_near_that_of_a_dense_grid(seed):
 
 def test_more_restarts_are_never_worse():
     pool = random_pool(5, sentences=30)
-    found = [local_optima(pool, np.ones(3), np.ones(3, bool), [3], OptimiserOptions(restarts=r))[0] for r in (0, 3, 10)]
+    found = [local_optima(pool, np.ones(3), np.ones(3, bool), [3], r)[0] for r in (0, 3, 10)]
     values = [pool_bleu(pool, one.weights) for one in found]
     assert values == sorted(values)
 
 
 def test_the_result_is_the_mean_of_the_better_half_of_the_optima():
     pool, options = random_pool(5, sentences=30), OptimiserOptions(restarts=4)
-    optima = local_optima(pool, np.ones(3), np.ones(3, bool), [3], options)
+    optima = local_optima(pool, np.ones(3), np.ones(3, bool), [3], 4)
     assert [one.value for one in optima] == sorted((one.value for one in optima), reverse=True)
     mean = np.mean([one.weights for one in optima[:3]], axis=0)
     found = optimise_weights(pool, np.ones(3), np.ones(3, bool), [3], options)
@@ -219,7 +218,7 @@ def test_constant_feature_keeps_its_weight():
     active = active_features(pool)
     assert active.tolist() == [True, False, True]
     start = np.array([0.5, 0.25, 0.25])
-    found = local_optima(pool, start, active, [1], OptimiserOptions(restarts=5))[0].weights
+    found = local_optima(pool, start, active, [1], 5)[0].weights
     # the weights differ only in their scale
     assert found[1] > 0
     assert pool_bleu(pool, found) >= pool_bleu(pool, start)
@@ -261,7 +260,7 @@ def test_beats_moses_weights_on_moses_list(moses_fixture, multi30k_tok):
     before = pool_bleu(flat, weights)
     assert before == pytest.approx(0.5894, abs=2e-4)
     active = np.ones(len(names), bool)
-    best = local_optima(flat, weights, active, [1], OptimiserOptions(restarts=5))[0]
+    best = local_optima(flat, weights, active, [1], 5)[0]
     assert pool_bleu(flat, best.weights) > before + 0.008
 
 
