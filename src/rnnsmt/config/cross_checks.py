@@ -1,8 +1,7 @@
 """Checks of a configuration across its sections: settings that contradict each other, names, files."""
 
-import difflib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,7 +10,7 @@ from rnnsmt.base.options import pruning_mistake
 from rnnsmt.config.corpora import brace_mistake, code_mistake, corpora_listed, file_mistakes, is_in_domain
 from rnnsmt.config.derived import kept_whole, moses_searches, parts_of_moses
 from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_features
-from rnnsmt.config.messages import shortened
+from rnnsmt.config.messages import hint, shortened
 
 
 def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
@@ -85,14 +84,14 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
     for key, listed in (("compare", config["compare"]), ("seq2seq.compare", config["seq2seq"]["compare"])):
         for name in listed:
             if name not in config["systems"]:
-                yield f"{key}: no system {name}; {_hint(name, config['systems'])}"
+                yield f"{key}: no system {name}; {hint(name, config['systems'])}"
 
 
 def _check_features(name: str, added: list[str]) -> Iterator[str]:
     """Check a phrase-based system: its features exist and do not contradict its name."""
     for feature in added:
         if feature not in BY_NAME:
-            yield f"systems.{name}: no feature {feature}; {_hint(feature, BY_NAME)}"
+            yield f"systems.{name}: no feature {feature}; {hint(feature, BY_NAME)}"
     features = set(added)
     named = named_features(name)
     if named is not None and set(named) != features:
@@ -111,7 +110,7 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
     if network == CSLM.network:
         yield from _check_cslm_on_lists(config, name, system)
     elif network not in networks:
-        yield f"systems.{name}: no network {network} in seq2seq.networks; {_hint(network, networks)}"
+        yield f"systems.{name}: no network {network} in seq2seq.networks; {hint(network, networks)}"
     other = system.get("rescores")
     if other is None:
         if "weight" in system:
@@ -125,7 +124,7 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
         yield f"systems.{name}: beam cannot be combined with rescores; remove it"
     elif "features" not in config["systems"].get(other, {}):
         phrase_based = [system for system, settings in config["systems"].items() if "features" in settings]
-        yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"
+        yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {hint(other, phrase_based)}"
     elif not name.startswith(f"{other}+") or name.endswith("+"):
         yield f"systems.{name}: rescores {other}, which contradicts its name; rename it to {other}+{network}"
 
@@ -142,13 +141,6 @@ def _check_cslm_on_lists(config: Mapping[str, Any], name: str, system: Mapping[s
         yield f"systems.{name}: rescoring with cslm requires weight: tuned and no ensemble"
     if CSLM.name in config["systems"].get(system["rescores"], {}).get("features", []):
         yield f"systems.{name}: the search of {system['rescores']} already uses cslm; rescore another system"
-
-
-def _hint(name: str, known: Collection[str]) -> str:
-    """Return a hint for a misspelt name, or one as in Table 1 (CSLM + RNN): the closest known name, or all of them."""
-    as_in_table = name.lower().replace(" + ", "_")
-    near = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(as_in_table, known, 1)
-    return f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}"
 
 
 def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:

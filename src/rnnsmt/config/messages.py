@@ -1,7 +1,7 @@
 """One line with a remedy for every error that pydantic finds in a configuration."""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -12,38 +12,19 @@ from rnnsmt.config.sections import Config
 SHOWN = 200
 """Number of characters of a wrong value that a message shows."""
 
-RENAMED = {
-    "alignment.aligner": "alignment.aligners, a list: [model4, fast_align]",
+ELSEWHERE = {
     "threads": "the option --cores of snakemake",
     "cores": "the option --cores of snakemake",
     "output_dir": "the option --directory of snakemake",
     "directory": "the option --directory of snakemake",
     "tuning.seeds": "networks.seeds",
     "tuning.seed": "seed",
-    "tuning.max_iterations": "tuning.iterations",
-    "tuning.patience": "tuning.iterations, a fixed number",
-    "tuning.combine": "removed: it is always the mean",
-    "tuning.nested": "removed: every system is tuned on its own",
-    "lm.models": "removed, see docs/upgrading.md",
-    "lm.interpolate": "removed, see docs/upgrading.md",
-    "phrases.prune": "removed, see docs/upgrading.md",
     "rnn.seeds": "networks.seeds",
-    "seq2seq.subwords": "removed: the units are always words",
-    "seq2seq.unknown": "removed: unknown words are always <unk>",
-    "cslm.unknown_in_lists": "cslm.unknown, also for n-best lists",
-    "search.cslm_precision": "removed: it is always float32",
-    "rnn.settings.max_length": "removed: the variants that had it were removed, see docs/upgrading.md",
-    "rnn.settings.direction": "removed: it is always p(target | source), see docs/upgrading.md",
-    "rnn.settings.weighting": "removed: every pair occurs once per epoch, see docs/upgrading.md",
-    "rnn.scored_pairs": "removed: `rnnsmt rnn score --lines` scores some lines of a table, see docs/upgrading.md",
-    "rnn.leave_out": "removed: one network is trained on all pairs, see docs/upgrading.md",
-    "proposals": "removed, see docs/upgrading.md",
-    "scorers": "removed, see docs/upgrading.md",
     "cslm.vocab_size": "rnn.vocab_size, which the CSLM shares",
     "source_lang": "languages: {source: en, target: fr}",
     "target_lang": "languages: {source: en, target: fr}",
 }
-"""Keys of earlier versions, and keys that are often expected in other places, with their replacements."""
+"""Keys that are often expected in other places, with the right ones."""
 
 
 def shortened(value: Any) -> str:
@@ -68,8 +49,8 @@ def lines_of(errors: Sequence[Mapping[str, Any]], config: Any) -> Iterator[str]:
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
         if first["type"] == "unexpected_keyword_argument":
             section, _, key = where.rpartition(".")
-            hint = _key_hint(key, section, place[:-1])
-            yield f"{section + ': ' if section else ''}unknown key {shortened(key)}; {hint}"
+            where = f"{section}: " if section else ""
+            yield f"{where}unknown key {shortened(key)}; {_key_hint(key, section, place[:-1])}"
         elif first["type"] == "missing":
             yield f"{where} missing"
         else:
@@ -93,28 +74,24 @@ def _place(error: Mapping[str, Any], config: Any) -> tuple[str | int, ...]:
     return tuple(place)
 
 
-def renamed_or_near(key: str, section: str, known: Sequence[str]) -> str:
-    """Return a hint for an unknown key: its new name, or the closest known key; empty if there is neither."""
-    if renamed := RENAMED.get(f"{section}.{key}" if section else key):
-        if renamed.startswith("removed"):
-            return renamed
-        return f"it is now {renamed}" if section == "alignment" else f"use {renamed}"
-    near = difflib.get_close_matches(key, known, 1)
-    return f"did you mean {near[0]}?" if near else ""
+def hint(name: str, known: Collection[str]) -> str:
+    """Return a hint for a misspelt name, or one as in Table 1 (CSLM + RNN): the closest known name, or all of them."""
+    as_in_table = name.lower().replace(" + ", "_")
+    near = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(as_in_table, known, 1)
+    return f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}"
 
 
 def _key_hint(key: str, section: str, place: Sequence[str | int]) -> str:
-    """Return a hint for an unknown key: its new name, the closest known key, the section that has it, or all keys."""
-    known = _keys(place)
-    if hint := renamed_or_near(key, section, known):
-        return hint
+    """Return a hint for an unknown key: its place, the section that has it, the closest known key, or all keys."""
+    if elsewhere := ELSEWHERE.get(f"{section}.{key}" if section else key):
+        return f"use {elsewhere}"
     if sections := [
         name
         for name in fields_of(Config)
         if name != section and is_dataclass(fields_of(Config)[name].annotation) and key in _keys([name])
     ]:
         return f"did you mean {' or '.join(f'{name}.{key}' for name in sections)}?"
-    return f"available: {', '.join(known)}"
+    return hint(key, _keys(place))
 
 
 def _keys(place: Sequence[str | int]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rnnsmt.base.fields import fields_of, mistakes
-from rnnsmt.config.messages import renamed_or_near
+from rnnsmt.config.messages import hint
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.networks.options import values_with
 from rnnsmt.networks.settings import TrainingSettings
@@ -23,24 +23,31 @@ PRESETS: Mapping[str, Mapping[str, TrainingSettings]] = {
 
 
 def setting_mistakes(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for every setting of a network that is unknown, out of range or incompatible with others."""
-    for name, presets in PRESETS.items():
-        yield from _mistakes(f"{name}.settings", presets[config[name]["preset"]], config[name]["settings"])
+    """Yield a line for every setting of a network that is unknown, out of range or incompatible with others.
+
+    The settings of an LSTM override ``seq2seq.settings``, whose mistakes are not repeated for every LSTM.
+    """
+    found = {
+        name: list(_mistakes(presets[config[name]["preset"]], config[name]["settings"]))
+        for name, presets in PRESETS.items()
+    }
+    yield from (f"{name}.settings{mistake}" for name, of_network in found.items() for mistake in of_network)
     seq2seq = config["seq2seq"]
     for lstm, settings in seq2seq["networks"].items():
-        preset = SEQ2SEQ_PRESETS[seq2seq["preset"]]
-        yield from _mistakes(f"seq2seq.networks.{lstm}", preset, {**seq2seq["settings"], **settings})
+        for mistake in _mistakes(SEQ2SEQ_PRESETS[seq2seq["preset"]], {**seq2seq["settings"], **settings}):
+            if mistake not in found["seq2seq"]:
+                yield f"seq2seq.networks.{lstm}{mistake}"
 
 
-def _mistakes(where: str, preset: TrainingSettings, overrides: Mapping[str, Any]) -> Iterator[str]:
+def _mistakes(preset: TrainingSettings, overrides: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the mistakes, each beginning with its key or a colon."""
     known = list(fields_of(type(preset)))
     for key in overrides:
         if key not in known:
-            hint = renamed_or_near(key, where, known) or f"available: {', '.join(known)}"
-            yield f"{where}: unknown key {key}; {hint}"
+            yield f": unknown key {key}; {hint(key, known)}"
     valid = {key: value for key, value in overrides.items() if key in known}
     try:
         type(preset)(**values_with(preset, valid))
     except ValidationError as error:
         for key, text, value in mistakes(error):
-            yield f"{where}.{key}: {text}, not {value!r}" if key else f"{where}: {text}"
+            yield f".{key}: {text}, not {value!r}" if key else f": {text}"

@@ -61,19 +61,11 @@ def spoil(config, change):
 
 
 MISTAKES = {
-    "removed keys": (
-        lambda c: c["tuning"].update(patience=3, nested=False),
-        [
-            "tuning: unknown key patience; use tuning.iterations, a fixed number",
-            "tuning: unknown key nested; removed: every system is tuned on its own",
-        ],
-    ),
     "a misspelt key": (lambda c: c["tuning"].update(run=3), ["tuning: unknown key run; did you mean runs?"]),
     "an unknown key": (lambda c: c.update(zzz=3), ["unknown key zzz; available: languages, "]),
-    "keys with another name or in another place": (
-        lambda c: (c.update(threads=3, stack=3), c["alignment"].update(aligner="model4")),
+    "keys in another place": (
+        lambda c: c.update(threads=3, stack=3),
         [
-            "alignment: unknown key aligner; it is now alignment.aligners, a list: [model4, fast_align]",
             "unknown key threads; use the option --cores of snakemake",
             "unknown key stack; did you mean search.stack?",
         ],

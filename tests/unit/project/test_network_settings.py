@@ -28,11 +28,14 @@ def test_all_mistakes_are_named(config):
     config["nnjm"]["settings"] = {"weight_decay": 0.1, "optimiser": "sgd"}
     config["rnn"]["settings"] = {"variant": "supplementary", "dropout": 0.2}
     config["cslm"]["settings"] = {"order": 1, "clip": "x"}
+    config["seq2seq"]["settings"] = {"hidden": 0, "layer": 2}
     assert list(setting_mistakes(config)) == [
         "rnn.settings: --dropout 0.2: cannot be combined with --variant supplementary; set it to 0",
         "cslm.settings.order: must be at least 2, not 1",
         "cslm.settings.clip: must be a number, not 'x'",
         "nnjm.settings: --weight-decay 0.1: requires --optimiser adam",
+        "seq2seq.settings: unknown key layer; did you mean layers?",
+        "seq2seq.settings.hidden: must be greater than 0, not 0",
         "seq2seq.networks.lstm_x: unknown key hiden; did you mean hidden?",
         "seq2seq.networks.lstm_x: --keep best: requires held-out pairs; increase --held-out, or use --keep last",
     ]
