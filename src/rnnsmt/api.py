@@ -541,7 +541,8 @@ def write_ini(
     Raises:
         InputError: a file is missing, a number is less than 1, or ``unknown`` is invalid.
     """
-    from rnnsmt.moses.ini import CSLM_UNKNOWN, default_ini
+    from rnnsmt.moses.default_ini import default_ini
+    from rnnsmt.moses.ini import CSLM_UNKNOWN
 
     check_integer("lm_order", lm_order, 1, MAX_INT)
     check_integer("scores", scores, 1, MAX_INT)

@@ -51,7 +51,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
-    from rnnsmt.moses.ini import default_ini
+    from rnnsmt.moses.default_ini import default_ini
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
     networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
@@ -162,8 +162,8 @@ def align(args: argparse.Namespace) -> dict[str, object]:
             --target results/corpus/joined/train.fr.gz --aligner model4 --output try/aligned.gz --threads 2 \
             --moses-home $MOSES_HOME --program-log try/moses.log
     """
-    from rnnsmt.moses.engine import align as align_words
     from rnnsmt.moses.installation import Installation
+    from rnnsmt.moses.training import align as align_words
 
     return align_words(
         Installation(args.moses_home), args.aligner, args.source, args.target, args.heuristic, args.output,
@@ -199,8 +199,8 @@ def train(args: argparse.Namespace) -> dict[str, object]:
             --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --max-length 7 \
             --output-dir try/model --threads 2 --moses-home $MOSES_HOME --program-log try/moses.log
     """
-    from rnnsmt.moses.engine import train as train_tables
     from rnnsmt.moses.installation import Installation
+    from rnnsmt.moses.training import train as train_tables
 
     return train_tables(
         Installation(args.moses_home), args.source, args.target, args.alignment, args.output_dir, args.program_log,

@@ -8,7 +8,7 @@ is therefore started inside the model directory.
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -138,20 +138,18 @@ class MosesIni:
     def read(cls, path: str | Path) -> "MosesIni":
         """Read an ini file."""
         path = Path(path)
-        sections, numbers, section_lines = _sections(path)
+        numbered, section_lines = _sections(path)
         ini = cls(path.parent, [], {}, path=path, section_lines=section_lines)
         counts: dict[str, int] = {}
-        for line, number in zip(sections.pop("feature", []), numbers.get("feature", []), strict=True):
+        for number, line in numbered.pop("feature", []):
             ini.features.append(_feature(line, counts, path, number))
-        for line, number in zip(
-            sections.pop("feature-overwrite", []), numbers.get("feature-overwrite", []), strict=True
-        ):
+        for number, line in numbered.pop("feature-overwrite", []):
             ini._overwrite(line, number)
         names = [feature.name for feature in ini.features]
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"{path}: two features are called {name}; use different values of name=")
-        for line, number in zip(sections.pop("weight", []), numbers.get("weight", []), strict=True):
+        for number, line in numbered.pop("weight", []):
             name, values = _weights(line, f"{path}, line {number}")
             if name not in names:
                 raise InputError(
@@ -160,6 +158,7 @@ class MosesIni:
             if name in ini.weights:
                 raise InputError(f"{path}, line {number}: duplicate weights of {name}; keep one of the lines")
             ini.weights[name] = values
+        sections = {name: [line for _, line in lines] for name, lines in numbered.items()}
         # without the section Moses allows all jumps
         limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)
         ini.distortion_limit = max(limit, NO_LIMIT)
@@ -398,10 +397,9 @@ def feature_count(feature: Feature, where: str) -> int:
     return int(text)
 
 
-def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], dict[str, int]]:
-    """Read the lines of every section, their line numbers, and the line numbers of the section names."""
-    sections: dict[str, list[str]] = {}
-    numbers: dict[str, list[int]] = {}
+def _sections(path: Path) -> tuple[dict[str, list[tuple[int, str]]], dict[str, int]]:
+    """Read the lines of every section with their numbers, and the line numbers of the section names."""
+    sections: dict[str, list[tuple[int, str]]] = {}
     begins: dict[str, int] = {}
     name: str | None = None
     for number, raw in enumerate(read_lines(path), 1):
@@ -413,14 +411,12 @@ def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], d
                 raise InputError(f"{path}, line {number}: a section name without closing bracket: {line[:60]}")
             name = line[1:-1].strip()
             sections.setdefault(name, [])
-            numbers.setdefault(name, [])
             begins.setdefault(name, number)
         elif name is None:
             raise InputError(f"{path}, line {number}: text before the first [section]; is this a moses.ini?")
         else:
-            sections[name].append(line)
-            numbers[name].append(number)
-    return sections, numbers, begins
+            sections[name].append((number, line))
+    return sections, begins
 
 
 def _feature(line: str, counts: dict[str, int], path: Path, number: int) -> Feature:
@@ -494,63 +490,3 @@ def same_models(
         else:
             models.append((directory, {index: ini}))
     return models
-
-
-REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
-
-
-def default_ini(
-    directory: Path,
-    phrase_table: str,
-    reordering_table: str | None,
-    lm: str,
-    lm_order: int = 5,
-    num_features: int = 4,
-    distortion_limit: int = DEFAULT_DISTORTION_LIMIT,
-    table_limit: int = DEFAULT_TABLE_LIMIT,
-    neural: Mapping[str, tuple[str, str]] | None = None,
-    further_weights: Sequence[float] | None = None,
-) -> MosesIni:
-    """Return the ini of an untuned phrase-based baseline, the last step of training.
-
-    The weights are those written by Moses' ``train-model.perl``: 0.2 for every phrase score and the phrase penalty, 0.3
-    for every reordering score and distortion, 0.5 for the n-gram LM, -1 for the word penalty. Those of neural
-    features are in ``NEURAL_MODELS``.
-
-    Args:
-        directory: directory of the model.
-        phrase_table, reordering_table, lm: paths of the files; None for no such feature.
-        num_features: number of phrase scores.
-        distortion_limit: in source words.
-        table_limit: maximum number of translations per source phrase.
-        neural: path and ``unknown`` of neural features, by kind.
-        further_weights: weights of the phrase scores after the fourth.
-    """
-    factors = {"input-factor": "0", "output-factor": "0"}
-    table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
-    features = [
-        Feature("UnknownWordPenalty", "UnknownWordPenalty0"),
-        Feature("WordPenalty", "WordPenalty0"),
-        Feature("PhrasePenalty", "PhrasePenalty0"),
-        Feature(PHRASE_DICTIONARY, "TranslationModel0", table),
-    ]
-    weights = {
-        "UnknownWordPenalty0": [1.0],
-        "WordPenalty0": [-1.0],
-        "PhrasePenalty0": [0.2],
-        "TranslationModel0": [0.2] * num_features if further_weights is None else [0.2] * 4 + list(further_weights),
-    }
-    if reordering_table is not None:
-        options = {"name": "LexicalReordering0", "num-features": "6", "type": REORDERING_TYPE, **factors}
-        features.append(Feature("LexicalReordering", "LexicalReordering0", {**options, "path": reordering_table}))
-        weights["LexicalReordering0"] = [0.3] * 6
-    features.append(Feature("Distortion", "Distortion0"))
-    weights["Distortion0"] = [0.3]
-    lm_options = {"lazyken": "0", "name": "LM0", "factor": "0", "path": lm, "order": str(lm_order)}
-    features.append(Feature("KENLM", "LM0", lm_options))
-    weights["LM0"] = [0.5]
-    for kind, (path, unknown) in (neural or {}).items():
-        features.append(Feature(kind, f"{kind}0", {"name": f"{kind}0", "path": path, "unknown": unknown}))
-        weights[f"{kind}0"] = [NEURAL_MODELS[kind].weight]
-    sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
-    return MosesIni(directory, features, weights, distortion_limit, table_limit, sections)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.base.progress import say
 from rnnsmt.config.derived import parts_of_moses
-from rnnsmt.moses.ini import default_ini
+from rnnsmt.moses.default_ini import default_ini
 
 DIRECTORIES = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
 """Directories below an installation that contain the programs of Moses, MGIZA, GIZA++ and fast_align."""
@@ -47,7 +47,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
 """Programs needed by each part of the pipeline and aligner."""
 
 SECONDS = 60
-"""Time limit in seconds for a program that only reports its version or translates one word."""
+"""Time limit in seconds for the translation of one word."""
 
 
 class Needs(NamedTuple):
@@ -291,7 +291,6 @@ def run(
     threads: int = 1,
     more_logs: Sequence[Path] = (),
     held: Sequence[int] = (),
-    limit: float | None = None,
 ) -> Done:
     """Run a program to its end; if this process is stopped, the program and its child processes are killed.
 
@@ -303,7 +302,6 @@ def run(
         threads: number of threads of programs that use OpenMP.
         more_logs: files of the program that are appended to the log if it fails.
         held: file descriptors of locks that the program inherits, so they are held even if this process is killed.
-        limit: time limit in seconds, after which the program is killed; None for no limit.
     """
     for word in command:
         if isinstance(word, Path):
@@ -337,9 +335,7 @@ def run(
                 writing.close()
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            status = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            raise InputError(f"{name}: took longer than {limit:.0f} s and was stopped; full output in {log}") from None
+            status = process.wait()
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError):

@@ -21,7 +21,8 @@ from rnnsmt.config.features import (
 )
 from rnnsmt.config.systems import Systems
 from rnnsmt.config.validation import checked_config
-from rnnsmt.moses.ini import NEURAL_MODELS, default_ini
+from rnnsmt.moses.default_ini import default_ini
+from rnnsmt.moses.ini import NEURAL_MODELS
 
 
 def test_the_registry():

@@ -6,7 +6,8 @@ import pytest
 
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import NEURAL_MODELS, NO_LIMIT, MosesIni, default_ini
+from rnnsmt.moses.default_ini import default_ini
+from rnnsmt.moses.ini import NEURAL_MODELS, NO_LIMIT, MosesIni
 
 MOSES = """# made by hand
 [input-factors]

@@ -11,7 +11,8 @@ import pytest
 
 from rnnsmt.base.io import read_lines
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni, default_ini
+from rnnsmt.moses.default_ini import default_ini
+from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import read_nbest
 
 from .twin import tiny_model
