@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, atomic_path, open_binary, read_json, write_json
+from rnnsmt.base.io import InputError, atomic_path, open_binary, read_json, sha256, write_json
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
@@ -101,14 +101,6 @@ def content_hash(*paths: str | Path) -> str:
     return digest.hexdigest()
 
 
-def file_hash(path: str | Path) -> str:
-    """Return the SHA-256 of a file as stored, without decompression; takes a second or two per gigabyte."""
-    if not Path(path).is_file():
-        raise InputError(f"{path}: no such file")
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "pop_limit", "stack", "cslm_cells")
 """Options that affect every iteration, in addition to the seed.
 
@@ -135,5 +127,5 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) 
     for feature in ini.features:
         if "path" in feature.options:
             path = ini.located(feature, Path(directory) if directory else None)
-            values[f"file of {feature.name}"] = file_hash(path)
+            values[f"file of {feature.name}"] = sha256(path)
     return values | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

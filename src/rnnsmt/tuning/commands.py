@@ -4,7 +4,7 @@ import argparse
 from itertools import product
 
 from rnnsmt.base.fields import add_fields
-from rnnsmt.base.io import InputError, read_lines, write_lines, write_report
+from rnnsmt.base.io import InputError, read_lines, write_json, write_lines, write_report
 from rnnsmt.base.options import add_threads
 from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
@@ -74,6 +74,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
     from rnnsmt.search.source_text import check_sentences
+    from rnnsmt.tuning.loop import tune
     from rnnsmt.tuning.runs import ModelDecoder, by_model, open_checkpoints, tuning_runs
 
     stop = Stop(args.time_limit)
@@ -91,9 +92,14 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             label = f"run {run.number} of {len(runs)}, "
             say(f"{label}seed {run.seed}")
             options = LoopOptions(run.seed, args.iterations, args.threads, optimiser_options(args))
-            result = run.tune(decoder, bleu, checkpoints[run.checkpoint_dir], options, stop, label)
-            results.append(result)
-            if len(results) < len(runs) and result.seconds and stop.asked():
+            checkpoint = checkpoints[run.checkpoint_dir]
+            tuned = tune(decoder, bleu, decoder.start, checkpoint, options, stop, label)
+            decoder.set_weights(tuned.weights)
+            ini.write(run.output_ini)
+            write_json(run.output_history, tuned.history(decoder.feature_names, run.seed))
+            checkpoint.finish()
+            results.append(tuned)
+            if len(results) < len(runs) and tuned.seconds and stop.asked():
                 say(f"stopped {stop.reason()} after run {run.number}; run the same command again to resume")
                 raise SystemExit(stop.exit_code())
         del model, decoder  # free the memory before the next model is loaded

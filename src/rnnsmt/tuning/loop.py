@@ -8,6 +8,7 @@ iteration with the highest BLEU on the development set partly selects noise (ben
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -144,84 +145,75 @@ def tune(
     return Tuned(weights, run.evaluate(weights), iterations, run.seconds)
 
 
+@dataclass
 class _Run:
     """One tuning run in one process; the checkpoint is saved after every decoding."""
 
-    def __init__(
-        self,
-        decoder: DevSetDecoder,
-        bleu: BatchBleu,
-        checkpoint: TuningCheckpoint,
-        options: LoopOptions,
-        stop: Stop | None,
-        label: str,
-    ) -> None:
-        self._decoder, self._bleu, self._checkpoint = decoder, bleu, checkpoint
-        self._options, self._stop, self._label = options, stop, label
-        self.seconds: list[tuple[float, float, float]] = []
-        self._last = 0.0
-        """Wall-clock seconds of the last decoding, with the optimisation before it."""
+    decoder: DevSetDecoder
+    bleu: BatchBleu
+    checkpoint: TuningCheckpoint
+    options: LoopOptions
+    stop: Stop | None
+    label: str
+    seconds: list[tuple[float, float, float]] = field(default_factory=list)
+    last: float = 0.0
+    """Wall-clock seconds of the last decoding, with the optimisation before it."""
 
     def iterate(self, start: Weights) -> None:
         """Run the iterations that are missing from the checkpoint."""
-        done = len(self._checkpoint.iterations)
-        if done >= self._options.iterations:
+        done = len(self.checkpoint.iterations)
+        if done >= self.options.iterations:
             return
-        pool = self._pool(start.size)
+        pool = NbestPool(self.bleu.segments, start.size)
+        for batch in self.checkpoint.batches():
+            pool.add(batch)
         if done:
-            say(f"resuming after iteration {done} with {len(pool):,} candidates from {self._checkpoint.directory}")
-        while len(self._checkpoint.iterations) < self._options.iterations:
+            say(f"resuming after iteration {done} with {len(pool):,} candidates from {self.checkpoint.directory}")
+        while len(self.checkpoint.iterations) < self.options.iterations:
             self._ask_for_time()
             began = time.monotonic()
             self._iteration(start, pool)
-            self._last = time.monotonic() - began
-
-    def _pool(self, features: int) -> NbestPool:
-        """Return the pool of the candidates of all iterations in the checkpoint."""
-        pool = NbestPool(self._bleu.segments, features)
-        for batch in self._checkpoint.batches():
-            pool.add(batch)
-        return pool
+            self.last = time.monotonic() - began
 
     def _ask_for_time(self) -> None:
         """Exit with the code of ``stop`` if it requests it, but not before this process has completed a decoding."""
-        if self.seconds and self._stop and self._stop.asked(self._last):
-            done = len(self._checkpoint.iterations)
+        if self.seconds and self.stop and self.stop.asked(self.last):
+            done = len(self.checkpoint.iterations)
             say(
-                f"stopped {self._stop.reason()} after iteration {done}, checkpoint saved; "
+                f"stopped {self.stop.reason()} after iteration {done}, checkpoint saved; "
                 "run the same command again to resume"
             )
-            raise SystemExit(self._stop.exit_code())
+            raise SystemExit(self.stop.exit_code())
 
     def _iteration(self, start: Weights, pool: NbestPool) -> None:
         """Optimise the weights (except in the first iteration), decode, extend the pool and save."""
-        done = len(self._checkpoint.iterations)
-        names = self._decoder.feature_names
+        done = len(self.checkpoint.iterations)
+        names = self.decoder.feature_names
         clock = [time.process_time()]
         record: dict[str, Any] = {"iteration": done + 1}
         weights = start
         if done:
             flat = pool.flat()
             active = active_features(flat)
-            last = np.array(self._checkpoint.iterations[-1]["weights"])
-            seed = [self._options.seed, done]
-            weights = optimise_weights(flat, last, active, seed, self._options.optimiser, self._options.threads)
+            last = np.array(self.checkpoint.iterations[-1]["weights"])
+            seed = [self.options.seed, done]
+            weights = optimise_weights(flat, last, active, seed, self.options.optimiser, self.options.threads)
             record["pool_bleu"] = 100 * pool_bleu(flat, weights)
             record["constant_features"] = [name for name, moves in zip(names, active, strict=True) if not moves]
         clock.append(time.process_time())
-        decoded = self._decoder.decode(weights)
+        decoded = self.decoder.decode(weights)
         clock.append(time.process_time())
         dev = self._bleu_of(decoded)
-        fresh = pool.add(candidate_batch(decoded.features, self._bleu.statistics(decoded.texts)))
+        fresh = pool.add(candidate_batch(decoded.features, self.bleu.statistics(decoded.texts)))
         clock.append(time.process_time())
         if not done:
             tunable_features(pool.flat(), names)  # raises InputError before anything is saved
         record |= {"dev_bleu": dev.bleu, "length_ratio": dev.length_ratio, "weights": weights.tolist()}
         record |= {"new_candidates": len(fresh.sentences), "candidates": len(pool)}
-        self._checkpoint.save(record, fresh)
+        self.checkpoint.save(record, fresh)
         seconds = (clock[1] - clock[0], clock[2] - clock[1], clock[3] - clock[2])
         self.seconds.append(seconds)
-        iteration = f"{self._label}iteration {done + 1} of {self._options.iterations}"
+        iteration = f"{self.label}iteration {done + 1} of {self.options.iterations}"
         promised = f" ({record['pool_bleu']:.2f} on the previous n-best lists)" if done else ""
         say(
             f"{iteration}: dev {dev}{promised}, {len(fresh.sentences):,} new of {len(pool):,} candidates; "
@@ -229,20 +221,20 @@ class _Run:
         )
 
     def _bleu_of(self, decoded: Decoded) -> BleuScore:
-        return bleu_of(self._bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
+        return bleu_of(self.bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
 
     def evaluate(self, weights: Weights) -> float:
         """Return BLEU in percent of the development set decoded with the result of the run.
 
         The checkpoint saves it, so that a finished run decodes nothing again.
         """
-        if (saved := self._checkpoint.result_of(weights)) is not None:
+        if (saved := self.checkpoint.result_of(weights)) is not None:
             return saved
         self._ask_for_time()
         began, cpu = time.monotonic(), time.process_time()
-        dev = self._bleu_of(self._decoder.decode(weights))
-        self._checkpoint.save_result(weights, dev.bleu)
+        dev = self._bleu_of(self.decoder.decode(weights))
+        self.checkpoint.save_result(weights, dev.bleu)
         self.seconds.append((0.0, time.process_time() - cpu, 0.0))
-        self._last = time.monotonic() - began
-        say(f"{self._label}mean weights of the second half of the iterations: dev {dev}")
+        self.last = time.monotonic() - began
+        say(f"{self.label}mean weights of the second half of the iterations: dev {dev}")
         return dev.bleu

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, write_json
-from rnnsmt.base.resuming import CheckpointDirectory, Stop
-from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
+from rnnsmt.base.io import InputError
+from rnnsmt.base.resuming import CheckpointDirectory
+from rnnsmt.bleu.batch import NumberedTexts
 from rnnsmt.moses.ini import UNKNOWN_WORDS, MosesIni
 from rnnsmt.search import SearchOptions, decode
 from rnnsmt.search.translation_options import look_up
 from rnnsmt.tuning.checkpoint import TuningCheckpoint, fingerprint
-from rnnsmt.tuning.loop import Decoded, Tuned, tune
+from rnnsmt.tuning.loop import Decoded
 from rnnsmt.tuning.nbest_pool import Weights, normalised, start_weights
-from rnnsmt.tuning.options import LoopOptions
 
 if TYPE_CHECKING:
     from rnnsmt.search.model import SearchModel
@@ -110,23 +109,6 @@ class TuningRun:
     output_ini: str
     output_history: str
     checkpoint_dir: str
-
-    def tune(
-        self,
-        decoder: ModelDecoder,
-        bleu: BatchBleu,
-        checkpoint: TuningCheckpoint,
-        options: LoopOptions,
-        stop: Stop,
-        label: str,
-    ) -> Tuned:
-        """Tune, and write the outputs; arguments as of ``loop.tune``."""
-        tuned = tune(decoder, bleu, decoder.start, checkpoint, options, stop, label)
-        decoder.set_weights(tuned.weights)
-        decoder.ini.write(self.output_ini)
-        write_json(self.output_history, tuned.history(decoder.feature_names, self.seed))
-        checkpoint.finish()
-        return tuned
 
 
 def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:

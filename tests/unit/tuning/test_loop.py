@@ -18,7 +18,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.resuming import SAVED, Stop
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.tuning.checkpoint import TuningCheckpoint, content_hash, file_hash
+from rnnsmt.tuning.checkpoint import TuningCheckpoint, content_hash
 from rnnsmt.tuning.loop import Decoded, averaged, second_half, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
@@ -364,16 +364,3 @@ def test_content_hash_sees_through_compression(tmp_path):
         out.write(b"text\n")
     assert content_hash(tmp_path / "a") == content_hash(tmp_path / "a.gz")
     assert content_hash(tmp_path / "a", tmp_path / "a") != content_hash(tmp_path / "a")
-
-
-def test_file_hash_sees_every_byte(tmp_path):
-    """The hash of a file depends on all its bytes."""
-    path = tmp_path / "table"
-    hashes = set()
-    middle = b"a" * 100_000 + b"b" + b"a" * 99_999
-    for content in (b"a" * 200_000, b"b" + b"a" * 199_999, middle, b"a" * 199_999 + b"b", b"a" * 200_001, b""):
-        path.write_bytes(content)
-        hashes.add(file_hash(path))
-    assert len(hashes) == 6
-    with pytest.raises(InputError, match="no such file"):
-        file_hash(tmp_path / "none")
