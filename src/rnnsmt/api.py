@@ -74,22 +74,14 @@ class _Files:
         self.directory = Path(self._temporary.name)
 
     def of(self, text: Text, name: str) -> str:
-        """Return the file of a text; sentences are written to a temporary file of this name.
-
-        Raises:
-            InputError: see ``_sentences``.
-        """
+        """Return the file of a text; sentences are written to a temporary file of this name."""
         if isinstance(text, (str, PathLike)):
             return str(text)
         write_lines(self.directory / name, _sentences(text, name))
         return str(self.directory / name)
 
     def of_links(self, alignment: "str | Path | Links") -> str:
-        """Return the file of an alignment; links are written to a temporary file.
-
-        Raises:
-            InputError: the alignment is neither a path nor a list of links.
-        """
+        """Return the file of an alignment; links are written to a temporary file."""
         if isinstance(alignment, (str, PathLike)):
             return str(alignment)
 
@@ -117,12 +109,7 @@ class _Files:
 
 
 def _sentences(text: Text, name: str) -> list[str]:
-    """Return the sentences of a text; ``name`` is the name of the argument, for error messages.
-
-    Raises:
-        InputError: the text is not a path or an iterable of strings; a sentence contains a line break or an unpaired
-            surrogate.
-    """
+    """Return the sentences of a text; ``name`` is the name of the argument, for error messages."""
     if isinstance(text, (str, PathLike)):
         return list(read_lines(text))
     if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
@@ -139,11 +126,7 @@ def _sentences(text: Text, name: str) -> list[str]:
 
 
 def _directory(path: str | Path) -> Path:
-    """Return an output directory, which is created if it does not exist.
-
-    Raises:
-        InputError: it cannot be created.
-    """
+    """Return an output directory, which is created if it does not exist."""
     check_output_directory(path)
     Path(path).mkdir(parents=True, exist_ok=True)
     return Path(path)

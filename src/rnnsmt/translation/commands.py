@@ -67,7 +67,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt translation describe --name mine --source-lang en --target-lang fr \
             --truecaser results/corpus/truecaser.en --output-dir try/mine
     """
-    from rnnsmt.translation.system import FILE, Description, relative
+    from rnnsmt.translation.system import FILE, Description
 
     if len(args.rnn) not in (0, 1, len(args.output_dir)) or bool(args.rnn) != bool(args.vocabulary):
         raise InputError("--rnn: specify one network, or one for each --output-dir, together with --vocabulary")
@@ -82,8 +82,8 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
             "tokenize": not args.no_tokenize,
             "escape": not args.no_escape,
             "lowercase": args.lowercase,
-            "truecaser": None if args.truecaser is None else relative(args.truecaser, directory),
-            "rnn": [relative(file, directory) for file in network],
+            "truecaser": None if args.truecaser is None else os.path.relpath(args.truecaser, directory),
+            "rnn": [os.path.relpath(file, directory) for file in network],
             "columns": args.columns,
             "filtered": args.filtered,
             "pop_limit": args.pop_limit,

@@ -40,30 +40,23 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         licence: licence of the archive, in words.
     """
     description = Description.read(directory)
-    table, provenance = results / "table1.json", results / "provenance.json"
-    try:
-        rows = [row for row in read_json(table)["rows"] if row["system"] == description.name]
-        content = read_json(provenance)
-        cells = [cell for cell in content["cells"] if cell["system"] == description.name]
-        name = f"{description.name}/{directory.resolve().name}"
-        scores = {cell["test_set"]: run["bleu"] for cell in cells for run in cell["runs"] if run["run"] == name}
-        if not rows or not scores:
-            raise InputError(f"{results}: the run has no system {name}; use --system and --results from the same run")
-        lines = [
-            *_introduction(description, directory, content["software"]),
-            *_data(content["config"], content["files"]),
-            "",
-            "## Licence",
-            "",
-            licence,
-            "",
-            *_figures(rows, scores, description.name),
-        ]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{results}: table1.json or provenance.json was written by a different version ({error!r}); "
-            "run the workflow again"
-        ) from None
+    rows = [row for row in read_json(results / "table1.json")["rows"] if row["system"] == description.name]
+    content = read_json(results / "provenance.json")
+    cells = [cell for cell in content["cells"] if cell["system"] == description.name]
+    name = f"{description.name}/{directory.resolve().name}"
+    scores = {cell["test_set"]: run["bleu"] for cell in cells for run in cell["runs"] if run["run"] == name}
+    if not rows or not scores:
+        raise InputError(f"{results}: the run has no system {name}; use --system and --results from the same run")
+    lines = [
+        *_introduction(description, directory, content["software"]),
+        *_data(content["config"], content["files"]),
+        "",
+        "## Licence",
+        "",
+        licence,
+        "",
+        *_figures(rows, scores, description.name),
+    ]
     return "\n".join([*lines, "", "## Limits", "", *(f"* {limit}" for limit in _limits(description)), ""])
 
 

@@ -5,7 +5,6 @@ the limits of the search, and the paths of the other files, relative to the dire
 """
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from html import unescape
@@ -159,11 +158,6 @@ def read_ini(directory: Path) -> MosesIni:
     if not (directory / INI).is_file():
         raise InputError(f"{directory / INI}: no such file; run the workflow again, or unpack the archive again")
     return MosesIni.read(directory / INI)
-
-
-def relative(file: str | Path, directory: str | Path) -> str:
-    """Return the path of a file relative to a directory."""
-    return os.path.relpath(file, directory)
 
 
 EVIDENCE = 3
