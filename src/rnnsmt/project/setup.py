@@ -142,21 +142,9 @@ def _languages_of_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) ->
             f"--{pair.role}: the suffixes of {' and '.join(pair.files)} are both {source}; specify a file of each "
             "language, or add --languages SOURCE TARGET"
         )
-    _check_suffixes(corpora, pair)
+    if warning := next(_language_warnings((source, target), corpora), None):
+        raise InputError(f"{warning}; or add --languages SOURCE TARGET")
     return source, target
-
-
-def _check_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) -> None:
-    """Check that no file has the suffix of another language than the file of the same side of ``pair``."""
-    first = dict(zip(pair.sides, pair.files, strict=True))
-    for corpus in corpora:
-        for side, path in zip(corpus.sides, corpus.files, strict=True):
-            if side in first and language_of(path) not in (None, expected := language_of(first[side])):
-                raise InputError(
-                    f"--{corpus.role}: the suffix of the {side} file {path} is {language_of(path)}, but that of "
-                    f"{first[side]} is {expected}; specify {side} files of one language, or add --languages SOURCE "
-                    "TARGET to ignore the suffixes"
-                )
 
 
 def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str]) -> list[str]:
@@ -315,7 +303,7 @@ def set_up(args: argparse.Namespace) -> list[str]:
 
 
 def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles]) -> Iterator[str]:
-    """Yield warnings about the codes of ``--languages``, and about files whose suffix is that of another language."""
+    """Yield warnings about unknown codes, and about files whose suffix is that of another language."""
     for code in languages:
         if warning := code_warning(code):
             yield f"--languages: {warning}"

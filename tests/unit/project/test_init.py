@@ -245,11 +245,11 @@ def test_without_pytorch_the_baseline(
         (["--bitext", "test.tsv"], "cannot determine the languages from test.tsv; add --languages"),
         (
             ["--bitext", "train.en", "train.de", "--dev", "dev.en", "dev.de", "--test", "t.de", "t.en"],
-            "--test: the suffix of the source file t.de is de, but that of train.en is en; specify source files of one",
+            "languages is {source: en, target: de}; exchange source and target in this corpus or in languages; or add",
         ),
         (
             ["--bitext", "train.en", "train.de", "--mono", "t.en"],
-            "--mono: the suffix of the target file t.en is en, but that of train.de is de; specify target files of one",
+            "--mono: the suffix of the target file t.en is en (English), but languages.target is de; ",
         ),
         (
             ["--bitext", "plain.txt", *DEV_AND_TEST],
