@@ -8,7 +8,6 @@ signal n.
 """
 
 import argparse
-import difflib
 import gc
 import inspect
 import os
@@ -53,8 +52,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
     parser = _parser(words, short)
-    if unknown := _unknown_command(words):
-        parser.error(unknown)
     passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
     args = parser.parse_args(words[: len(words) - len(passed)])
     args.passed = passed
@@ -178,18 +175,6 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
                 if short:
                     stage_parser.prog = f"rnnsmt {short}"
     return parser
-
-
-def _unknown_command(words: Sequence[str]) -> str | None:
-    """Return the error message for words that name no command, with similar commands; None if they name one."""
-    typed = [word for word in words[:2] if not word.startswith("-")]
-    if not typed or (typed[0] in PACKAGES and (len(typed) == 1 or typed[1] in STAGES[typed[0]])):
-        return None
-    commands = [f"{package} {stage}" for package, stages in STAGES.items() for stage in stages]
-    near = [command for command in commands if command.split()[1] == typed[-1]]
-    near = near or difflib.get_close_matches(" ".join(typed), [*SHORT, *commands], 3)
-    hint = f"did you mean rnnsmt {' or rnnsmt '.join(near)}?" if near else "rnnsmt --help lists all commands"
-    return f"no command {' '.join(typed)}; {hint}"
 
 
 def entry() -> None:

@@ -182,22 +182,6 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
     assert "required" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        ("decode --ini moses.ini", "did you mean rnnsmt search decode or rnnsmt moses decode?"),
-        ("search decod", "did you mean rnnsmt search decode"),
-        ("transalte", "did you mean rnnsmt translate"),
-        ("xyzzy", "no command xyzzy; rnnsmt --help lists all commands"),
-    ],
-)
-def test_unknown_commands_are_answered_with_known_ones(capsys, words, hint):
-    with pytest.raises(SystemExit) as stopped:
-        main(words.split())
-    assert stopped.value.code == 2
-    assert hint in capsys.readouterr().err.splitlines()[-1]
-
-
 def test_every_package_has_commands():
     assert PACKAGES.keys() == STAGES.keys()
 
