@@ -42,7 +42,7 @@ from rnnsmt.config.corpora import language_warnings, missing_files
 from rnnsmt.config.features import BY_NAME
 from rnnsmt.config.systems import Systems, column_options, settings_options
 from rnnsmt.config.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
-from rnnsmt.config.validation import auto_line, checked_config
+from rnnsmt.config.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import STAGES
 
@@ -93,8 +93,8 @@ if workflow.is_main_process:
         )
     if not HAS_FIGURES and not is_module:
         warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
-    if automatic := auto_line(given, config):
-        logger.info(automatic)
+    owner = "the demo corpus" if is_demo_corpus(config) else "your own corpora"
+    logger.info(f"Settings for {owner} where the value is auto (see rnnsmt project settings)")
     for line in warnings:
         logger.warning(f"warning: {line}")
 

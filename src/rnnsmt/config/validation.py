@@ -72,33 +72,3 @@ def _without_none(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {key: _without_none(item) for key, item in value.items() if item is not None}
-
-
-def auto_line(raw: Mapping[str, Any], resolved: Mapping[str, Any]) -> str:
-    """Return one line with the values of ``auto``, without those of networks that no system of ``compare`` has."""
-    unused = _unused_networks(resolved)
-    values = [
-        f"{section}.{key}: {resolved[section][key]}"
-        for section, key, _ in demo_values()
-        if _is_auto(raw, section, key)
-        and section not in unused
-        and not (key == "cslm_cells" and {"cslm", "nnjm"} <= unused)
-    ]
-    where = "the demo corpus" if is_demo_corpus(resolved) else "your own corpora"
-    return f"Settings for {where} (auto): {', '.join(values)}" if values else ""
-
-
-def _unused_networks(config: Mapping[str, Any]) -> set[str]:
-    """Return the sections of networks that neither a system of ``compare`` nor one whose lists it rescores uses."""
-    used: set[str] = set()
-    names = list(config["compare"])
-    names += [system["rescores"] for name in names if "rescores" in (system := config["systems"][name])]
-    for name in names:
-        system = config["systems"][name]
-        used.update(system.get("features", ()))
-        if "network" in system:
-            used.add("cslm" if system["network"] == "cslm" else "seq2seq")
-    # cslm and nnjm share the vocabulary of rnn; the feature wp also its settings
-    if used - {"seq2seq"}:
-        used.add("rnn")
-    return {"rnn", "cslm", "nnjm", "seq2seq"} - used

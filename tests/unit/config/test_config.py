@@ -9,7 +9,7 @@ import yaml
 
 from rnnsmt.config.corpora import TWO_LETTERS, code_mistake, code_warning, corpora
 from rnnsmt.config.derived import amount_kept
-from rnnsmt.config.validation import ConfigurationError, auto_line, checked_config, demo_values
+from rnnsmt.config.validation import ConfigurationError, checked_config, demo_values
 from rnnsmt.project.network_settings import setting_mistakes
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -480,12 +480,8 @@ def test_test_sets_may_share_a_side(config, directory):
 
 def test_settings_for_the_demo_corpus(config):
     resolved = checked_config(config)
-    said = auto_line(config, resolved)
-    assert said.startswith("Settings for the demo corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
     for section, key, of_demo in demo_values():
         assert resolved[section][key] == of_demo
-        assert (f"{section}.{key}: {of_demo}" in said) == (section != "seq2seq"), "no LSTM is compared"
-    assert auto_line(resolved, resolved) == ""
     assert checked_config(resolved) == resolved
 
 
@@ -496,29 +492,4 @@ def test_settings_for_other_corpora(config):
     config["search"]["stack"] = 7
     resolved = checked_config(config)
     assert (resolved["cslm"]["preset"], resolved["search"]["stack"]) == ("paper", 7)
-    assert auto_line(config, resolved) == (
-        "Settings for your own corpora (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
-        "rnn.preset: small, cslm.unknown: word, nnjm.preset: small, nnjm.unknown: word, "
-        "search.pop_limit: 1000, search.cslm_cells: 100, "
-        "tuning.nbest: 100, tuning.restarts: 20, tuning.iterations: 16"
-    )
-
-
-@pytest.mark.parametrize(
-    ("compare", "sections"),
-    [
-        (["baseline"], set()),
-        (["baseline", "baseline_wp"], {"rnn"}),
-        (["baseline", "cslm"], {"rnn", "cslm"}),
-        (["baseline", "nnjm"], {"rnn", "nnjm"}),
-        (["baseline", "baseline+cslm"], {"rnn", "cslm"}),
-        (["cslm_rnn+lstm"], {"rnn", "cslm", "seq2seq"}),
-        (["baseline", "lstm"], {"seq2seq"}),
-    ],
-)
-def test_settings_of_networks_that_no_system_has_are_not_listed(config, compare, sections):
-    """Only settings of networks in the compared systems are listed, including those that rescore n-best lists."""
-    config["compare"] = compare
-    said = auto_line(config, checked_config(config))
-    assert {name for name in ("rnn", "cslm", "nnjm", "seq2seq") if f" {name}." in said} == sections
-    assert ("search.cslm_cells" in said) == bool(sections & {"cslm", "nnjm"})
+    assert (resolved["tuning"]["nbest"], resolved["search"]["pop_limit"]) == (100, 1000)
