@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rnnsmt.base.options import pruning_mistake
-from rnnsmt.config.corpora import brace_mistake, code_mistake, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.config.corpora import brace_mistake, corpora_listed, file_mistakes, is_in_domain
 from rnnsmt.config.derived import kept_whole, moses_searches, parts_of_moses
 from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_features
+from rnnsmt.config.languages import code_mistake
 from rnnsmt.config.messages import hint, shortened
 
 

@@ -30,14 +30,8 @@ from rnnsmt.base.io import (
     open_zip_member,
 )
 from rnnsmt.base.progress import say
-from rnnsmt.config.corpora import (
-    TWO_LETTERS,
-    language_of,
-    language_pair,
-    language_suffix,
-    languages_with_prefix,
-    two_letters,
-)
+from rnnsmt.config.corpora import languages_with_prefix
+from rnnsmt.config.languages import TWO_LETTERS, language_of, language_pair, language_suffix, two_letters
 from rnnsmt.corpus.raw_text import LINE_BYTES, read_pairs, read_segments, refuse_foreign
 
 Row = tuple[bytes | None, ...]

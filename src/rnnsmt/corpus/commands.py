@@ -13,14 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
 from rnnsmt.base.options import add_threads, positive
 from rnnsmt.base.progress import say, track
-from rnnsmt.config.corpora import (
-    DEFAULT_LANGUAGES,
-    code_mistake,
-    codes_of_yaml,
-    files_with_prefix,
-    language_of,
-    yaml_code,
-)
+from rnnsmt.config.corpora import DEFAULT_LANGUAGES, files_with_prefix
+from rnnsmt.config.languages import code_mistake, codes_of_yaml, language_of, yaml_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -488,7 +482,7 @@ def _corpora_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[
 
 def _languages_of_names(corpora: list[str]) -> dict[str, str]:
     """Return the languages given by the suffixes of the files of all parallel corpora, otherwise the default."""
-    from rnnsmt.config.corpora import NAMES, language_suffix
+    from rnnsmt.config.languages import NAMES, language_suffix
 
     pairs = {tuple(map(language_suffix, files)) for text in corpora if len(files := text.split("=")[2:]) == 2}
     if len(pairs) == 1:

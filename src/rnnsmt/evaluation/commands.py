@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.base.io import InputError, read_lines, read_parallel, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
-from rnnsmt.config.corpora import code_mistake
 from rnnsmt.config.features import FEATURES, label
+from rnnsmt.config.languages import code_mistake
 
 if TYPE_CHECKING:
     from rnnsmt.evaluation.scores import Score, Scores

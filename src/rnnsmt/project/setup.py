@@ -15,16 +15,8 @@ from pathlib import Path
 import yaml
 
 from rnnsmt.base.io import InputError, atomic_text
-from rnnsmt.config.corpora import (
-    DEFAULT_LANGUAGES,
-    code_mistake,
-    code_warning,
-    files_with_prefix,
-    language_of,
-    similar_file,
-    suffix_warning,
-    yaml_code,
-)
+from rnnsmt.config.corpora import DEFAULT_LANGUAGES, files_with_prefix, similar_file, suffix_warning
+from rnnsmt.config.languages import code_mistake, code_warning, language_of, yaml_code
 from rnnsmt.config.pipeline import pipeline_directory
 
 ROLES = ("bitext", "mono", "dev", "test")

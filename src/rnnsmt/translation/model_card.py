@@ -6,7 +6,7 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json
-from rnnsmt.config.corpora import language_name
+from rnnsmt.config.languages import language_name
 from rnnsmt.evaluation.text_metrics import METRICS as TEXT_METRICS
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.translation.system import Description, read_ini

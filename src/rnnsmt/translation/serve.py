@@ -36,7 +36,7 @@ from starlette.requests import ClientDisconnect
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import say
-from rnnsmt.config.corpora import language_name
+from rnnsmt.config.languages import language_name
 from rnnsmt.translation.model_card import features
 from rnnsmt.translation.request_queue import FullError, Job, LineTranslation, RequestQueue
 from rnnsmt.translation.system import CARD, Description, System

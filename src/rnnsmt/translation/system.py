@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from rnnsmt.base.io import InputError, read_json, words_of, write_json
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_THREADS, check_choice, check_integer
 from rnnsmt.base.progress import say
-from rnnsmt.config.corpora import code_mistake
+from rnnsmt.config.languages import code_mistake
 from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
 from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
 from rnnsmt.moses.ini import MosesIni

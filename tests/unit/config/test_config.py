@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rnnsmt.config.corpora import TWO_LETTERS, code_mistake, code_warning, corpora
+from rnnsmt.config.corpora import corpora
 from rnnsmt.config.derived import amount_kept
+from rnnsmt.config.languages import TWO_LETTERS, code_mistake, code_warning
 from rnnsmt.config.validation import ConfigurationError, checked_config, demo_values
 from rnnsmt.project.network_settings import setting_mistakes
 
