@@ -67,7 +67,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt translation describe --name mine --source-lang en --target-lang fr \
             --truecaser results/corpus/truecaser.en --output-dir try/mine
     """
-    from rnnsmt.translation.system import FILE, Description
+    from rnnsmt.translation.description import FILE, Description
 
     if len(args.rnn) not in (0, 1, len(args.output_dir)) or bool(args.rnn) != bool(args.vocabulary):
         raise InputError("--rnn: specify one network, or one for each --output-dir, together with --vocabulary")

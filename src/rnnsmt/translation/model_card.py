@@ -9,7 +9,7 @@ from rnnsmt.base.io import InputError, read_json
 from rnnsmt.config.languages import language_name
 from rnnsmt.evaluation.text_metrics import METRICS as TEXT_METRICS
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.translation.system import Description, read_ini
+from rnnsmt.translation.description import Description, read_ini
 
 ROLES = {
     "bitext": "parallel text",

@@ -13,7 +13,7 @@ from rnnsmt.base.io import InputError, atomic_path, sha256
 from rnnsmt.lm.arpa import check_header
 from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS
 from rnnsmt.translation.archives import SUMS
-from rnnsmt.translation.system import CARD, FILE, INI, Description, read_ini
+from rnnsmt.translation.description import CARD, FILE, INI, Description, read_ini
 
 GZIP, PLAIN = (".tar.gz", ".tgz"), ".tar"
 

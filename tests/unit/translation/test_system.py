@@ -29,7 +29,8 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import NEURAL_MODELS
 from rnnsmt.translation import commands
 from rnnsmt.translation.archives import CACHE, check_sums
-from rnnsmt.translation.system import Description, System
+from rnnsmt.translation.description import Description
+from rnnsmt.translation.system import System
 
 from ..search.twin import tiny_model
 

@@ -1,0 +1,137 @@
+"""The description of a tuned system.
+
+The directory of a tuned system contains its ``moses.ini`` and ``system.json``, which describes the preparation of text,
+the limits of the search, and the paths of the other files, relative to the directory.
+"""
+
+from dataclasses import asdict, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+
+from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.base.options import MAX_INT
+from rnnsmt.base.progress import say
+from rnnsmt.config.languages import code_mistake
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search.options import SearchOptions
+
+FILE, INI = "system.json", "moses.ini"
+
+CARD = "MODEL_CARD.md"
+"""Name of the model card of a system."""
+
+FORMAT = "rnnsmt-system-1"
+
+MAX_EXAMPLE = 300
+"""Maximum length of an example in characters."""
+
+
+def _language(code: str) -> str:
+    """Return a language code, or raise ``ValueError`` if it is invalid."""
+    if mistake := code_mistake(code):
+        raise ValueError(mistake)
+    return code
+
+
+Language = Annotated[str, AfterValidator(_language)]
+
+Limit = Annotated[int, Field(ge=1, le=MAX_INT)]
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
+class Description:
+    """Content of ``system.json``; paths are relative to its directory.
+
+    Attributes:
+        name: name of the system, for example ``cslm_rnn``.
+        source, target: two-letter codes of the languages.
+        normalize, tokenize, escape, lowercase: as in ``CleaningOptions``.
+        truecaser: truecasing model of the source language; None if case is not changed.
+        rnn: the network that scored the phrase table, and the vocabularies of its source side and target side; or
+            empty.
+        columns: names of the phrase scores after the fourth.
+        filtered: whether its tables are for the dev and test sets only.
+        pop_limit, stack, cslm_cells: as in ``SearchOptions``.
+        examples: raw segments of the source language that the page of the server offers.
+    """
+
+    name: str
+    source: Language
+    target: Language
+    normalize: bool = True
+    tokenize: bool = True
+    escape: bool = True
+    lowercase: bool = False
+    truecaser: str | None = None
+    rnn: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    filtered: bool = False
+    pop_limit: Limit = SearchOptions.pop_limit
+    stack: Limit = SearchOptions.stack_size
+    cslm_cells: Limit = SearchOptions.cslm_cells
+    examples: list[Annotated[str, Field(max_length=MAX_EXAMPLE)]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, directory: str | Path) -> "Description":
+        """Read the description in a directory."""
+        path = Path(directory) / FILE
+        if not path.is_file():
+            raise InputError(
+                f"{directory}: contains no {FILE}; use the directory of a tuned system, results/systems/NAME/run1"
+            )
+        content = read_json(path)
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            raise InputError(
+                f"{path}: was written by a different version; run the workflow again, or pack the system again"
+            )
+        return cls.valid(path, content)
+
+    @classmethod
+    def valid(cls, path: Path, content: dict[str, Any]) -> "Description":
+        """Create a description.
+
+        Args:
+            path: the file, for the error message.
+            content: values of the attributes by name.
+        """
+        try:
+            return cls(**content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise InputError(
+                f"{path}: {place[:60]}: {first['msg']}; correct it, or run the workflow or pack the system again"
+            ) from None
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return warnings for users of the system: whether its tables are filtered for the dev and test sets."""
+        if not self.filtered:
+            return []
+        return [
+            f"{self.name} contains phrase pairs for its dev and test sets only, and many words of other text remain "
+            "untranslated; for other text, use a system whose tables are not filtered"
+        ]
+
+    def print_warnings(self) -> None:
+        """Print ``warnings``, one line each."""
+        for warning in self.warnings:
+            say(f"warning: {warning}")
+
+    def content(self) -> dict[str, object]:
+        """Return the content of the file."""
+        return {"format": FORMAT, **asdict(self)}
+
+    def write(self, directory: str | Path) -> None:
+        """Write the description into a directory."""
+        write_json(Path(directory) / FILE, self.content())
+
+
+def read_ini(directory: Path) -> MosesIni:
+    """Read the ``moses.ini`` of a system."""
+    if not (directory / INI).is_file():
+        raise InputError(f"{directory / INI}: no such file; run the workflow again, or unpack the archive again")
+    return MosesIni.read(directory / INI)
