@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, atomic_path, open_binary, read_json, sha256, write_json
+from rnnsmt.base.io import atomic_path, open_binary, read_json, sha256, write_json
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.nbest_pool import CandidateBatch, Weights
-
-FORMAT = "rnnsmt-mert-2"
 
 
 class TuningCheckpoint:
@@ -41,8 +39,6 @@ class TuningCheckpoint:
     def _read(self) -> None:
         """Read ``checkpoint.json``, and compare its fingerprint with that of this run."""
         saved = read_json(self.path)
-        if saved["format"] != FORMAT:
-            raise InputError(f"{self.path}: not a checkpoint of this version of MERT; {self._checkpoint.remedy}")
         self._checkpoint.check(saved["fingerprint"])
         self.iterations = saved["iterations"]
         self._result = saved["result"]
@@ -66,7 +62,6 @@ class TuningCheckpoint:
 
     def _write(self) -> None:
         saved = {
-            "format": FORMAT,
             "fingerprint": self._checkpoint.fingerprint,
             "iterations": self.iterations,
             "result": self._result,
