@@ -93,8 +93,6 @@ if workflow.is_main_process:
         )
     if not HAS_FIGURES and not is_module:
         warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
-    owner = "the demo corpus" if is_demo_corpus(config) else "your own corpora"
-    logger.info(f"Settings for {owner} where the value is auto (see rnnsmt project settings)")
     for line in warnings:
         logger.warning(f"warning: {line}")
 

@@ -4,7 +4,8 @@ This is the only declaration of a setting. The checks of a configuration (``rnns
 commands (``rnnsmt.base.fields``), the JSON schema and the table of settings in the documentation are derived from it.
 
 A field whose default depends on the corpora is declared with ``auto``: its default is for a user's own corpora, the
-other value for the demo corpus, which should run in minutes. In a configuration, ``auto`` selects between them.
+other value for the demo corpus and for ``quick: true``, which should run in minutes. In a configuration, ``auto``
+selects between them.
 """
 
 from dataclasses import field
@@ -452,6 +453,13 @@ class Config:
         bool,
         Field(
             description="whether jobs run on machines other than the one that runs snakemake; set by the profile slurm"
+        ),
+    ] = False
+    quick: Annotated[
+        bool,
+        Field(
+            description="whether every `auto` has the value for the demo corpus, for a trial in minutes on a few thousand "
+            "lines of your own corpora"
         ),
     ] = False
     seed: Annotated[int, Field(ge=0, description="random seed; tuning run n has the seed `seed` + n")] = 1

@@ -55,7 +55,7 @@ def checked_config(raw: Mapping[str, Any]) -> dict[str, Any]:
     resolved["systems"] = {name: _without_none(system) for name, system in resolved["systems"].items()}
     if mistakes := list(cross_checks(resolved)):
         raise ConfigurationError(mistakes)
-    if is_demo_corpus(resolved):
+    if resolved["quick"] or is_demo_corpus(resolved):
         for section, key, value in autos:
             resolved[section][key] = value
     return resolved

@@ -10,6 +10,11 @@ from rnnsmt.base.options import positive
 def init_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="run directory, created if it does not exist")
     parser.add_argument("--demo", action="store_true", help="use the English-French demo corpus")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="configure a trial in minutes: four systems, small networks, narrow search, one tuning run",
+    )
     for name, text in (("bitext", "training text"), ("dev", "text for tuning"), ("test", "text for evaluation")):
         parser.add_argument(
             f"--{name}",

@@ -1,9 +1,13 @@
-"""The end of a run on the terminal: the rows of a test set, warnings, and the paths of the table and the report."""
+"""The beginning and the end of a run on the terminal: what it will do; the rows of a test set, warnings, and two paths."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from rnnsmt.base.io import read_json
+from rnnsmt.config.derived import is_demo_corpus
+from rnnsmt.config.paths import Texts
+from rnnsmt.config.systems import Systems
 from rnnsmt.evaluation.render import padded, shown_sets, size, table_for_readers
 
 MOST_ROWS = 12
@@ -11,6 +15,24 @@ MOST_ROWS = 12
 
 MOST_WARNINGS = 3
 """Maximum number of warnings of the jobs."""
+
+
+def planned(config: Mapping[str, Any], texts: Texts, systems: Systems) -> Iterator[str]:
+    """Yield what a run will do: corpora, systems and networks.
+
+    Args:
+        config: checked configuration, to which ``texts`` and ``systems`` belong.
+    """
+    roles = {"training": texts.bitext, "language models only": texts.mono, "dev": texts.dev, "test": texts.test}
+    names = "; ".join(f"{role}: {', '.join(corpora)}" for role, corpora in roles.items() if corpora)
+    yield f"{texts.source} to {texts.target}; {names}"
+    tuning = f"{len(systems.runs)} tuning run(s) of {config['tuning']['optimiser'].upper()} each"
+    yield f"{len(config['compare'])} systems: {', '.join(config['compare'])}; {tuning}"
+    networks = [f"{name} (preset {config[name]['preset']})" for name in systems.networks]
+    if networks:
+        yield f"networks: {', '.join(networks)}; {len(systems.trainings)} training run(s) each"
+    small = config["quick"] or is_demo_corpus(config)
+    yield f"auto settings: for {'a run in minutes' if small else 'your own corpora'} (rnnsmt project settings)"
 
 
 def printed_table(table: Path, report: Path, logs: Path, since: float = 0.0) -> Iterator[str]:

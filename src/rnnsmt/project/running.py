@@ -8,7 +8,10 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from rnnsmt.base.io import InputError
+import yaml
+
+from rnnsmt.base.io import InputError, read_json
+from rnnsmt.base.progress import say
 from rnnsmt.config.pipeline import pipeline_directory
 from rnnsmt.project.setup import CONFIG, PROFILE
 
@@ -41,6 +44,8 @@ def command_line(arguments: Sequence[str], is_terminal: bool = False) -> list[st
                 f"{config}: no such file; create a run directory with `rnnsmt init DIR` and call `rnnsmt run` in it, "
                 "or use --directory DIR or --configfile FILE"
             )
+        if warning := made_with(Path(options.directory), config):
+            say(warning)
         added.append(f"--configfile={config}")  # as one word, so that a target after it is not a value of the option
     profile = Path(options.directory, PROFILE).parent
     if not options.workflow_profile and profile.is_dir():
@@ -48,6 +53,34 @@ def command_line(arguments: Sequence[str], is_terminal: bool = False) -> list[st
     if is_terminal and not options.logger and find_spec("snakemake_logger_plugin_rich"):
         added.append("--logger=rich")
     return [*added, *arguments]
+
+
+def made_with(directory: Path, config: Path) -> str | None:
+    """Return a warning if the results in a directory were made with other corpora or languages than those of a file.
+
+    Nothing is said before the first run of the directory has ended, or if the file leaves both to the defaults.
+    """
+    provenance = directory / "results/provenance.json"
+    if not provenance.is_file() or not config.is_file():
+        return None
+    try:
+        given = yaml.safe_load(config.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return None  # Snakemake reports it
+    made = read_json(provenance)["config"]
+    keys = ("name", "role", "source", "target", "file")
+    for key in ("corpora", "languages"):
+        old, new = made[key], (given if isinstance(given, dict) else {}).get(key)
+        if key == "corpora" and isinstance(new, list) and all(isinstance(entry, dict) for entry in new):
+            old, new = ([{name: entry.get(name) for name in keys} for entry in side] for side in (old, new))
+        if new is not None and new != old:
+            names = ", ".join(corpus["name"] for corpus in made["corpora"])
+            languages = f"{made['languages']['source']}-{made['languages']['target']}"
+            return (
+                f"warning: {directory / 'results'} was made with other {key} ({languages}: {names}) than {config}; for "
+                "another run, use another --directory"
+            )
+    return None
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

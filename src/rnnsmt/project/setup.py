@@ -32,6 +32,15 @@ demo:
   scale: 1.0
 """
 
+QUICK = """\
+# A trial in minutes: small networks and search limits, one tuning run. For the final run, remove these lines.
+quick: true
+tuning: {runs: 1}
+alignment: {aligners: [fast_align]}
+"""
+
+QUICK_SYSTEMS = ("baseline", "rnn", "cslm", "cslm_rnn")
+
 WITHOUT_NETWORKS = """\
 # PyTorch was not installed when this file was written; therefore, only the system without networks is run. For all
 # systems, pip install 'rnnsmt[networks]' and remove this line.
@@ -71,7 +80,11 @@ class CorpusFiles:
 
 
 def configuration(
-    corpora: Sequence[CorpusFiles], languages: Sequence[str], demo: bool, systems: Sequence[str] | None
+    corpora: Sequence[CorpusFiles],
+    languages: Sequence[str],
+    demo: bool,
+    systems: Sequence[str] | None,
+    quick: bool = False,
 ) -> str:
     """Return the text of a configuration file.
 
@@ -86,6 +99,8 @@ def configuration(
     else:
         parts.append(f"languages:\n  source: {yaml_code(languages[0])}\n  target: {yaml_code(languages[1])}\n")
         parts.append("".join(f"{line}\n" for line in _corpora(corpora, languages)) if corpora else PLACEHOLDERS)
+    if quick:
+        parts.append(QUICK)
     if systems is None:
         parts.append(WITHOUT_NETWORKS)
     else:
@@ -275,7 +290,8 @@ def set_up(args: argparse.Namespace) -> list[str]:
     has_networks = find_spec("torch") is not None
     languages, notes = _languages(args.languages, corpora)
     defaults = yaml.safe_load((pipeline / CONFIG).read_text(encoding="utf-8"))
-    text = configuration(corpora, languages, args.demo, defaults["compare"] if has_networks else None)
+    systems = QUICK_SYSTEMS if args.quick else defaults["compare"]
+    text = configuration(corpora, languages, args.demo, systems if has_networks else None, args.quick)
     profile = (pipeline / "profiles" / args.profile / "config.yaml").read_text(encoding="utf-8")
     for name, content in ((CONFIG, text), (PROFILE, profile)):
         path = directory / name

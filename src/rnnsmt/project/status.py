@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rnnsmt.base.io import InputError
+from rnnsmt.project.running import made_with
+from rnnsmt.project.setup import CONFIG
 
 EVENT = re.compile(
     r"^(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:    .*\n)*)"  # a job starts, for the first time or again
@@ -47,6 +49,8 @@ def status(directory: Path) -> Iterator[str]:
     else:
         state = "failed" if failed else "finished" if done == total else "ended early"
     yield f"{state}: {done} of {total} jobs done"
+    if warning := made_with(directory, directory / CONFIG):
+        yield f"  {warning}"
     for name, log in running.values():
         yield f"  {name}"
         if log and (last := _last_line(directory / log.split(", ")[0])):

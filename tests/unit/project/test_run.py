@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rnnsmt.cli import main
+from rnnsmt.config.paths import Texts
 from rnnsmt.config.pipeline import pipeline_directory
-from rnnsmt.project.printed_table import MOST_ROWS, printed_table
+from rnnsmt.config.systems import Systems
+from rnnsmt.config.validation import checked_config
+from rnnsmt.project.printed_table import MOST_ROWS, planned, printed_table
 from rnnsmt.project.running import command_line
 
 SNAKEFILE = ["--snakefile", str(pipeline_directory() / "Snakefile")]
@@ -37,6 +41,31 @@ def test_what_is_added(directory: Path) -> None:
     ]
     given = ["-s", "mine", "--workflow-profile", "none", "target"]
     assert command_line(given) == ["--configfile=config.yaml", *given]
+
+
+def test_results_of_another_configuration(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpora = [{"name": "mine", "role": "bitext", "source": "a.en", "target": "a.de", "in_domain": False}]
+    made = {"config": {"languages": {"source": "en", "target": "de"}, "corpora": corpora}}
+    (directory / "results").mkdir()
+    (directory / "results/provenance.json").write_text(json.dumps(made))
+    same = "languages: {source: en, target: de}\ncorpora: [{name: mine, role: bitext, source: a.en, target: a.de}]\n"
+    (directory / "config.yaml").write_text(same)
+    command_line(["--cores", "2"])
+    assert not capsys.readouterr().err
+    for other in (same.replace("a.de", "b.de"), same.replace("target: de", "target: fr")):
+        (directory / "config.yaml").write_text(other)
+        command_line(["--cores", "2"])
+        said = capsys.readouterr().err
+        assert "was made with other" in said and "(en-de: mine)" in said and "another --directory" in said
+
+
+def test_what_a_run_will_do() -> None:
+    raw = yaml.safe_load((pipeline_directory() / "config.yaml").read_text())
+    config = checked_config(raw)
+    lines = list(planned(config, Texts(config), Systems(config)))
+    assert len(lines) <= 5
+    assert lines[0].startswith("en to fr; training: harbour, general;") and "9 systems: baseline, rnn" in lines[1]
+    assert "rnn (preset demo), cslm (preset demo), nnjm (preset demo); 1 training run(s) each" in lines[2]
 
 
 def test_another_directory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
