@@ -17,41 +17,13 @@ of its 1,500 classes can be summed.
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated
 
-from pydantic import Field
-
-from rnnsmt.networks.settings import (
-    Batch,
-    Clip,
-    Epochs,
-    EpochSettings,
-    FeedForwardSizes,
-    HeldOut,
-    HeldOutLeast,
-    Hidden1,
-    Hidden2,
-    LearningRate,
-    Optimiser,
-    Order,
-    OutputBias,
-    Patience,
-    Precision,
-    Projection,
-    SampledClasses,
-    Schedule,
-    SelfNormalised,
-    Singletons,
-    Spread,
-    Warmup,
-    WeightDecay,
-    settings,
-)
+from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, settings
 
 
 @dataclass(frozen=True)
 class CslmSizes(FeedForwardSizes):
-    """Sizes of a CSLM; the defaults are the paper's.
+    """Sizes of a CSLM.
 
     Attributes:
         vocabulary: number of softmax classes, including id 0 (padding before the sentence, never predicted), id 1 (UNK)
@@ -61,16 +33,11 @@ class CslmSizes(FeedForwardSizes):
         hidden_1, hidden_2: number of units of the two rectified layers.
     """
 
-    vocabulary: int = 15_001
-    order: int = 7
-    projection: int = 512
-    hidden_1: int = 1536
-    hidden_2: int = 1024
-
-    def __post_init__(self) -> None:
-        for name, least in (("vocabulary", 3), ("order", 2), ("projection", 1), ("hidden_1", 1), ("hidden_2", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least {least}")
+    vocabulary: int
+    order: int
+    projection: int
+    hidden_1: int
+    hidden_2: int
 
     @property
     def context(self) -> int:
@@ -89,33 +56,8 @@ class CslmSizes(FeedForwardSizes):
 
 
 @settings
-class CslmSettings(EpochSettings):
+class CslmSettings(FeedForwardSettings):
     """Settings of a training run on text; the defaults are those of the paper."""
-
-    order: Order = 7
-    projection: Projection = 512
-    hidden_1: Hidden1 = 1536
-    hidden_2: Hidden2 = 1024
-    spread: Spread = 0.01
-    output_bias: OutputBias = "zero"
-    dropout: Annotated[
-        float, Field(ge=0, lt=1, description="dropout rate of the projection and of both hidden layers")
-    ] = 0.0
-    singletons: Singletons = 0.0
-    self_normalised: SelfNormalised = 0.0
-    sampled_classes: SampledClasses = 0
-    batch: Batch = 1024
-    epochs: Epochs = 100
-    patience: Patience = 10
-    held_out: HeldOut = 0.001
-    held_out_least: HeldOutLeast = 1000
-    optimiser: Optimiser = "adam"
-    learning_rate: LearningRate = 3e-4
-    schedule: Schedule = "constant"
-    warmup: Warmup = 0
-    clip: Clip = 1.0
-    weight_decay: WeightDecay = 0.0
-    precision: Precision = "float32"
 
     def sizes(self, *vocabularies: int) -> CslmSizes:
         """Return the sizes of the network for this number of classes."""

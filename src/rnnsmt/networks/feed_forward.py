@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from rnnsmt.networks.data import NULL, UNK, Index, ShuffledBatches, count_ids
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, Randomness, put_gradient
-from rnnsmt.networks.settings import EpochSettings, FeedForwardSizes
+from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes
 from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
 from rnnsmt.networks.training import EpochTrainer, ThreadParts, perplexity_of
 
@@ -259,7 +259,7 @@ class FeedForwardTrainer(EpochTrainer):
     def __init__(
         self,
         model: FeedForwardLM,
-        settings: EpochSettings,
+        settings: FeedForwardSettings,
         seed: int,
         inputs: dict[str, object],
         setup: DeviceSetup,
@@ -363,7 +363,7 @@ class FeedForwardTrainer(EpochTrainer):
 
 
 def class_sampler(
-    counts: ClassCounts, rare: NDArray[np.bool_], settings: EpochSettings, seed: int
+    counts: ClassCounts, rare: NDArray[np.bool_], settings: FeedForwardSettings, seed: int
 ) -> ClassSampler | None:
     """Return a sampler of the softmax classes by how often each is predicted; None: the sum is over all classes.
 

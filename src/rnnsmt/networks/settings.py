@@ -166,75 +166,91 @@ class TrainingSettings(ABC):
 
     @abstractmethod
     def sizes(self, *vocabularies: int) -> NetworkSizes:
-        """Return the sizes of the network for these numbers of classes.
-
-        Raises:
-            ValueError: a size is too small.
-        """
+        """Return the sizes of the network for these numbers of classes."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
         return dict(vars(self))
 
 
-SelfNormalised = Annotated[
-    float,
-    Field(
-        ge=0,
-        description="weight alpha of the self-normalisation penalty alpha (ln Z)^2 (Devlin et al. 2014); 0: no "
-        "penalty, and scoring uses the exact softmax",
-    ),
-]
-Epochs = Annotated[int, Field(gt=0, description="maximum number of epochs")]
-"""The schedule ``linear`` reaches 0 after this maximum, even if training stops earlier."""
-Patience = Annotated[
-    int,
-    Field(
-        gt=0,
-        description="number of epochs without an improvement of the validation perplexity after which training stops",
-    ),
-]
-HeldOut = Annotated[float, Field(ge=0, le=0.1, description="fraction of the n-grams used for validation, at most 0.1")]
-HeldOutLeast = Annotated[
-    int, Field(gt=0, description="minimum number of validation n-grams, limited to 10 % of all n-grams")
-]
+@settings
+class FeedForwardSettings(TrainingSettings):
+    """Settings of training on the n-grams of a text, with an evaluation after every epoch and early stopping.
 
+    The defaults are those of the paper's language model.
 
-Order = Annotated[int, Field(ge=2, description="n-gram order: number of target context words plus the predicted word")]
-Projection = Annotated[int, Field(gt=0, description="dimension of the projection (embedding) of every input word")]
-Hidden1 = Annotated[int, Field(gt=0, description="number of units of the first hidden layer")]
-Hidden2 = Annotated[int, Field(gt=0, description="number of units of the second hidden layer")]
-Spread = Annotated[
-    float,
-    Field(
-        ge=0,
-        description="initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
-    ),
-]
-"""0 selects the initial weights of He et al. (2015)."""
-OutputBias = Annotated[
-    Literal["zero", "unigram", "uniform"],
-    Field(
-        description="initial output biases; unigram: log relative frequencies of the words; uniform: -ln(number of "
-        "classes)"
-    ),
-]
-Singletons = Annotated[
-    float,
-    Field(ge=0, le=1, description="probability of replacing a word that occurs once in the text by UNK in training"),
-]
-"""If the shortlist contains every word of the text, UNK is learnt from replaced words only."""
+    Attributes:
+        spread: 0 selects the initial weights of He et al. (2015).
+        singletons: if the shortlist contains every word of the text, UNK is learnt from replaced words only.
+        epochs: the schedule ``linear`` reaches 0 after this maximum, even if training stops earlier.
+    """
 
+    order: Annotated[
+        int, Field(ge=2, description="n-gram order: number of target context words plus the predicted word")
+    ] = 7
+    projection: Annotated[
+        int, Field(gt=0, description="dimension of the projection (embedding) of every input word")
+    ] = 512
+    hidden_1: Annotated[int, Field(gt=0, description="number of units of the first hidden layer")] = 1536
+    hidden_2: Annotated[int, Field(gt=0, description="number of units of the second hidden layer")] = 1024
+    spread: Annotated[
+        float,
+        Field(
+            ge=0,
+            description="initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
+        ),
+    ] = 0.01
+    output_bias: Annotated[
+        Literal["zero", "unigram", "uniform"],
+        Field(
+            description="initial output biases; unigram: log relative frequencies of the words; uniform: -ln(number of "
+            "classes)"
+        ),
+    ] = "zero"
+    dropout: Annotated[
+        float, Field(ge=0, lt=1, description="dropout rate of the projection and of both hidden layers")
+    ] = 0.0
+    singletons: Annotated[
+        float,
+        Field(
+            ge=0, le=1, description="probability of replacing a word that occurs once in the text by UNK in training"
+        ),
+    ] = 0.0
+    self_normalised: Annotated[
+        float,
+        Field(
+            ge=0,
+            description="weight alpha of the self-normalisation penalty alpha (ln Z)^2 (Devlin et al. 2014); 0: no "
+            "penalty, and scoring uses the exact softmax",
+        ),
+    ] = 0.0
+    sampled_classes: SampledClasses = 0
+    batch: Batch = 1024
+    epochs: Annotated[int, Field(gt=0, description="maximum number of epochs")] = 100
+    patience: Annotated[
+        int,
+        Field(
+            gt=0,
+            description="number of epochs without an improvement of the validation perplexity after which training "
+            "stops",
+        ),
+    ] = 10
+    held_out: Annotated[
+        float, Field(ge=0, le=0.1, description="fraction of the n-grams used for validation, at most 0.1")
+    ] = 0.001
+    held_out_least: Annotated[
+        int, Field(gt=0, description="minimum number of validation n-grams, limited to 10 % of all n-grams")
+    ] = 1000
+    optimiser: Optimiser = "adam"
+    learning_rate: LearningRate = 3e-4
+    schedule: Schedule = "constant"
+    warmup: Warmup = 0
+    clip: Clip = 1.0
+    weight_decay: WeightDecay = 0.0
+    precision: Precision = "float32"
 
-class EpochSettings(TrainingSettings):
-    """Settings of training on the n-grams of a text, with an evaluation after every epoch and early stopping."""
-
-    epochs: int
-    patience: int
-    held_out: float
-    held_out_least: int
-    self_normalised: float
-    singletons: float
+    @abstractmethod
+    def sizes(self, *vocabularies: int) -> FeedForwardSizes: ...
 
     def held_out_of(self, ngrams: int) -> int:
         """Return how many of ``ngrams`` n-grams are used for validation."""

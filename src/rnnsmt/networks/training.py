@@ -30,7 +30,7 @@ from rnnsmt.networks.gradients import (
     seed_of,
 )
 from rnnsmt.networks.model_file import Checkpoint
-from rnnsmt.networks.settings import EpochSettings, TrainingSettings
+from rnnsmt.networks.settings import FeedForwardSettings, TrainingSettings
 from rnnsmt.networks.softmax import ClassSampler
 from rnnsmt.stages import STAGES
 
@@ -367,7 +367,7 @@ class EpochTrainer(Trainer):
 
     kept_by = "epoch"
 
-    settings: EpochSettings
+    settings: FeedForwardSettings
     batches: ShuffledBatches
 
     @property

@@ -9,27 +9,13 @@ worse; here, the optimiser is Adam with a constant rate, as in the preset of the
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rnnsmt.base.io import InputError
-from rnnsmt.cslm.settings import CslmSettings
-from rnnsmt.networks.settings import (
-    Batch,
-    FeedForwardSizes,
-    Hidden1,
-    Hidden2,
-    Order,
-    OutputBias,
-    Projection,
-    SelfNormalised,
-    Spread,
-    settings,
-)
+from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, settings
 
 Activation = Literal["relu", "tanh"]
-ACTIVATIONS: tuple[str, ...] = get_args(Activation)
 
 DIRECTION = "direct"
 """Direction in the files of examples and of networks: a target word is predicted from a window of the source and from
@@ -53,20 +39,12 @@ class JointSizes(FeedForwardSizes):
 
     vocabulary: int
     source_vocabulary: int
-    order: int = 4
-    window: int = 5
-    projection: int = 192
-    hidden_1: int = 512
-    hidden_2: int = 512
+    order: int
+    window: int
+    projection: int
+    hidden_1: int
+    hidden_2: int
     activation: str = "tanh"
-
-    def __post_init__(self) -> None:
-        least = {"vocabulary": 3, "source_vocabulary": 3, "order": 2, "window": 0}
-        for name in ("vocabulary", "source_vocabulary", "order", "window", "projection", "hidden_1", "hidden_2"):
-            if getattr(self, name) < least.get(name, 1):
-                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least {least.get(name, 1)}")
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation is {self.activation}, but must be one of {', '.join(ACTIVATIONS)}")
 
     @property
     def context(self) -> int:
@@ -91,34 +69,35 @@ class JointSizes(FeedForwardSizes):
 
 
 @settings
-class JointSettings(CslmSettings):
-    """Settings of training on a bitext with links; the defaults are those of the preset ``paper``."""
+class JointSettings(FeedForwardSettings):
+    """Settings of training on a bitext with links."""
 
-    order: Order = 4
     window: Annotated[
         int, Field(ge=0, description="number of source words on each side of the affiliated source word")
     ] = 5
     activation: Annotated[Activation, Field(description="activation function of the hidden layers")] = "tanh"
-    projection: Projection = 192
-    hidden_1: Hidden1 = 512
-    hidden_2: Hidden2 = 512
-    spread: Spread = 0.05
-    output_bias: OutputBias = "uniform"
-    self_normalised: SelfNormalised = 0.1
-    batch: Batch = 128
 
-    def sizes(self, *vocabularies: int) -> JointSizes:  # type: ignore[override]
+    def sizes(self, *vocabularies: int) -> JointSizes:
         """Return the sizes of the network for these numbers of target classes and source ids."""
-        if len(vocabularies) != 2:
-            raise InputError("a joint model requires a target and a source vocabulary")
+        target, source = vocabularies
         return JointSizes(
-            *vocabularies, self.order, self.window, self.projection, self.hidden_1, self.hidden_2, self.activation
+            target, source, self.order, self.window, self.projection, self.hidden_1, self.hidden_2, self.activation
         )
 
 
-PAPER = JointSettings()
+PAPER = JointSettings(
+    order=4,
+    projection=192,
+    hidden_1=512,
+    hidden_2=512,
+    spread=0.05,
+    output_bias="uniform",
+    self_normalised=0.1,
+    batch=128,
+)
 
 SMALL = JointSettings(
+    order=4,
     projection=64,
     hidden_1=256,
     hidden_2=128,

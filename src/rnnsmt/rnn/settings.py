@@ -58,7 +58,7 @@ any pairs, as in the paper. In this case, gradients are computed per length and 
 
 @dataclass(frozen=True)
 class RnnSizes(NetworkSizes):
-    """The sizes of an RNN Encoder-Decoder; the defaults are the paper's.
+    """The sizes of an RNN Encoder-Decoder.
 
     Attributes:
         source_vocabulary, target_vocabulary: number of classes, including id 0 ("no word"), id 1 (UNK) and the last id
@@ -69,22 +69,12 @@ class RnnSizes(NetworkSizes):
         variant: one of ``VARIANTS``.
     """
 
-    source_vocabulary: int = 15_001
-    target_vocabulary: int = 15_001
-    embedding: int = 100
-    hidden: int = 1000
-    maxout: int = 500
+    source_vocabulary: int
+    target_vocabulary: int
+    embedding: int
+    hidden: int
+    maxout: int
     variant: str = "paper"
-
-    def __post_init__(self) -> None:
-        for name in ("source_vocabulary", "target_vocabulary"):
-            if getattr(self, name) < 3:
-                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least 3 (id 0, UNK and EOS)")
-        for name in ("embedding", "hidden", "maxout"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least 1")
-        if self.variant not in VARIANTS:
-            raise ValueError(f"variant is '{self.variant}', but must be one of {', '.join(VARIANTS)}")
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: part of the network -> symbol -> number; symbols of biases begin with b."""

@@ -35,7 +35,7 @@ from rnnsmt.networks.settings import (
 
 @dataclass(frozen=True)
 class Seq2SeqSizes(NetworkSizes):
-    """The sizes of a network; the defaults are the paper's.
+    """The sizes of a network.
 
     Attributes:
         source_vocabulary, target_vocabulary: number of classes, including id 0 (padding), id 1 (UNK) and the last id
@@ -45,17 +45,11 @@ class Seq2SeqSizes(NetworkSizes):
         layers: number of layers of the encoder and of the decoder.
     """
 
-    source_vocabulary: int = 160_000
-    target_vocabulary: int = 80_000
-    embedding: int = 1000
-    hidden: int = 1000
-    layers: int = 4
-
-    def __post_init__(self) -> None:
-        least = {"source_vocabulary": 3, "target_vocabulary": 3, "embedding": 1, "hidden": 1, "layers": 1}
-        for name, number in least.items():
-            if getattr(self, name) < number:
-                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least {number}")
+    source_vocabulary: int
+    target_vocabulary: int
+    embedding: int
+    hidden: int
+    layers: int
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: part -> symbol -> number; ``torch.nn.LSTM`` has two biases per gate."""
