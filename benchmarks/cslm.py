@@ -24,16 +24,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.cslm.model import CslmTrainer, save_model
+from rnnsmt.cslm.model import FORMAT, cslm_task
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.cslm.text import Text, contexts_at
 from rnnsmt.networks.devices import multiplies_bfloat16, set_up_device
-from rnnsmt.networks.feed_forward import FeedForwardLM, FeedForwardTrainer
+from rnnsmt.networks.feed_forward import FeedForwardLM, FeedForwardTask, TrainedNetwork, save_model
+from rnnsmt.networks.settings import FeedForwardSettings
+from rnnsmt.networks.training import Training
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.settings import PRESETS as JOINT_PRESETS
 from rnnsmt.nnjm.settings import JointSettings
-from rnnsmt.nnjm.training import NnjmTrainer
+from rnnsmt.nnjm.training import nnjm_task
 
 SENTENCES = 1000
 WORDS = 20
@@ -43,7 +45,7 @@ WORDS = 20
 BY_HAND, AUTOGRAD, PLAIN = "by hand", "autograd", "plain PyTorch"
 
 
-def versions_of(settings: CslmSettings) -> dict[str, tuple[str, CslmSettings]]:
+def versions_of(settings: FeedForwardSettings) -> dict[str, tuple[str, FeedForwardSettings]]:
     """Return the implementation and the settings of the rows by name; rows of several implementations are the last."""
     exact = replace(settings, dropout=0.0, sampled_classes=0, self_normalised=0.0)
     return {
@@ -77,22 +79,23 @@ def best(work: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
     return found
 
 
-def training(data: Text | Examples, settings: CslmSettings, threads: int, rounds: int) -> dict[str, float]:
+def training(data: Text | Examples, settings: FeedForwardSettings, threads: int, rounds: int) -> dict[str, float]:
     torch.set_num_threads(threads)
     work: dict[str, Callable[[], int]] = {}
     for precision in ("reduced", "float32"):
         setup = set_up_device("cpu", 1, precision)
         for name, (kind, changed) in versions_of(settings).items():
-            trainer: FeedForwardTrainer
             if isinstance(data, Examples):
                 assert isinstance(changed, JointSettings)
-                trainer = NnjmTrainer(data, changed, 1, setup, threads)
+                task = nnjm_task(data, changed, 1, setup)
             else:
-                trainer = CslmTrainer(data, changed, 1, setup, threads)
+                assert isinstance(changed, CslmSettings)
+                task = cslm_task(data, changed, 1, setup)
+            trainer = Training(task, threads)
             if kind == AUTOGRAD:
                 trainer.loss_and_gradient = partial(by_autograd, precision == "reduced")  # type: ignore[method-assign]
             if kind == PLAIN:
-                work[f"{name}, {precision}"] = partial(Plain(trainer, precision == "reduced").updates, 8)
+                work[f"{name}, {precision}"] = partial(Plain(task, precision == "reduced").updates, 8)
             else:
                 work[f"{name}, {precision}"] = partial(updates, trainer, 8)
     return best(work, rounds)
@@ -101,8 +104,8 @@ def training(data: Text | Examples, settings: CslmSettings, threads: int, rounds
 class Plain:
     """Network of the same sizes in plain PyTorch: modules, cross entropy, Adam."""
 
-    def __init__(self, trainer: FeedForwardTrainer, reduced: bool) -> None:
-        sizes = trainer.model.sizes
+    def __init__(self, task: FeedForwardTask, reduced: bool) -> None:
+        sizes = task.model.sizes
         unit = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}[sizes.activation]
         self.network = torch.nn.Sequential(
             torch.nn.Embedding(sizes.inputs, sizes.projection),
@@ -113,26 +116,26 @@ class Plain:
             unit(),
             torch.nn.Linear(sizes.hidden_2, sizes.vocabulary),
         )
-        self.trainer, self.reduced = trainer, reduced
-        self.optimiser = torch.optim.Adam(self.network.parameters(), trainer.settings.learning_rate)
+        self.task, self.reduced = task, reduced
+        self.optimiser = torch.optim.Adam(self.network.parameters(), task.settings.learning_rate)
 
     def updates(self, number: int) -> int:
         """Perform updates with all classes, without dropout and penalty; return the number of n-grams."""
         seen = 0
         for _ in range(number):
-            ngrams = torch.from_numpy(self.trainer.ngrams(next(self.trainer.batches)))
+            ngrams = torch.from_numpy(self.task.ngrams.rows(next(self.task.batches)))
             self.optimiser.zero_grad()
             with torch.autocast("cpu", torch.bfloat16, enabled=self.reduced):
                 units = self.network(ngrams[:, :-1])
             loss = torch.nn.functional.cross_entropy(units.float(), ngrams[:, -1])
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.trainer.settings.clip)
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.task.settings.clip)
             self.optimiser.step()
             seen += len(ngrams)
         return seen
 
 
-def updates(trainer: FeedForwardTrainer, number: int) -> int:
+def updates(trainer: Training, number: int) -> int:
     before = trainer.seen
     for _ in range(number):
         trainer.step()
@@ -179,7 +182,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="number of rounds; the best is printed")
     args = parser.parse_args()
     given = {name: int(value) for name, value in (setting.split("=") for setting in args.settings)}
-    presets: dict[str, CslmSettings] = dict(JOINT_PRESETS) if args.examples else PRESETS
+    presets: dict[str, FeedForwardSettings] = dict(JOINT_PRESETS) if args.examples else dict(PRESETS)
     settings = replace(presets[args.preset], **given)  # type: ignore[arg-type]
     if not multiplies_bfloat16():
         print("this processor does not multiply bfloat16: rows *by hand, reduced* use float32 factors")
@@ -193,12 +196,12 @@ def main() -> None:
         print(f"training, {name}: {rate:,.0f} n-grams per CPU second")
 
 
-def print_scoring(text: Text, settings: CslmSettings, args: argparse.Namespace) -> None:
+def print_scoring(text: Text, settings: FeedForwardSettings, args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = args.model or str(Path(directory) / "random.safetensors")
         if not args.model:
             model = FeedForwardLM(settings.sizes(len(text.vocabulary)), 1, 0.0)
-            save_model(path, model, text.vocabulary, False, 0, {})
+            save_model(path, FORMAT, TrainedNetwork(model, text.vocabulary, False, 0, {}))
         for name, rate in scoring(text, path, args.threads, args.rounds).items():
             print(f"scoring, {name}: {rate:,.0f} n-grams per CPU second")
 

@@ -25,25 +25,25 @@ from statistics import median
 import numpy as np
 import torch
 
-from rnnsmt.cslm.model import CslmTrainer
+from rnnsmt.cslm.model import cslm_task
 from rnnsmt.cslm.ngram_scorer import CudaEngine
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks.devices import DeviceSetup, full_precision, set_up_device
 from rnnsmt.networks.feed_forward import FeedForwardLM
-from rnnsmt.networks.training import Trainer
+from rnnsmt.networks.training import Training
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
-from rnnsmt.nnjm.training import NnjmTrainer
+from rnnsmt.nnjm.training import nnjm_task
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.phrase_scores import score_range
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
-from rnnsmt.rnn.training import RnnTrainer
+from rnnsmt.rnn.training import RnnTask
 from rnnsmt.seq2seq.sentences import SentencePairs
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
-from rnnsmt.seq2seq.training import Seq2SeqTrainer
+from rnnsmt.seq2seq.training import Seq2SeqTask
 
-MakeTrainer = Callable[[DeviceSetup], Trainer]
+MakeTrainer = Callable[[DeviceSetup], Training]
 
 CONTEXTS = 4096
 """Number of contexts in a call of the search."""
@@ -53,22 +53,26 @@ def trainers(args: argparse.Namespace, preset: str) -> Iterator[tuple[str, str, 
     """Yield the name, the precision and the constructor of each network with a preset."""
     if args.pairs:
         pairs, rnn = Pairs.open(args.pairs), RNN_PRESETS[preset]
-        yield "RNN Encoder-Decoder", rnn.precision, lambda setup: RnnTrainer(pairs, rnn, 1, setup)
+        yield "RNN Encoder-Decoder", rnn.precision, lambda setup: Training(RnnTask(pairs, rnn, 1, setup))
         if preset == "paper":
             reduced = replace(rnn, precision="reduced")
-            yield "the same, TF32", reduced.precision, lambda setup: RnnTrainer(pairs, reduced, 1, setup)
+            yield "the same, TF32", reduced.precision, lambda setup: Training(RnnTask(pairs, reduced, 1, setup))
     if args.text:
         text, cslm = Text.open(args.text), CSLM_PRESETS[preset]
-        yield "CSLM", cslm.precision, lambda setup: CslmTrainer(text, cslm, 1, setup)
+        yield "CSLM", cslm.precision, lambda setup: Training(cslm_task(text, cslm, 1, setup))
     if args.examples:
         examples, nnjm = Examples.open(args.examples), NNJM_PRESETS[preset]
-        yield "joint model", nnjm.precision, lambda setup: NnjmTrainer(examples, nnjm, 1, setup)
+        yield "joint model", nnjm.precision, lambda setup: Training(nnjm_task(examples, nnjm, 1, setup))
     if args.sentences:
         sentences, seq2seq = SentencePairs.open(args.sentences), SEQ2SEQ_PRESETS[preset]
-        yield "LSTM Encoder-Decoder", seq2seq.precision, lambda setup: Seq2SeqTrainer(sentences, seq2seq, 1, setup)
+        yield (
+            "LSTM Encoder-Decoder",
+            seq2seq.precision,
+            lambda setup: Training(Seq2SeqTask(sentences, seq2seq, 1, setup)),
+        )
 
 
-def milliseconds(trainer: Trainer, updates: int) -> tuple[float, float, float]:
+def milliseconds(trainer: Training, updates: int) -> tuple[float, float, float]:
     """Return the median, minimum and maximum of the milliseconds per update over ten blocks of updates."""
     found = []
     for _ in range(10):
@@ -102,9 +106,9 @@ def updates(args: argparse.Namespace) -> None:
                 failed = "" if trainer.graphed.works else " (graphs failed)"
                 trainer.graphed = None
                 without = f"{milliseconds(trainer, number)[0]:.2f}{failed}"
-            rate = 1000 * trainer.settings.batch / found[0]
+            rate = 1000 * trainer.task.settings.batch / found[0]
             print(
-                f"| {name} | {preset} | {trainer.settings.batch:,} | {len(trainer.flat):,} | {found[0]:.2f} | "
+                f"| {name} | {preset} | {trainer.task.settings.batch:,} | {len(trainer.flat):,} | {found[0]:.2f} | "
                 f"{found[1]:.2f} to {found[2]:.2f} | {without} | {rate:,.0f} | {memory:,.0f} |",
                 flush=True,
             )
@@ -119,15 +123,15 @@ def gradients(args: argparse.Namespace) -> None:
             continue
         cpu = make(set_up_device("cpu", os.cpu_count() or 1))
         gpu = make(set_up_device("cuda", 1, precision))  # last, because it sets the precision of this process
-        cpu.model.double()
-        for parameter in cpu.model.parameters():
+        cpu.task.model.double()
+        for parameter in cpu.task.model.parameters():
             parameter.grad = torch.zeros_like(parameter)
         worst = 0.0
         for _ in range(3):
-            index = next(gpu.batches)
+            index = next(gpu.task.batches)
             gpu.gradient(gpu.minibatch(index))
-            cpu.loss_and_gradient(cpu.model, *cpu.minibatch(index))
-            exact = torch.cat([p.grad.flatten() for p in cpu.model.parameters() if p.grad is not None])
+            cpu.loss_and_gradient(cpu.task.model, *cpu.minibatch(index))
+            exact = torch.cat([p.grad.flatten() for p in cpu.task.model.parameters() if p.grad is not None])
             assert gpu.flat.grad is not None
             difference = torch.linalg.vector_norm(gpu.flat.grad.cpu().double() - exact)
             worst = max(worst, float(difference / torch.linalg.vector_norm(exact)))
@@ -140,7 +144,7 @@ def phrase_pairs(args: argparse.Namespace) -> None:
     print("\n| scoring phrase pairs | pairs/s | largest difference from the CPU |\n|---|---:|---:|")
     for preset in args.presets:
         setup = set_up_device("cuda", 1)
-        model = RnnTrainer(pairs, RNN_PRESETS[preset], 1, setup).model.requires_grad_(False)
+        model = RnnTask(pairs, RNN_PRESETS[preset], 1, setup).model.requires_grad_(False)
         end = min(400_000, len(pairs))
         score_range(model, pairs, 0, min(20_000, end), setup.device)
         torch.cuda.synchronize()
@@ -158,7 +162,7 @@ def ngrams(args: argparse.Namespace) -> None:
     for preset in args.presets:
         for name, _, make in trainers(args, preset):
             trainer = make(set_up_device("cuda", 1))
-            model = trainer.model
+            model = trainer.task.model
             if not isinstance(model, FeedForwardLM):
                 continue
             model.requires_grad_(False)

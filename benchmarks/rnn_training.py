@@ -23,11 +23,12 @@ from torch import Tensor, nn
 
 from rnnsmt.networks.devices import DeviceSetup, set_up_device
 from rnnsmt.networks.gradients import Products
+from rnnsmt.networks.training import Training
 from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import PRESETS, RnnSettings, RnnSizes
-from rnnsmt.rnn.training import PairBatches, RnnTrainer, pair_tensors
+from rnnsmt.rnn.training import PairBatches, RnnTask, pair_tensors
 
 Minibatch = tuple[Tensor, Tensor]
 
@@ -140,7 +141,7 @@ def main() -> None:
     for name, step in versions(sizes, setup):
         rate = pairs_per_second(step, batches, setup)
         print(f"{name:34} {rate:8,.0f} pairs/s {rate / settings.batch * operations / 1e9:8,.0f} GFLOP/s", flush=True)
-    trainer = RnnTrainer(pairs, settings, 1, setup)
+    trainer = Training(RnnTask(pairs, settings, 1, setup))
     for _ in range(args.batches):
         trainer.step()
     seen, begun = trainer.seen, clock(setup)

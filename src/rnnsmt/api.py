@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
     from rnnsmt.networks.options import SomeSettings
     from rnnsmt.networks.settings import TrainingSettings
-    from rnnsmt.networks.training import Trainer
+    from rnnsmt.networks.training import Task
 
 Text = str | Path | Iterable[str]
 """A file with one tokenised sentence per line, or the sentences."""
@@ -285,14 +285,14 @@ def train_rnn(
     chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
 
     from rnnsmt.rnn.pairs import Pairs, prepare_pairs
-    from rnnsmt.rnn.training import RnnTrainer
+    from rnnsmt.rnn.training import RnnTask
 
     directory = _directory(output_dir)
     network = Network(directory / "rnn.safetensors", directory / "pairs")
     with _Files() as files:
         texts = [files.of(source, "source")], [files.of(target, "target")]
         prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
-    _train(RnnTrainer, Pairs.open(network.pairs), chosen, seed, threads, device, network.model)
+    _train(RnnTask, Pairs.open(network.pairs), chosen, seed, threads, device, network.model)
     return network
 
 
@@ -330,7 +330,7 @@ def train_cslm(
 
     chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
 
-    from rnnsmt.cslm.model import CslmTrainer
+    from rnnsmt.cslm.model import cslm_task
     from rnnsmt.cslm.text import Text as WordIds
     from rnnsmt.cslm.text import prepare_text
     from rnnsmt.networks.data import Vocabulary
@@ -340,7 +340,7 @@ def train_cslm(
         paths = [files.of(text, "text")]
         prepare_text(paths, Vocabulary.of_texts(paths, vocab_size, "to learn from"), str(directory / "text"))
     return _train(
-        CslmTrainer, WordIds.open(directory / "text"), chosen, seed, threads, device, directory / "cslm.safetensors"
+        cslm_task, WordIds.open(directory / "text"), chosen, seed, threads, device, directory / "cslm.safetensors"
     )
 
 
@@ -383,7 +383,7 @@ def train_nnjm(
 
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.nnjm.examples import Examples, prepare_examples
-    from rnnsmt.nnjm.training import NnjmTrainer
+    from rnnsmt.nnjm.training import nnjm_task
 
     directory = _directory(output_dir)
     with _Files() as files:
@@ -394,7 +394,7 @@ def train_nnjm(
         )
         prepare_examples(sources, targets, [files.of_links(alignment)], vocabularies, str(directory / "examples"))
     return _train(
-        NnjmTrainer,
+        nnjm_task,
         Examples.open(directory / "examples"),
         chosen,
         seed,
@@ -426,7 +426,7 @@ def _settings(
 
 
 def _train(
-    trainer_class: Callable[..., "Trainer"],
+    make_task: Callable[..., "Task"],
     data: Any,
     settings: "TrainingSettings",
     seed: int,
@@ -440,21 +440,23 @@ def _train(
     """
     from rnnsmt.base.resuming import Stop
     from rnnsmt.networks.devices import set_up_device
+    from rnnsmt.networks.training import Training
 
     stop = Stop(None)
     in_main_thread = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
     with stop if in_main_thread else nullcontext():
-        trainer = trainer_class(data, settings, seed, set_up_device(device, 1, settings.precision), threads)
+        setup = set_up_device(device, 1, settings.precision)
+        training = Training(make_task(data, settings, seed, setup), threads)
         try:
-            trainer.fit(model.with_suffix(".checkpoint"), 300.0, stop)
-            trainer.save(model, model.with_suffix(".json"))
+            training.fit(model.with_suffix(".checkpoint"), 300.0, stop)
+            training.save(model, model.with_suffix(".json"))
         except SystemExit:
             if stop.signal == signal.SIGINT:
                 raise KeyboardInterrupt from None
             raise
         finally:
-            if trainer.checkpoint is not None:
-                trainer.checkpoint.release()
+            if training.checkpoint is not None:
+                training.checkpoint.release()
     return model
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from rnnsmt.cli import main
-from rnnsmt.cslm.model import CslmTrainer
+from rnnsmt.cslm.model import cslm_task
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.training import Trainer
+from rnnsmt.networks.training import Training
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
-from rnnsmt.rnn.training import RnnTrainer
+from rnnsmt.rnn.training import RnnTask
 
 from .fake_cuda import Device
 
@@ -63,17 +63,17 @@ def make_text(directory: Path, lines: int = 500) -> Text:
     return Text.open(directory / "ids")
 
 
-def rnn_trainer(pairs: Pairs, setup: DeviceSetup, preset: str = "paper", **settings: object) -> RnnTrainer:
+def rnn_trainer(pairs: Pairs, setup: DeviceSetup, preset: str = "paper", **settings: object) -> Training:
     """Return a trainer with the settings of a preset, except for layer sizes."""
-    return RnnTrainer(pairs, replace(RNN_PRESETS[preset], **{**SMALL_RNN, **settings}), 1, setup)
+    return Training(RnnTask(pairs, replace(RNN_PRESETS[preset], **{**SMALL_RNN, **settings}), 1, setup))
 
 
-def cslm_trainer(text: Text, setup: DeviceSetup, preset: str = "paper", **settings: object) -> CslmTrainer:
+def cslm_trainer(text: Text, setup: DeviceSetup, preset: str = "paper", **settings: object) -> Training:
     """Return a trainer with the settings of a preset, except for layer sizes."""
-    return CslmTrainer(text, replace(CSLM_PRESETS[preset], **{**SMALL_CSLM, **settings}), 1, setup)
+    return Training(cslm_task(text, replace(CSLM_PRESETS[preset], **{**SMALL_CSLM, **settings}), 1, setup))
 
 
-def counts_of_update(trainer: Trainer) -> dict[str, int]:
+def counts_of_update(trainer: Training) -> dict[str, int]:
     """Return the counts of the third update, when the optimiser is initialised and graphs are captured."""
     trainer.step()
     trainer.step()

@@ -17,7 +17,7 @@ import rnnsmt
 from rnnsmt import api
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.networks.training import Trainer
+from rnnsmt.networks.training import Training
 
 
 @pytest.mark.slow
@@ -133,17 +133,17 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
     )
     table = api.extract(source, target, [[(0, 0), (1, 1)]] * 20, tmp_path).phrases
     arguments = (table, source, target, tmp_path / "rnn", "demo")
-    step, resumed = Trainer.step, []
+    step, resumed = Training.step, []
 
     def interrupted(trainer):
         step(trainer)
         if trainer.update == 2:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Trainer, "step", interrupted)
+    monkeypatch.setattr(Training, "step", interrupted)
     with pytest.raises(KeyboardInterrupt) as kept:
         api.train_rnn(*arguments, updates=4, hidden=8)
-    monkeypatch.setattr(Trainer, "step", lambda trainer: (resumed.append(trainer.update), step(trainer)))
+    monkeypatch.setattr(Training, "step", lambda trainer: (resumed.append(trainer.update), step(trainer)))
     with (tmp_path / "rnn" / "rnn.checkpoint" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails immediately where the second call would wait
     assert api.train_rnn(*arguments, updates=4, hidden=8).model.exists()

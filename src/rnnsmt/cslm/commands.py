@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING
 
 from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import positive
 from rnnsmt.config.sections import Rnn
-from rnnsmt.cslm.settings import PRESETS
+from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.networks.options import (
+    add_description,
     add_device,
     add_scoring,
-    add_settings,
-    chosen_settings,
     need_torch,
     normalize_of,
     print_description,
@@ -20,18 +18,12 @@ from rnnsmt.networks.options import (
 from rnnsmt.networks.run_training import add_training, run_training
 
 if TYPE_CHECKING:
-    from rnnsmt.cslm.model import CslmTrainer
     from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.networks.feed_forward import FeedForwardTask
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
-    add_settings(parser, PRESETS, "paper")
-    parser.add_argument(
-        "--vocabulary",
-        type=positive,
-        default=15_001,
-        help="number of output classes, including id 0 (padding), UNK and </s>",
-    )
+    add_description(parser, PRESETS, classes=15_001)
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
@@ -43,7 +35,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt cslm describe --preset small
     """
-    return print_description(chosen_settings(args, PRESETS), args.vocabulary)
+    return print_description(args, PRESETS, "classes")
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
@@ -92,9 +84,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--text", required=True, metavar="DIR", help="directory written by `cslm prepare`")
-    add_settings(parser, PRESETS, "small")
-    add_training(parser)
+    add_training(parser, "cslm", "text", PRESETS)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
@@ -110,15 +100,14 @@ def train(args: argparse.Namespace) -> dict[str, object]:
             --output-model try/cslm.safetensors --output-history try/cslm.json --checkpoint-dir try/cslm.checkpoint \
             --threads 2
     """
-    settings = chosen_settings(args, PRESETS)
 
-    def make_trainer(setup: "DeviceSetup") -> "CslmTrainer":
-        from rnnsmt.cslm.model import CslmTrainer
+    def make_task(settings: CslmSettings, setup: "DeviceSetup") -> "FeedForwardTask":
+        from rnnsmt.cslm.model import cslm_task
         from rnnsmt.cslm.text import Text
 
-        return CslmTrainer(Text.open(args.text), settings, args.seed, setup, args.threads)
+        return cslm_task(Text.open(args.text), settings, args.seed, setup)
 
-    return run_training(args, settings, make_trainer)
+    return run_training(args, PRESETS, make_task)
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:

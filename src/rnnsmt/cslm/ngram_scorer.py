@@ -21,12 +21,12 @@ from torch import Tensor
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import say
-from rnnsmt.cslm.model import TrainedCslm, load_model
+from rnnsmt.cslm.model import load_model
 from rnnsmt.cslm.text import Ids
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.devices import set_up_device
-from rnnsmt.networks.feed_forward import FeedForwardLM
+from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork
 from rnnsmt.networks.softmax import ExactSoftmax, dot
 
 ROWS = 128
@@ -81,7 +81,7 @@ class NGramScorer:
         else:
             self._engine = CpuEngine(trained.model, self.normalize, threads)
 
-    def load(self, path: str | Path, device: torch.device) -> TrainedCslm:
+    def load(self, path: str | Path, device: torch.device) -> TrainedNetwork:
         """Read the model file; subclasses read other kinds of models."""
         trained = load_model(path, device)
         self.order = trained.model.sizes.context + 1

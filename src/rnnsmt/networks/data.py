@@ -25,7 +25,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,14 +317,6 @@ Index = NDArray[np.int64]
 
 WINDOW = 1 << 15
 """Number of consecutive examples of the random order from which minibatches are formed at a time."""
-
-
-class Batches(Protocol):
-    """An endless sequence of minibatches, as indices of examples; its state can be saved after any minibatch."""
-
-    def __next__(self) -> Index: ...
-    def state(self) -> dict[str, Any]: ...
-    def restore(self, state: dict[str, Any]) -> None: ...
 
 
 def draw_held_out(n: int, number: int, seed: int) -> Index:

@@ -19,8 +19,9 @@ at the end, which moves its ln Z closer to 0.
 """
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +29,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rnnsmt.networks.data import NULL, UNK, Index, ShuffledBatches, count_ids
+from rnnsmt.networks.data import NULL, UNK, Index, ShuffledBatches, Vocabulary, count_ids
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, Randomness, put_gradient
+from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
 from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes
 from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
-from rnnsmt.networks.training import EpochTrainer, ThreadParts, perplexity_of
+from rnnsmt.networks.training import Row, Sums, Task, perplexity_of
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "tanh": torch.tanh_}
 """The activation functions of the hidden layers, applied in place."""
@@ -176,6 +178,53 @@ def _through(activation: str, d: Tensor, units: Tensor, factors: Tensor | None) 
     return d
 
 
+class TrainedNetwork(NamedTuple):
+    """The content of a model file.
+
+    Attributes:
+        vocabulary: the words of the classes.
+        self_normalised: whether the network was trained so that an output unit approximates the log probability.
+        unknown_words: number of distinct words of the training text outside the vocabulary, i.e. in the class UNK.
+        meta: settings, seed and results of the training run, values of built-in types.
+        source_vocabulary: the source words, if the network reads the source.
+    """
+
+    model: FeedForwardLM
+    vocabulary: Vocabulary
+    self_normalised: bool
+    unknown_words: int
+    meta: dict[str, Any]
+    source_vocabulary: Vocabulary | None = None
+
+
+def save_model(path: str | Path, kind: ModelFormat, trained: TrainedNetwork) -> None:
+    """Write a model, atomically."""
+    content = {
+        "words": trained.vocabulary.words[2:-1],
+        "self-normalised": trained.self_normalised,
+        "unknown words": trained.unknown_words,
+        "meta": trained.meta,
+    }
+    if trained.source_vocabulary is not None:
+        content["source words"] = trained.source_vocabulary.words[2:-1]
+    write_model(path, kind, trained.model, trained.model.sizes, content)
+
+
+def load_model(
+    path: str | Path, kind: ModelFormat, sizes_class: type[FeedForwardSizes], device: torch.device | str = "cpu"
+) -> TrainedNetwork:
+    """Read a model, whose sizes are of ``sizes_class``, onto a device."""
+    model, content = read_model(path, kind, lambda sizes: FeedForwardLM(sizes_class(**sizes), seed=None), device)
+    return TrainedNetwork(
+        model,
+        Vocabulary(content["words"]),
+        content["self-normalised"],
+        content["unknown words"],
+        content["meta"],
+        Vocabulary(content["source words"]) if "source words" in content else None,
+    )
+
+
 ClassCounts = NDArray[np.float64]
 """[classes], see ``class_counts``."""
 
@@ -239,127 +288,149 @@ def unigram_log_p(words: NDArray[np.int64], counts: ClassCounts) -> float:
     return float(logs[as_trained(words, counts)].sum() / max(len(words), 1))
 
 
-class FeedForwardTrainer(EpochTrainer):
-    """Training of a feed-forward network on n-grams: rows of ids, the last of which is predicted from the others.
+@dataclass(frozen=True)
+class NGrams:
+    """The n-grams of a text for training: rows of ids, the last of which is predicted from the others.
 
     Attributes:
+        number: number of n-grams, including those held out.
         held_out: indices of the held-out n-grams, ascending.
-        validation: the held-out n-grams.
+        rows: function that returns the n-grams of some indices [B], [B, C + 1].
+        validation: the held-out n-grams, in which words that do not occur in training are replaced by UNK.
+        counts: of the classes, see ``class_counts``.
         rare: bool [inputs], whether an id is that of a word that occurs once.
         unknown_of: int64 [inputs], UNK of the side of an id.
+        vocabularies: the words of the classes, and of the source if the network reads it.
+        unknown_words: number of distinct words of the text outside the vocabulary of the classes.
+        inputs: fingerprint of the text, by the name of the text.
+    """
+
+    number: int
+    held_out: Index
+    rows: Callable[[Index], NDArray[np.int64]]
+    validation: NDArray[np.int64]
+    counts: ClassCounts
+    rare: NDArray[np.bool_]
+    unknown_of: NDArray[np.int64]
+    vocabularies: Sequence[Vocabulary]
+    unknown_words: int
+    inputs: dict[str, str]
+
+
+class FeedForwardTask(Task):
+    """Training of a feed-forward network, with an evaluation after every epoch and early stopping.
+
+    Attributes:
+        ngrams: the data.
+        validation: the held-out n-grams.
         unigram: mean ln p of the held-out n-grams by a unigram model.
     """
 
     examples = "n-grams"
-    n_sums = 2  # -ln p and (ln Z)^2
+    kept_by = "epoch"
+    number_of_sums = 2  # -ln p and (ln Z)^2
+    dimension, grain = 0, DROPOUT_ROWS
+    same_launches = True
     model: FeedForwardLM
-    rare: NDArray[np.bool_]
-    unknown_of: NDArray[np.int64]
+    settings: FeedForwardSettings
+    batches: ShuffledBatches
 
     def __init__(
         self,
-        model: FeedForwardLM,
+        package: str,
+        kind: ModelFormat,
+        name: str,
+        ngrams: NGrams,
         settings: FeedForwardSettings,
         seed: int,
-        inputs: dict[str, object],
         setup: DeviceSetup,
-        threads: int,
-        number: int,
-        held_out: Index,
-        validation: HeldOutNGrams,
-        unigram: float,
-        sampler: ClassSampler | None = None,
     ) -> None:
-        """Create the minibatches; arguments as in ``Trainer``, and ``number``, the number of all n-grams."""
-        self.number, self.held_out, self.validation, self.unigram = number, held_out, validation, unigram
-        batches = ShuffledBatches(number, settings.batch, seed, held_out)
-        total = settings.epochs * batches.updates
-        parts = ThreadParts(dimension=0, grain=DROPOUT_ROWS)
-        super().__init__(model, settings, seed, inputs, setup, batches, threads, parts, total, sampler=sampler)
+        """Create the network and the minibatches.
 
-    @abstractmethod
-    def ngrams(self, index: Index) -> NDArray[np.int64]:
-        """Return the n-grams ``index`` [B, C + 1]; the last word of each is to be predicted."""
+        Args:
+            kind: the format of the model file.
+            name: name of the n-grams in the log.
+        """
+        super().__init__(settings, seed, setup)
+        self.package, self.kind, self.name = package, kind, name
+        self.ngrams, self.inputs = ngrams, ngrams.inputs
+        model = FeedForwardLM(settings.sizes(*map(len, ngrams.vocabularies)), seed, settings.spread)
+        set_output_bias(model, settings.output_bias, ngrams.counts)
+        self.model = model.to(setup.device)
+        self.sampler = class_sampler(ngrams.counts, ngrams.rare[: len(ngrams.counts)], settings, seed)
+        self.validation = HeldOutNGrams(ngrams.validation, setup)
+        self.unigram = unigram_log_p(ngrams.validation[:, -1], ngrams.counts)
+        self.batches = ShuffledBatches(ngrams.number, settings.batch, seed, ngrams.held_out)
+        of_epoch = self.batches.updates
+        self.total, self.patience = settings.epochs * of_epoch, settings.patience
+        self.evaluations = range(of_epoch, self.total + 1, of_epoch)
 
-    def training_ngrams(self, index: Index) -> NDArray[np.int64]:
-        """Return the n-grams ``index``; words that occur once in the text are replaced by UNK at random."""
-        ids = self.ngrams(index)
+    def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
+        """Return contexts [B, C] and words [B]; words that occur once in the text are replaced by UNK at random."""
+        ids, ngrams = self.ngrams.rows(index), self.ngrams
         if self.settings.singletons:
-            draws = np.random.default_rng([self.seed, 4, self.update]).random(ids.shape, np.float32)
-            replaced = self.rare[ids] & (draws < self.settings.singletons)
-            ids[replaced] = self.unknown_of[ids[replaced]]
-        return ids
+            draws = np.random.default_rng([self.seed, 4, update]).random(ids.shape, np.float32)
+            replaced = ngrams.rare[ids] & (draws < self.settings.singletons)
+            ids[replaced] = ngrams.unknown_of[ids[replaced]]
+        on_device = torch.from_numpy(ids).to(self.setup.device)
+        return on_device[:, :-1], on_device[:, -1]
 
-    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Return contexts [B, C], words [B] and, in CPU memory, the sequence numbers [B] of the n-grams."""
-        ids = torch.from_numpy(self.training_ngrams(index)).to(self.setup.device)
-        return ids[:, :-1], ids[:, -1], self.example_numbers(len(index))
-
-    def loss_and_gradient(self, model: FeedForwardLM, *batch: Tensor) -> Tensor:
-        contexts, words, rows = batch
-        return loss_and_gradient(
-            model,
-            contexts,
-            words,
-            self.randomness(rows),
-            self.products,
-            self.settings.self_normalised,
-            self.dropout,
-            self.sampler,
-        )
-
-    @property
-    def same_launches(self) -> bool:
-        return True
+    def loss_and_gradient(self, model: FeedForwardLM, *batch: Any) -> Tensor:
+        contexts, words, randomness = batch
+        alpha = self.settings.self_normalised
+        return loss_and_gradient(model, contexts, words, randomness, self.products, alpha, self.dropout, self.sampler)
 
     def words(self, index: Index) -> int:
         return len(index)
 
-    def measure(self, row: dict[str, Any]) -> bool:
-        loss, squares = (self.sums.measured[:2] / max(self.sums.examples, 1)).tolist()
-        row["epoch"] = len(self.history) + 1
-        row["train perplexity"] = perplexity_of(-loss)  # during training: with dropout and penalty
+    def evaluate(self, seen: int, sums: Sums) -> Row:
+        loss, squares = (sums.measured[:2] / max(sums.examples, 1)).tolist()
+        # during training: with dropout and penalty
+        row: Row = {"epoch": self.batches.epoch, "train perplexity": perplexity_of(-loss)}
         if self.settings.self_normalised:
             row["train (ln Z)^2"] = squares
-        if not self.validation.number:
-            return False
-        likelihood = self.validation.measure(self.model)
-        row |= {"validation perplexity": perplexity_of(likelihood.log_p), "validation |ln Z|": likelihood.log_sum}
-        return self.best is None or row["validation perplexity"] < self.kept["validation perplexity"]
+        if self.validation.number:
+            likelihood = self.validation.measure(self.model)
+            row |= {"validation perplexity": perplexity_of(likelihood.log_p), "validation |ln Z|": likelihood.log_sum}
+        return row
 
-    def format_metrics(self, row: dict[str, Any]) -> str:
+    def quality(self, row: Row) -> float:
+        return -row.get("validation perplexity", math.inf)
+
+    def start_message(self) -> str:
+        return f"{self.ngrams.number:,} {self.name}, {self.validation.number:,} of them for validation"
+
+    def format(self, row: Row) -> str:
         text = f"epoch {row['epoch']}: training perplexity {row['train perplexity']:.2f}"
         if "validation perplexity" in row:
             text += f", validation {row['validation perplexity']:.2f} (unigram model {perplexity_of(self.unigram):.0f})"
             if self.settings.self_normalised:
                 text += f", |ln Z| {row['validation |ln Z|']:.3f}"
-            if self.epochs_without_better:
-                text += f", no improvement for {self.epochs_without_better} of {self.settings.patience} epochs"
         return text
 
-    def choose(self) -> dict[str, Any]:
-        """Set the parameters to those that are kept, and centre a network trained with self-normalisation."""
-        kept_row = super().choose()
+    def results(self, history: list[Row], kept_row: Row) -> tuple[dict[str, object], dict[str, object]]:
+        """Centre a network trained with self-normalisation, and measure it again."""
         if self.settings.self_normalised:
             centre(self.model, self.centring_contexts())
-        return kept_row
-
-    def centring_contexts(self) -> Tensor:
-        """Return the contexts [N, C] of training n-grams that are drawn with the random seed."""
-        drawn = np.unique(np.random.default_rng([self.seed, 5]).integers(0, self.number, CENTRING_NGRAMS))
-        places = np.setdiff1d(drawn, self.held_out, assume_unique=True)
-        return torch.from_numpy(self.ngrams(places)[:, :-1])
-
-    def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
-        stats: dict[str, object] = {"epochs": len(self.history), "kept epoch": kept_row["epoch"]}
+        stats: dict[str, object] = {"epochs": len(history), "kept epoch": kept_row["epoch"]}
         if self.validation.number:
             log_sum = self.validation.measure(self.model).log_sum
             stats |= {"validation perplexity": kept_row["validation perplexity"], "validation |ln Z|": log_sum}
             stats["unigram perplexity"] = perplexity_of(self.unigram)
-        return stats
+        return stats, {"validation ngrams": self.validation.number, "computed on": self.setup.describe(), **stats}
 
-    def history_header(self, stats: dict[str, object]) -> dict[str, object]:
-        return {"validation ngrams": self.validation.number, "computed on": self.setup.describe(), **stats}
+    def centring_contexts(self) -> Tensor:
+        """Return the contexts [N, C] of training n-grams that are drawn with the random seed."""
+        drawn = np.unique(np.random.default_rng([self.seed, 5]).integers(0, self.ngrams.number, CENTRING_NGRAMS))
+        places = np.setdiff1d(drawn, self.ngrams.held_out, assume_unique=True)
+        return torch.from_numpy(self.ngrams.rows(places)[:, :-1])
+
+    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        vocabulary, *source = self.ngrams.vocabularies
+        meta = {**description, **self.inputs, "vocabulary": vocabulary.hash(), **stats}
+        normalised = self.settings.self_normalised > 0
+        trained = TrainedNetwork(self.model, vocabulary, normalised, self.ngrams.unknown_words, meta, *source)
+        save_model(path, self.kind, trained)
 
 
 def class_sampler(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from rnnsmt.base.fields import add_fields, checked, fields_of
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import add_threads
+from rnnsmt.base.options import MAX_INT, add_threads, integer_between, option
 from rnnsmt.config.sections import Cslm, Rnn
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
@@ -72,15 +72,23 @@ def values_with(preset: TrainingSettings, overrides: Mapping[str, Any]) -> dict[
     return values | {name: 0 for name in preset.incompatible(values) if name not in overrides}
 
 
-def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[str, object]:
+def add_description(parser: argparse.ArgumentParser, presets: Mapping[str, TrainingSettings], **classes: int) -> None:
+    """Add all options of ``describe``. classes: default of every option for a number of classes."""
+    add_settings(parser, presets, "paper")
+    for name, number in classes.items():
+        text = f"number of {name.replace('_', ' ')}, including id 0, UNK and EOS"
+        parser.add_argument(option(name), type=integer_between(3, MAX_INT), default=number, metavar="N", help=text)
+
+
+def print_description(
+    args: argparse.Namespace, presets: Mapping[str, TrainingSettings], *classes: str
+) -> dict[str, object]:
     """Print sizes, parameters of every part, and settings of a network; return the statistics of the command.
 
-    ``vocabularies`` are the numbers of classes of the vocabularies.
+    classes: names of the options of ``add_description``, in the order of the arguments of ``sizes``.
     """
-    try:
-        sizes = settings.sizes(*vocabularies)
-    except ValueError as error:
-        raise InputError(str(error)) from None
+    settings = chosen_settings(args, presets)
+    sizes = settings.sizes(*(getattr(args, name) for name in classes))
     print(_table(sizes))
     print("training: " + ", ".join(f"{name} {value}" for name, value in settings.as_dict().items()))
     return {"parameters": sizes.count()}

@@ -4,16 +4,15 @@ Signals are caught before torch is imported; this module does not import it.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.resuming import Stop
-from rnnsmt.networks.options import add_device, need_torch
-from rnnsmt.networks.settings import TrainingSettings
+from rnnsmt.networks.options import SomeSettings, add_device, add_settings, chosen_settings, need_torch
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.networks.training import Trainer
+    from rnnsmt.networks.training import Task
 
 RESUMING = """\
 --checkpoint-dir contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
@@ -23,8 +22,10 @@ again to resume."""
 """Description of the options of ``add_training`` in the help."""
 
 
-def add_training(parser: argparse.ArgumentParser) -> None:
-    """Add the training options other than data and settings: seed, files, time limit, device."""
+def add_training(parser: argparse.ArgumentParser, package: str, data: str, presets: Mapping[str, SomeSettings]) -> None:
+    """Add all options of ``PACKAGE train``; ``data`` is the name of the option for the directory of the data."""
+    parser.add_argument(f"--{data}", required=True, metavar="DIR", help=f"directory written by `{package} prepare`")
+    add_settings(parser, presets, "small")
     parser.add_argument("--seed", type=int, default=1, help="random seed")
     parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the trained network")
     parser.add_argument(
@@ -45,25 +46,29 @@ def add_training(parser: argparse.ArgumentParser) -> None:
 
 
 def run_training(
-    args: argparse.Namespace, settings: TrainingSettings, make_trainer: "Callable[[DeviceSetup], Trainer]"
+    args: argparse.Namespace,
+    presets: Mapping[str, SomeSettings],
+    make_task: "Callable[[SomeSettings, DeviceSetup], Task]",
 ) -> dict[str, object]:
-    """Train a network: choose the device, create the trainer, fit, save.
+    """Train a network: choose settings and device, create the task, fit, save.
 
     Args:
         args: the options of ``add_training``.
-        make_trainer: opens the data and creates the trainer on a device.
+        make_task: opens the data and creates the network on a device.
 
     Returns:
         The statistics of the stage.
 
     Raises:
-        SystemExit: see ``Trainer.fit``.
+        SystemExit: see ``Training.fit``.
     """
+    settings = chosen_settings(args, presets)
     need_torch()
 
     with Stop(args.time_limit) as stop:
         from rnnsmt.networks.devices import set_up_device
+        from rnnsmt.networks.training import Training
 
-        trainer = make_trainer(set_up_device(args.device, 1, settings.precision))
-        trainer.fit(args.checkpoint_dir, args.save_every, stop)
-        return trainer.save(args.output_model, args.output_history)
+        training = Training(make_task(settings, set_up_device(args.device, 1, settings.precision)), args.threads)
+        training.fit(args.checkpoint_dir, args.save_every, stop)
+        return training.save(args.output_model, args.output_history)

@@ -5,32 +5,23 @@ from typing import TYPE_CHECKING
 
 from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import positive
 from rnnsmt.config.sections import Rnn
 from rnnsmt.networks.options import (
+    add_description,
     add_device,
-    add_settings,
-    chosen_settings,
     need_torch,
     print_description,
 )
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.nnjm.settings import PRESETS
+from rnnsmt.nnjm.settings import PRESETS, JointSettings
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.nnjm.training import NnjmTrainer
+    from rnnsmt.networks.feed_forward import FeedForwardTask
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
-    add_settings(parser, PRESETS, "paper")
-    for side in ("target", "source"):
-        parser.add_argument(
-            f"--{side}-vocabulary",
-            type=positive,
-            default=15_001,
-            help=f"number of {side} ids, including id 0 (padding), UNK and </s>",
-        )
+    add_description(parser, PRESETS, target_classes=15_001, source_classes=15_001)
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
@@ -42,7 +33,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt nnjm describe --preset small
     """
-    return print_description(chosen_settings(args, PRESETS), args.target_vocabulary, args.source_vocabulary)
+    return print_description(args, PRESETS, "target_classes", "source_classes")
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
@@ -95,9 +86,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--examples", required=True, metavar="DIR", help="directory written by `nnjm prepare`")
-    add_settings(parser, PRESETS, "small")
-    add_training(parser)
+    add_training(parser, "nnjm", "examples", PRESETS)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
@@ -112,15 +101,14 @@ def train(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt nnjm train --examples try/examples --preset demo --seed 1 --output-model try/nnjm.safetensors \
             --output-history try/nnjm.json --checkpoint-dir try/nnjm.checkpoint --threads 2
     """
-    settings = chosen_settings(args, PRESETS)
 
-    def make_trainer(setup: "DeviceSetup") -> "NnjmTrainer":
+    def make_task(settings: JointSettings, setup: "DeviceSetup") -> "FeedForwardTask":
         from rnnsmt.nnjm.examples import Examples
-        from rnnsmt.nnjm.training import NnjmTrainer
+        from rnnsmt.nnjm.training import nnjm_task
 
-        return NnjmTrainer(Examples.open(args.examples), settings, args.seed, setup, args.threads)
+        return nnjm_task(Examples.open(args.examples), settings, args.seed, setup)
 
-    return run_training(args, settings, make_trainer)
+    return run_training(args, PRESETS, make_task)
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:

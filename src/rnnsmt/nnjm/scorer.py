@@ -14,8 +14,9 @@ from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores, check_ids
 from rnnsmt.cslm.text import Ids
 from rnnsmt.cslm.text_scores import perplexities, word_scores
 from rnnsmt.networks.data import NULL, UNK, Index
+from rnnsmt.networks.feed_forward import TrainedNetwork
 from rnnsmt.nnjm.examples import Examples, windows_at
-from rnnsmt.nnjm.model import TrainedNnjm, load_model
+from rnnsmt.nnjm.model import load_model
 
 BLOCK = 50_000
 """Number of target words that are scored together."""
@@ -30,11 +31,12 @@ class JointScorer(NGramScorer):
         width: number of source words of a window.
     """
 
-    def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
+    def load(self, path: str | Path, device: torch.device) -> TrainedNetwork:
         """Read the model file."""
         trained = load_model(path, device)
         sizes: Any = trained.model.sizes
         self.order, self.window, self.width = sizes.order, sizes.window, 2 * sizes.window + 1
+        assert trained.source_vocabulary is not None
         self.source_vocabulary, self.first_source = trained.source_vocabulary, len(trained.vocabulary)
         return trained
 

@@ -8,26 +8,19 @@ from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError, write_lines
 from rnnsmt.base.options import bounds_of_shard, k_of_n, positive
 from rnnsmt.config.sections import Rnn
-from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
+from rnnsmt.networks.options import add_description, add_device, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.rnn.settings import PRESETS
+from rnnsmt.rnn.settings import PRESETS, RnnSettings
 
 if TYPE_CHECKING:
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.rnn.model import RNNEncoderDecoder
-    from rnnsmt.rnn.training import RnnTrainer
+    from rnnsmt.rnn.training import RnnTask
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
-    add_settings(parser, PRESETS, "paper")
-    for side in ("source", "target"):
-        parser.add_argument(
-            f"--{side}-vocabulary",
-            type=positive,
-            default=15_001,
-            help=f"number of {side} classes, including id 0, UNK and EOS",
-        )
+    add_description(parser, PRESETS, source_classes=15_001, target_classes=15_001)
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
@@ -39,7 +32,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt rnn describe --preset paper
     """
-    return print_description(chosen_settings(args, PRESETS), args.source_vocabulary, args.target_vocabulary)
+    return print_description(args, PRESETS, "source_classes", "target_classes")
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
@@ -83,9 +76,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
-    add_settings(parser, PRESETS, "small")
-    add_training(parser)
+    add_training(parser, "rnn", "pairs", PRESETS)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
@@ -98,15 +89,14 @@ def train(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.safetensors \
             --output-history try/rnn.json --checkpoint-dir try/rnn.checkpoint --threads 2
     """
-    settings = chosen_settings(args, PRESETS)
 
-    def make_trainer(setup: "DeviceSetup") -> "RnnTrainer":
+    def make_task(settings: RnnSettings, setup: "DeviceSetup") -> "RnnTask":
         from rnnsmt.rnn.pairs import Pairs
-        from rnnsmt.rnn.training import RnnTrainer
+        from rnnsmt.rnn.training import RnnTask
 
-        return RnnTrainer(Pairs.open(args.pairs), settings, args.seed, setup, args.threads)
+        return RnnTask(Pairs.open(args.pairs), settings, args.seed, setup)
 
-    return run_training(args, settings, make_trainer)
+    return run_training(args, PRESETS, make_task)
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:

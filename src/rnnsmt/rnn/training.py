@@ -1,4 +1,4 @@
-"""Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, trainer.
+"""Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, task.
 
 The loop is in ``rnnsmt.networks.training``. Minibatches contain pairs in random order, without padding. Each pair
 occurs once per epoch. The pairs of a minibatch have equal source lengths and equal target lengths, unless batching is
@@ -7,6 +7,7 @@ random.
 The likelihood of held-out pairs is computed with the network and with a unigram model.
 """
 
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from rnnsmt.networks.data import Index, WindowBatches, draw_held_out
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.gradients import DROPOUT_ROWS
 from rnnsmt.networks.softmax import ClassSampler
-from rnnsmt.networks.training import ThreadParts, Trainer
+from rnnsmt.networks.training import Row, Sums, Task, evenly
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs, word_frequencies
@@ -163,24 +164,25 @@ def unigram_likelihood(pairs: Pairs, held_out: Index, frequencies: NDArray[np.in
     return Likelihood(total / max(len(held_out), 1), total / max(len(words), 1))
 
 
-class RnnTrainer(Trainer):
-    """Trainer of a network on phrase pairs."""
+class RnnTask(Task):
+    """Training of a network on phrase pairs.
+
+    Attributes:
+        held_out: indices of the held-out pairs, which are not trained on.
+        validation: the held-out pairs.
+        unigram: mean log p per word of the held-out pairs by a unigram model.
+    """
 
     package = "rnn"
     examples = "pairs"
+    dimension = 1
     model: RNNEncoderDecoder
     settings: RnnSettings
 
-    def __init__(
-        self,
-        pairs: Pairs,
-        settings: RnnSettings,
-        seed: int,
-        setup: DeviceSetup,
-        threads: int = 1,
-    ) -> None:
-        """Draw the held-out pairs, which are not trained on, and create the network."""
-        self.pairs = pairs
+    def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, setup: DeviceSetup) -> None:
+        """Draw the held-out pairs and create the network."""
+        super().__init__(settings, seed, setup)
+        self.pairs, self.inputs = pairs, {"pairs": pairs.fingerprint}
         self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
         self.validation = HeldOutPairs(pairs, self.held_out, setup)
         once = np.ones(len(pairs), np.int32)
@@ -188,110 +190,74 @@ class RnnTrainer(Trainer):
         frequencies = word_frequencies(pairs, once)
         self.unigram = unigram_likelihood(pairs, self.held_out, frequencies).per_word
         same_lengths = settings.batching == "lengths"
-        batches = PairBatches(pairs, settings.batch, seed, self.held_out, same_lengths)
-        self.trained = batches.trained
-        self.sum_of_losses = settings.loss == "sum"
-        sampler = None
+        self.batches: PairBatches = PairBatches(pairs, settings.batch, seed, self.held_out, same_lengths)
         if settings.sampled_classes:
-            sampler = ClassSampler(frequencies + 1, settings.sampled_classes, seed)
-        sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
-        super().__init__(
-            RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device),
-            settings,
-            seed,
-            {"pairs": pairs.fingerprint, "seed": seed},
-            setup,
-            batches,
-            threads,
-            ThreadParts(dimension=1, grain=DROPOUT_ROWS if settings.dropout else 1),
-            total=settings.updates or batches.updates(settings.epochs),
-            evaluations=settings.evaluations,
-            sampler=sampler,
-        )
-
-    # an update
-
-    def accumulate(self, index: Index) -> Tensor:
-        """Sum the gradient over groups of pairs of equal lengths; the sum equals the gradient over padded pairs."""
-        if self.settings.batching == "lengths":
-            return super().accumulate(index)
-        assert self.flat.grad is not None
-        gradient, sums = torch.zeros_like(self.flat.grad), torch.zeros((), dtype=torch.float64)
-        begin = 0
-        for group in group_by_length(self.pairs, index):
-            sums = sums + self.gradient(self.minibatch(group, begin)).reshape(-1)
-            gradient += self.flat.grad
-            begin += len(group)
-        self.flat.grad.copy_(gradient)
-        return sums
-
-    def minibatch(self, index: Index, begin: int = 0) -> tuple[Tensor, ...]:
-        """Return the tensors of pairs of equal lengths.
-
-        begin: the position of the first pair in the minibatch.
-
-        Returns:
-            Source words [N, B]; target words [T, B]; the example numbers [1, B] of the pairs, in CPU memory.
-        """
-        return *pair_tensors(self.pairs, index, self.setup.device), self.example_numbers(len(index), begin)[None]
-
-    def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Tensor) -> Tensor:
-        source, target, rows = batch
-        if self.settings.variant != "supplementary":
-            randomness = self.randomness(rows[0])
-            return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, randomness)
-        return autograd_loss_and_gradient(model, source, target)
-
-    @property
-    def same_launches(self) -> bool:
+            self.sampler = ClassSampler(frequencies + 1, settings.sampled_classes, seed)
+        sizes = settings.sizes(*map(len, pairs.vocabularies))
+        self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device)
+        self.grain = DROPOUT_ROWS if settings.dropout else 1
         # the groups of random minibatches have so many shapes that few graphs would be replayed
-        return self.settings.variant != "supplementary" and self.settings.batching == "lengths"
+        self.same_launches = settings.variant != "supplementary" and same_lengths
+        self.sum_of_losses = settings.loss == "sum"
+        self.total = settings.updates or self.batches.updates(settings.epochs)
+        self.evaluations = evenly(self.total, settings.evaluations)
+
+    def groups(self, index: Index) -> list[Index]:
+        """Return pairs of equal lengths; the sum of their gradients equals the gradient over padded pairs."""
+        return [index] if self.settings.batching == "lengths" else group_by_length(self.pairs, index)
+
+    def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
+        """Return source words [N, B] and target words [T, B] of pairs of equal lengths."""
+        return pair_tensors(self.pairs, index, self.setup.device)
+
+    def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Any) -> Tensor:
+        source, target, randomness = batch
+        if self.settings.variant == "supplementary":
+            return autograd_loss_and_gradient(model, source, target)
+        return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, randomness)
 
     def words(self, index: Index) -> int:
         return int(self.pairs.sides[1].lengths(index).sum())
 
-    # the learning curve
+    def evaluate(self, seen: int, sums: Sums) -> Row:
+        loss = sums.measured[0].item()
+        row = {
+            "epoch": round(seen / self.batches.trained, 4),
+            "train log p per pair": -loss / sums.examples,
+            "train log p per word": -loss / sums.words,
+        }
+        if len(self.held_out):
+            found = self.validation.measure(self.model)
+            row |= {"held-out log p per pair": found.per_pair, "held-out log p per word": found.per_word}
+        return row
 
-    def measure(self, row: dict[str, Any]) -> bool:
-        row["epoch"] = round(self.seen / self.trained, 4)
-        loss = self.sums.measured[0].item()
-        row["train log p per pair"] = -loss / self.sums.examples
-        row["train log p per word"] = -loss / self.sums.words
-        if not len(self.held_out):
-            return False
-        likelihood = self.validation.measure(self.model)
-        row |= {"held-out log p per pair": likelihood.per_pair, "held-out log p per word": likelihood.per_word}
-        best = self.history[self.best[0]]["held-out log p per pair"] if self.best else float("-inf")
-        return self.settings.keep == "best" and likelihood.per_pair > best
+    def quality(self, row: Row) -> float:
+        return row.get("held-out log p per pair", -math.inf) if self.settings.keep == "best" else -math.inf
 
     def start_message(self) -> str:
-        text = f"{len(self.pairs):,} pairs: {self.trained:,} for training, {len(self.held_out):,} held out"
+        text = f"{len(self.pairs):,} pairs: {self.batches.trained:,} for training, {len(self.held_out):,} held out"
         if self.settings.keep == "best" and not len(self.held_out):
             text += " (so the last parameters are kept, not the best ones)"
         return text
 
-    def format_metrics(self, row: dict[str, Any]) -> str:
+    def format(self, row: Row) -> str:
         text = f"log p per word: training {row['train log p per word']:.4f}"
         if "held-out log p per word" in row:
             text += f", held-out {row['held-out log p per word']:.4f} (unigram model {self.unigram:.4f})"
         return text
 
-    # the output files
-
-    def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
-        stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
+    def results(self, history: list[Row], kept_row: Row) -> tuple[dict[str, object], dict[str, object]]:
+        last = history[-1]
+        stats: dict[str, object] = {"updates": last["update"], "pairs seen": last["pairs"]}
         if len(self.held_out):
             stats |= {name: kept_row[name] for name in ("held-out log p per pair", "held-out log p per word")}
-            stats |= {"unigram log p per word": self.unigram}
-        return stats | {"clip rate": self.history[-1]["clip rate"]}
-
-    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
-        data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
-        save_model(path, self.model, description | data)
-
-    def history_header(self, stats: dict[str, object]) -> dict[str, object]:
-        return {
+            stats["unigram log p per word"] = self.unigram
+        stats["clip rate"] = last["clip rate"]
+        return stats, {
             "held-out pairs": len(self.held_out),
             "computed on": self.setup.describe(),
             "unigram log p per word": self.unigram,
         }
+
+    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        save_model(path, self.model, description | vocabularies_of(self.pairs) | self.inputs)

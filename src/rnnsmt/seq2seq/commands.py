@@ -8,13 +8,13 @@ from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import positive
 from rnnsmt.config.sections import Lstms, Preprocessing
-from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
+from rnnsmt.networks.options import add_description, add_device, need_torch, print_description
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.seq2seq.settings import PRESETS
+from rnnsmt.seq2seq.settings import PRESETS, Seq2SeqSettings
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.seq2seq.training import Seq2SeqTrainer
+    from rnnsmt.seq2seq.training import Seq2SeqTask
 
 
 def _add_ensembles(parser: argparse.ArgumentParser) -> None:
@@ -41,14 +41,7 @@ def _add_ensemble(parser: argparse.ArgumentParser) -> None:
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
-    add_settings(parser, PRESETS, "paper")
-    for side, number in (("source", 160_000), ("target", 80_000)):
-        parser.add_argument(
-            f"--{side}-classes",
-            type=positive,
-            default=number,
-            help=f"number of {side} classes, including id 0, UNK and EOS",
-        )
+    add_description(parser, PRESETS, source_classes=160_000, target_classes=80_000)
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
@@ -60,7 +53,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt seq2seq describe
     """
-    return print_description(chosen_settings(args, PRESETS), args.source_classes, args.target_classes)
+    return print_description(args, PRESETS, "source_classes", "target_classes")
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
@@ -89,9 +82,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sentences", required=True, metavar="DIR", help="directory written by `seq2seq prepare`")
-    add_settings(parser, PRESETS, "small")
-    add_training(parser)
+    add_training(parser, "seq2seq", "sentences", PRESETS)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
@@ -105,15 +96,14 @@ def train(args: argparse.Namespace) -> dict[str, object]:
             --output-model try/lstm.safetensors --output-history try/lstm.json \
             --checkpoint-dir try/lstm.checkpoint --threads 2
     """
-    settings = chosen_settings(args, PRESETS)
 
-    def make_trainer(setup: "DeviceSetup") -> "Seq2SeqTrainer":
+    def make_task(settings: Seq2SeqSettings, setup: "DeviceSetup") -> "Seq2SeqTask":
         from rnnsmt.seq2seq.sentences import SentencePairs
-        from rnnsmt.seq2seq.training import Seq2SeqTrainer
+        from rnnsmt.seq2seq.training import Seq2SeqTask
 
-        return Seq2SeqTrainer(SentencePairs.open(args.sentences), settings, args.seed, setup, args.threads)
+        return Seq2SeqTask(SentencePairs.open(args.sentences), settings, args.seed, setup)
 
-    return run_training(args, settings, make_trainer)
+    return run_training(args, PRESETS, make_task)
 
 
 def translate_options(parser: argparse.ArgumentParser) -> None:

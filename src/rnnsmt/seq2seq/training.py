@@ -17,7 +17,7 @@ from rnnsmt.networks.data import NULL, WINDOW, Index, WindowBatches, count_ids, 
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, Randomness
 from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
-from rnnsmt.networks.training import ThreadParts, Trainer, perplexity_of
+from rnnsmt.networks.training import Row, Sums, Task, evenly, perplexity_of
 from rnnsmt.seq2seq.model import NO_DROPOUT, Seq2Seq, save_model
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSettings
@@ -70,96 +70,88 @@ ROWS = 64
 """Number of held-out pairs that are evaluated at a time."""
 
 
-class Seq2SeqTrainer(Trainer):
-    """Trainer of a network on sentence pairs."""
+class Seq2SeqTask(Task):
+    """Training of a network on sentence pairs.
+
+    Attributes:
+        validation: the held-out pairs.
+        unigram: perplexity of the held-out pairs by a unigram model.
+    """
 
     package = "seq2seq"
     examples = "pairs"
+    dimension = 1
     model: Seq2Seq
     settings: Seq2SeqSettings
 
-    def __init__(
-        self, pairs: SentencePairs, settings: Seq2SeqSettings, seed: int, setup: DeviceSetup, threads: int = 1
-    ) -> None:
+    def __init__(self, pairs: SentencePairs, settings: Seq2SeqSettings, seed: int, setup: DeviceSetup) -> None:
         """Split the pairs into training and held-out pairs, and create the network."""
         # cuDNN copies the weights together, because they are views of the flat tensor of all parameters
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
-        self.pairs = pairs
+        super().__init__(settings, seed, setup)
+        self.pairs, self.inputs = pairs, {"sentences": pairs.fingerprint}
         held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
         self.validation = HeldOutSentences(pairs, held_out, settings.source_order, setup)
-        batches = SentenceBatches(pairs, settings.batch, seed, held_out)
-        self.trained = batches.size
+        self.batches: SentenceBatches = SentenceBatches(pairs, settings.batch, seed, held_out)
         target = pairs.sides[1]
         counts = count_ids(target.words, len(pairs.vocabularies[1]))
         counts -= np.bincount(target.joined(held_out), minlength=len(counts))
         logs = np.log((counts + 1) / (counts + 1).sum())
         self.unigram = perplexity_of(float(logs[target.joined(held_out)].mean())) if len(held_out) else math.nan
+        if settings.sampled_classes:
+            self.sampler = ClassSampler(counts + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*map(len, pairs.vocabularies))
-        super().__init__(
-            Seq2Seq(sizes, seed, settings.spread).to(setup.device),
-            settings,
-            seed,
-            {"sentences": pairs.fingerprint, "seed": seed},
-            setup,
-            batches,
-            threads,
-            ThreadParts(dimension=1, grain=DROPOUT_ROWS if settings.dropout else 1),
-            total=max(round(settings.epochs * batches.updates), 1),
-            evaluations=settings.evaluations,
-            sampler=ClassSampler(counts + 1, settings.sampled_classes, seed) if settings.sampled_classes else None,
-        )
+        self.model = Seq2Seq(sizes, seed, settings.spread).to(setup.device)
+        self.grain = DROPOUT_ROWS if settings.dropout else 1
+        self.total = max(round(settings.epochs * self.batches.updates), 1)
+        self.evaluations = evenly(self.total, settings.evaluations)
 
-    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Return source [N, B] and target ids [T, B], and in CPU memory the example numbers [1, B] of the pairs."""
-        tensors = pair_tensors(self.pairs, index, self.settings.source_order, self.setup.device)
-        return *tensors, self.example_numbers(len(index))[None]
+    def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
+        """Return source [N, B] in reading order and target [T, B]."""
+        return pair_tensors(self.pairs, index, self.settings.source_order, self.setup.device)
 
-    def loss_and_gradient(self, model: Seq2Seq, *batch: Tensor) -> Tensor:
-        source, target, rows = batch
-        randomness = self.randomness(rows[0])
+    def loss_and_gradient(self, model: Seq2Seq, *batch: Any) -> Tensor:
+        source, target, randomness = batch
         return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, randomness)
 
     def words(self, index: Index) -> int:
-        """Return the number of target words, including EOS."""
         return int(self.pairs.sides[1].lengths(index).sum())
 
-    def measure(self, row: dict[str, Any]) -> bool:
-        row["epoch"] = round(self.seen / self.trained, 4)
-        row["train perplexity"] = perplexity_of(-self.sums.measured[0].item() / self.sums.words)
-        if not self.validation.pairs:
-            return False
-        log_p = self.validation.measure(self.model)
-        row["held-out perplexity"] = perplexity_of(log_p)
-        best = self.history[self.best[0]]["held-out perplexity"] if self.best else math.inf
-        return self.settings.keep == "best" and row["held-out perplexity"] < best
+    def evaluate(self, seen: int, sums: Sums) -> Row:
+        row = {
+            "epoch": round(seen / self.batches.size, 4),
+            "train perplexity": perplexity_of(-sums.measured[0].item() / sums.words),
+        }
+        if self.validation.pairs:
+            row["held-out perplexity"] = perplexity_of(self.validation.measure(self.model))
+        return row
+
+    def quality(self, row: Row) -> float:
+        return -row.get("held-out perplexity", math.inf) if self.settings.keep == "best" else -math.inf
 
     def start_message(self) -> str:
         return f"{len(self.pairs):,} pairs of words, {self.validation.pairs:,} of them held out"
 
-    def format_metrics(self, row: dict[str, Any]) -> str:
+    def format(self, row: Row) -> str:
         text = f"epoch {row['epoch']}: training perplexity {row['train perplexity']:.2f}"
         if "held-out perplexity" in row:
             text += f", held-out {row['held-out perplexity']:.2f} (unigram model {self.unigram:.0f})"
         return text
 
-    def statistics(self, kept_row: dict[str, Any]) -> dict[str, object]:
-        stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
+    def results(self, history: list[Row], kept_row: Row) -> tuple[dict[str, object], dict[str, object]]:
+        stats: dict[str, object] = {"updates": history[-1]["update"], "pairs seen": history[-1]["pairs"]}
         if self.validation.pairs:
             stats |= {"held-out perplexity": kept_row["held-out perplexity"], "unigram perplexity": self.unigram}
-        return stats
-
-    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
-        pairs = self.pairs
-        meta = {**description, "sentences": pairs.fingerprint}
-        save_model(path, self.model, pairs.vocabularies, self.settings.source_order, meta)
-
-    def history_header(self, stats: dict[str, object]) -> dict[str, object]:
-        return {
+        return stats, {
             "held-out words": self.validation.words,
             "held-out pairs": self.validation.pairs,
             "computed on": self.setup.describe(),
             "unigram perplexity": self.unigram,
         }
+
+    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        vocabularies, order = self.pairs.vocabularies, self.settings.source_order
+        save_model(path, self.model, vocabularies, order, description | self.inputs)
 
 
 def loss_and_gradient(

@@ -8,9 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.cslm.model import CslmTrainer  # noqa: E402
+from rnnsmt.cslm.model import cslm_task  # noqa: E402
 from rnnsmt.cslm.settings import PRESETS  # noqa: E402
 from rnnsmt.networks.devices import set_up_device  # noqa: E402
+from rnnsmt.networks.training import Training  # noqa: E402
 from tests.unit.launches import SMALL_CSLM, make_text  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,12 +39,12 @@ def test_implementations_are_compared_with_the_same_settings(cslm):
 def test_autograd_computes_the_gradient_of_the_row_by_hand(cslm, tmp_path):
     settings = replace(PRESETS["small"], **SMALL_CSLM, sampled_classes=7)
     _, exact = next(version for name, version in cslm.versions_of(settings).items() if "autograd" in name)
-    trainer = CslmTrainer(make_text(tmp_path), exact, 1, set_up_device("cpu", 1, "float32"), 1)
-    batch = trainer.minibatch(next(trainer.batches))
-    for parameter in trainer.model.parameters():
+    trainer = Training(cslm_task(make_text(tmp_path), exact, 1, set_up_device("cpu", 1, "float32")), 1)
+    batch = trainer.minibatch(next(trainer.task.batches))
+    for parameter in trainer.task.model.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    sums = trainer.loss_and_gradient(trainer.model, *batch)
-    gradients = [parameter.grad.clone() for parameter in trainer.model.parameters()]
-    assert cslm.by_autograd(False, trainer.model, *batch)[0] == pytest.approx(float(sums[0]), rel=1e-5)
-    for parameter, gradient in zip(trainer.model.parameters(), gradients, strict=True):
+    sums = trainer.loss_and_gradient(trainer.task.model, *batch)
+    gradients = [parameter.grad.clone() for parameter in trainer.task.model.parameters()]
+    assert cslm.by_autograd(False, trainer.task.model, *batch)[0] == pytest.approx(float(sums[0]), rel=1e-5)
+    for parameter, gradient in zip(trainer.task.model.parameters(), gradients, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-3, atol=1e-5)

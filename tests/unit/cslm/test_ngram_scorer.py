@@ -15,14 +15,14 @@ from safetensors.torch import save_file  # noqa: E402
 
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.model import load_model, save_model  # noqa: E402
+from rnnsmt.cslm.model import FORMAT, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
 from rnnsmt.cslm.text_scores import event_scores, ngram_scores  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
-from rnnsmt.networks.feed_forward import FeedForwardLM  # noqa: E402
+from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, save_model  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 from .twin import Twin  # noqa: E402
@@ -46,7 +46,7 @@ def files(tmp_path_factory):
     directory = tmp_path_factory.mktemp("cslm")
     model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for name, normalised in (("exact.safetensors", False), ("bare.safetensors", True)):
-        save_model(directory / name, model, VOCABULARY, normalised, 5, {"seed": 1})
+        save_model(directory / name, FORMAT, TrainedNetwork(model, VOCABULARY, normalised, 5, {"seed": 1}))
     return directory
 
 
@@ -62,7 +62,7 @@ def large(tmp_path_factory):
     directory = tmp_path_factory.mktemp("large")
     words = [f"w{i}" for i in range(2500)]
     model = random_model(CslmSizes(len(words) + 3, 7, 33, 107, 53), 2)
-    save_model(directory / "m.safetensors", model, Vocabulary(words), False, 0, {})
+    save_model(directory / "m.safetensors", FORMAT, TrainedNetwork(model, Vocabulary(words), False, 0, {}))
     return directory / "m.safetensors"
 
 
@@ -435,7 +435,7 @@ def test_network_whose_scores_are_no_numbers(tmp_path):
     model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for weights in (model.R, model.W_1, model.W_2, model.W_o):
         weights.data.fill_(3e30)
-    save_model(tmp_path / "m.safetensors", model, VOCABULARY, False, 0, {})
+    save_model(tmp_path / "m.safetensors", FORMAT, TrainedNetwork(model, VOCABULARY, False, 0, {}))
     scorer = NGramScorer(tmp_path / "m.safetensors", device="cpu")
     with pytest.raises(InputError, match=r"m\.safetensors: the network computes NaN or infinite scores"):
         scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.base.resuming import Stop  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.model import CslmTrainer, load_model  # noqa: E402
+from rnnsmt.cslm.model import cslm_task, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import PRESETS, CslmSettings  # noqa: E402
 from rnnsmt.cslm.text import Text, contexts_at  # noqa: E402
@@ -25,6 +25,7 @@ from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.feed_forward import centre, class_counts, unigram_log_p  # noqa: E402
 from rnnsmt.networks.gradients import Dropout  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
+from rnnsmt.networks.training import Training  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 
@@ -179,7 +180,7 @@ def test_self_normalised(text):
     found = {}
     for alpha in (0.0, 0.3):
         settings = replace(TINY, epochs=10, self_normalised=alpha, output_bias="zero", spread=0.3, dropout=0.0)
-        trainer = CslmTrainer(text, settings, 1, CPU)
+        trainer = Training(cslm_task(text, settings, 1, CPU))
         while not trainer.finished:
             trainer.step()
             if trainer.evaluation_due:
@@ -191,33 +192,33 @@ def test_self_normalised(text):
 
 
 def test_centring_changes_no_probability(text):
-    trainer = CslmTrainer(text, replace(TINY, epochs=3, self_normalised=0.1, dropout=0.3), 1, CPU)
+    trainer = Training(cslm_task(text, replace(TINY, epochs=3, self_normalised=0.1, dropout=0.3), 1, CPU))
     while not trainer.finished:
         trainer.step()
         if trainer.evaluation_due:
             before = trainer.evaluate()
-    centre(trainer.model, trainer.centring_contexts())
-    after = trainer.validation.measure(trainer.model)
+    centre(trainer.task.model, trainer.task.centring_contexts())
+    after = trainer.task.validation.measure(trainer.task.model)
     assert after.log_sum < 0.9 * before["validation |ln Z|"]
     assert math.exp(-after.log_p) == pytest.approx(before["validation perplexity"], rel=1e-5)
 
 
 def test_centring_of_a_network_whose_hidden_units_are_always_0(text):
-    trainer = CslmTrainer(text, replace(TINY, spread=1e-30, self_normalised=0.1), 1, CPU)
+    trainer = Training(cslm_task(text, replace(TINY, spread=1e-30, self_normalised=0.1), 1, CPU))
     with torch.no_grad():
-        trainer.model.b_2.fill_(-1.0)
-        trainer.model.b_o.fill_(1.0)
-    centre(trainer.model, trainer.centring_contexts())
-    assert trainer.validation.measure(trainer.model).log_sum == pytest.approx(0.0, abs=1e-5)
+        trainer.task.model.b_2.fill_(-1.0)
+        trainer.task.model.b_o.fill_(1.0)
+    centre(trainer.task.model, trainer.task.centring_contexts())
+    assert trainer.task.validation.measure(trainer.task.model).log_sum == pytest.approx(0.0, abs=1e-5)
 
 
 def test_words_of_the_validation_alone_are_unknown_there(text):
-    trainer = CslmTrainer(text, TINY, 1, CPU)
-    words = text.words[trainer.held_out]
-    counts = np.bincount(np.delete(text.words, trainer.held_out), minlength=len(text.vocabulary))
-    found = torch.cat(trainer.validation.words).numpy()
+    trainer = Training(cslm_task(text, TINY, 1, CPU))
+    words = text.words[trainer.task.ngrams.held_out]
+    counts = np.bincount(np.delete(text.words, trainer.task.ngrams.held_out), minlength=len(text.vocabulary))
+    found = torch.cat(trainer.task.validation.words).numpy()
     assert np.array_equal(found, np.where(counts[words] == 0, UNK, words))
-    contexts = torch.cat(trainer.validation.contexts).numpy()
+    contexts = torch.cat(trainer.task.validation.contexts).numpy()
     assert not (counts[contexts[contexts > UNK]] == 0).any()
     assert (contexts == NULL).any()
 
@@ -238,10 +239,10 @@ def test_self_normalised_models_are_marked(directory, text, tmp_path):
 def test_early_stop(text, monkeypatch):
     """Patience counts the epochs since the best one; the best parameters are kept."""
     curve = iter([9.0, 7.0, 8.0, 7.0, 6.0, 6.5, 6.0, 7.0, 1.0])
-    trainer = CslmTrainer(text, replace(TINY, epochs=50, patience=3, batch=4096), 1, CPU)
-    measured = trainer.validation.measure
+    trainer = Training(cslm_task(text, replace(TINY, epochs=50, patience=3, batch=4096), 1, CPU))
+    measured = trainer.task.validation.measure
     monkeypatch.setattr(
-        trainer.validation, "measure", lambda model: measured(model)._replace(log_p=-math.log(next(curve)))
+        trainer.task.validation, "measure", lambda model: measured(model)._replace(log_p=-math.log(next(curve)))
     )
     parameters = []
     while not trainer.finished:
@@ -250,7 +251,7 @@ def test_early_stop(text, monkeypatch):
             trainer.evaluate()
             parameters.append(trainer.flat.detach().clone())
     assert [round(row["validation perplexity"], 3) for row in trainer.history] == [9, 7, 8, 7, 6, 6.5, 6, 7]
-    assert (trainer.kept["epoch"], trainer.epochs_without_better) == (5, 3)
+    assert (trainer.kept["epoch"], trainer.without_better) == (5, 3)
     assert torch.equal(trainer.best[1], parameters[4])
     assert not torch.equal(trainer.flat, parameters[4])
     assert trainer.choose()["epoch"] == 5
@@ -258,45 +259,45 @@ def test_early_stop(text, monkeypatch):
 
 
 def test_held_out_ngrams_are_not_trained_on(text, monkeypatch):
-    trainer = CslmTrainer(text, TINY, 1, CPU)
+    trainer = Training(cslm_task(text, TINY, 1, CPU))
     seen = []
     batch = trainer.minibatch
     monkeypatch.setattr(trainer, "minibatch", lambda places: seen.extend(places.tolist()) or batch(places))
-    for _ in range(trainer.batches.updates):
+    for _ in range(trainer.task.batches.updates):
         trainer.step()
-    assert sorted([*seen, *trainer.held_out]) == list(range(len(text)))
+    assert sorted([*seen, *trainer.task.ngrams.held_out]) == list(range(len(text)))
     assert trainer.seen == len(seen)
 
 
 def test_singletons_become_unknown(text):
-    trainer = CslmTrainer(text, replace(TINY, singletons=1.0), 1, CPU)
-    places = np.setdiff1d(np.arange(len(text)), trainer.held_out)
+    trainer = Training(cslm_task(text, replace(TINY, singletons=1.0), 1, CPU))
+    places = np.setdiff1d(np.arange(len(text)), trainer.task.ngrams.held_out)
     counts = np.bincount(text.words[places], minlength=len(text.vocabulary))
     contexts, words, _ = trainer.minibatch(places)
     assert np.array_equal(words.numpy(), np.where(counts[text.words[places]] == 1, UNK, text.words[places]))
     assert not set(contexts.unique().tolist()) & set(np.flatnonzero(counts == 1))
-    plain = CslmTrainer(text, replace(TINY, singletons=0.0), 1, CPU)
+    plain = Training(cslm_task(text, replace(TINY, singletons=0.0), 1, CPU))
     assert np.array_equal(plain.minibatch(places)[1].numpy(), text.words[places])
 
 
 def test_classes_are_sampled_by_what_is_predicted(text):
     """Classes are sampled by their frequency as targets, including singletons replaced by UNK."""
-    trainer = CslmTrainer(text, replace(TINY, singletons=0.5, sampled_classes=5), 1, CPU)
-    places = np.setdiff1d(np.arange(len(text)), trainer.held_out)
+    trainer = Training(cslm_task(text, replace(TINY, singletons=0.5, sampled_classes=5), 1, CPU))
+    places = np.setdiff1d(np.arange(len(text)), trainer.task.ngrams.held_out)
     seen = np.zeros(len(text.vocabulary))
     for trainer.update in range(20):
         np.add.at(seen, trainer.minibatch(places)[1].numpy(), 1 / (20 * len(places)))
-    expected = -np.expm1(trainer.sampler._log_absent[0].numpy())
+    expected = -np.expm1(trainer.task.sampler._log_absent[0].numpy())
     assert expected == pytest.approx(seen, abs=2e-3)
-    moved = np.count_nonzero(trainer.rare) / 2 / len(places)
+    moved = np.count_nonzero(trainer.task.ngrams.rare) / 2 / len(places)
     assert moved > 0
     assert expected[UNK] - np.mean(text.words[places] == UNK) == pytest.approx(moved, abs=moved / 3)
 
 
 def test_a_share_of_singletons_and_other_ones_every_time(text):
-    trainer = CslmTrainer(text, replace(TINY, singletons=0.5), 1, CPU)
-    trainer.rare[:] = True
-    trainer.rare[text.vocabulary.eos] = False
+    trainer = Training(cslm_task(text, replace(TINY, singletons=0.5), 1, CPU))
+    trainer.task.ngrams.rare[:] = True
+    trainer.task.ngrams.rare[text.vocabulary.eos] = False
     places = np.flatnonzero(text.words[:] != text.vocabulary.eos)
     first = trainer.minibatch(places)[1].numpy() == UNK
     assert 0.4 < first.mean() < 0.6
@@ -305,11 +306,11 @@ def test_a_share_of_singletons_and_other_ones_every_time(text):
 
 
 def test_the_end_of_the_only_sentence_is_not_unknown(text):
-    assert not CslmTrainer(text, replace(TINY, singletons=1.0), 1, CPU).rare[text.vocabulary.eos]
+    assert not cslm_task(text, replace(TINY, singletons=1.0), 1, CPU).ngrams.rare[text.vocabulary.eos]
 
 
 def test_no_two_updates_leave_out_the_same_units(text):
-    trainer = CslmTrainer(text, replace(TINY, dropout=0.5), 1, CPU)
+    trainer = Training(cslm_task(text, replace(TINY, dropout=0.5), 1, CPU))
     factors = []
     for _ in range(2):
         rows = trainer.minibatch(np.arange(40))[2]
@@ -331,14 +332,14 @@ def test_validation_is_drawn_from_the_whole_text():
 
 
 def test_output_biases_of_the_unigrams(text):
-    trainer = CslmTrainer(text, replace(TINY, output_bias="unigram"), 1, CPU)
-    counts = class_counts(text.words, len(text.vocabulary), trainer.held_out)
-    assert torch.allclose(trainer.model.b_o.exp(), torch.from_numpy(counts / counts.sum()).float())
+    trainer = Training(cslm_task(text, replace(TINY, output_bias="unigram"), 1, CPU))
+    counts = class_counts(text.words, len(text.vocabulary), trainer.task.ngrams.held_out)
+    assert torch.allclose(trainer.task.model.b_o.exp(), torch.from_numpy(counts / counts.sum()).float())
 
 
 def test_moments_without_gradient_become_0(text, tmp_path):
     """Treat the decayed moments of words without gradient as 0: denormal numbers would make every update slower."""
-    trainer = CslmTrainer(text, replace(TINY, epochs=1), 1, CPU)
+    trainer = Training(cslm_task(text, replace(TINY, epochs=1), 1, CPU))
     trainer.step()
     first, _ = (trainer.optimiser.state[trainer.flat][name] for name in ("exp_avg", "exp_avg_sq"))
     tiny = torch.finfo(torch.float32).tiny
@@ -355,7 +356,7 @@ def test_threads_share_a_minibatch(text, dropout):
     """Dropout does not depend on the number of threads, and results are reproducible."""
     found = []
     for threads in (1, 3, 3):
-        trainer = CslmTrainer(text, replace(TINY, dropout=dropout, batch=100), 1, CPU, threads)
+        trainer = Training(cslm_task(text, replace(TINY, dropout=dropout, batch=100), 1, CPU), threads)
         for _ in range(20):
             trainer.step()
         found.append(trainer.flat.detach())
@@ -380,11 +381,11 @@ def test_interrupted_training_equals_uninterrupted(text, tmp_path, settings):
             if trainer.evaluation_due:
                 trainer.evaluate()
 
-    whole = CslmTrainer(text, settings, 1, CPU)
+    whole = Training(cslm_task(text, settings, 1, CPU))
     advance(whole, 10**6)
     number = 0
     while True:
-        part = CslmTrainer(text, settings, 1, CPU)
+        part = Training(cslm_task(text, settings, 1, CPU))
         checkpoint = Checkpoint(tmp_path, part.fingerprint())
         saved = checkpoint.load()
         assert (saved is None) == (number == 0)
@@ -452,14 +453,14 @@ def test_time_limit(directory, tmp_path, capfd, sigint, handler):
 
 @pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
 def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sigint, handler, code):
-    original = CslmTrainer.step
+    original = Training.step
 
     def step(self):
         original(self)
         if self.update == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(CslmTrainer, "step", step)
+    monkeypatch.setattr(Training, "step", step)
     sigint(handler)
     try:
         ended = main(command_line(directory, tmp_path, "--epochs", "1"))
@@ -515,9 +516,8 @@ def test_text_directories_that_do_not_fit(directory, tmp_path, capfd):
         assert main(command_line(tmp_path, tmp_path)) == 2
         refused(capfd, "train", "ids")
 
-    other = b"<null>\n<unk>\nle\n</s>\n"
     for name, content in (
-        ("text.json", None), ("text.json", b"{}"), ("words.npy", None), ("vocab.txt", other), ("vocab.txt", None),
+        ("text.json", None), ("text.json", b"{}"), ("words.npy", None), ("vocab.txt", None),
     ):  # fmt: skip
         spoil(name, content)
     assert main(command_line(tmp_path / "nowhere", tmp_path)) == 2

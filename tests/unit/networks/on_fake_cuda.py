@@ -6,7 +6,6 @@ Values are computed on the CPU; the limits of launches, copies and waits are tho
 import numpy as np
 import pytest
 import torch
-from rnnsmt.seq2seq.units import Words
 
 from rnnsmt.cslm import ngram_scorer
 from rnnsmt.cslm.settings import CslmSizes
@@ -72,7 +71,7 @@ def test_cslm_training_has_the_values_of_the_processor(text, setup):
     rows = here.evaluate(), there.evaluate()
     assert rows[0] == pytest.approx(rows[1], rel=1e-4)
     for trainer in (here, there):
-        centre(trainer.model, trainer.centring_contexts())
+        centre(trainer.task.model, trainer.task.centring_contexts())
     assert close(here.flat, there.flat)
 
 
@@ -331,7 +330,7 @@ def test_ngrams_of_the_search(normalize, launches):
 
 @pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
 def test_scores_of_an_lstm(setup):
-    source, target = (Words(Vocabulary([f"w{k}" for k in range(n - 3)])) for n in (40, 70))
+    source, target = (Vocabulary([f"w{k}" for k in range(n - 3)]) for n in (40, 70))
     rng = np.random.default_rng(1)
     ours = [np.array([*rng.integers(1, 39, 6), 39], np.int32) for _ in range(3)]
     theirs = [[np.array([*rng.integers(1, 69, 5), 69], np.int32) for _ in range(4)] for _ in range(3)]

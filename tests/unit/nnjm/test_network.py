@@ -19,11 +19,12 @@ from rnnsmt.networks.data import UNK  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM, loss_and_gradient  # noqa: E402
 from rnnsmt.networks.gradients import Dropout, Products  # noqa: E402
+from rnnsmt.networks.training import Training  # noqa: E402
 from rnnsmt.nnjm.examples import Examples  # noqa: E402
 from rnnsmt.nnjm.model import load_model  # noqa: E402
 from rnnsmt.nnjm.scorer import JointScorer  # noqa: E402
 from rnnsmt.nnjm.settings import DEMO, PRESETS, JointSizes  # noqa: E402
-from rnnsmt.nnjm.training import NnjmTrainer, draw_pairs, places_of  # noqa: E402
+from rnnsmt.nnjm.training import draw_pairs, nnjm_task, places_of  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
@@ -280,13 +281,13 @@ def test_tuning_with_a_joint_model(system, tmp_path):
 
 def test_held_out_examples_are_whole_sentences(toy):
     examples = Examples.open(toy / "examples")
-    trainer = NnjmTrainer(examples, replace(DEMO, held_out_least=100), 1, CPU)
-    assert 100 <= trainer.validation.number < 120
+    trainer = Training(nnjm_task(examples, replace(DEMO, held_out_least=100), 1, CPU))
+    assert 100 <= trainer.task.validation.number < 120
     pairs = draw_pairs(examples.target, 100, 1)
-    assert trainer.held_out.tolist() == places_of(examples.target, pairs).tolist()
-    ends = examples.target.words[trainer.held_out] == examples.target_vocabulary.eos
+    assert trainer.task.ngrams.held_out.tolist() == places_of(examples.target, pairs).tolist()
+    ends = examples.target.words[trainer.task.ngrams.held_out] == examples.target_vocabulary.eos
     assert ends.sum() == len(pairs) and ends[-1]
-    assert not set(next(trainer.batches).tolist()) & set(trainer.held_out.tolist())
+    assert not set(next(trainer.task.batches).tolist()) & set(trainer.task.ngrams.held_out.tolist())
 
 
 def test_words_that_no_training_sentence_has_are_unknown_in_validation(tmp_path):
@@ -297,13 +298,16 @@ def test_words_that_no_training_sentence_has_are_unknown_in_validation(tmp_path)
     files = ["--source", tmp_path / "source", "--target", tmp_path / "target", "--alignment", tmp_path / "links"]
     line = ["nnjm", "prepare", *files, "--vocab-size", "100", "--output-dir", tmp_path / "examples"]
     assert main([str(part) for part in line]) == 0
-    trainer = NnjmTrainer(Examples.open(tmp_path / "examples"), replace(DEMO, held_out_least=10, held_out=0.1), 1, CPU)
-    first_source = trainer.model.sizes.vocabulary
-    seen = torch.cat(trainer.validation.contexts)
+    trainer = Training(
+        nnjm_task(Examples.open(tmp_path / "examples"), replace(DEMO, held_out_least=10, held_out=0.1), 1, CPU)
+    )
+    first_source = trainer.task.model.sizes.vocabulary
+    seen = torch.cat(trainer.task.validation.contexts)
     # every word w of a held-out sentence occurs only once in the text and is UNK on its side
     assert (seen == first_source + 1).any() and (seen == 1).any()
-    rare = {id for id in range(trainer.model.sizes.inputs) if trainer.rare[id] or trainer.unseen[id]}
-    assert not rare & set(seen.flatten().tolist())
+    ngrams = trainer.task.ngrams
+    trained = np.unique(ngrams.rows(np.setdiff1d(np.arange(ngrams.number), ngrams.held_out)))
+    assert set(seen.flatten().tolist()) <= {1, first_source + 1, *trained.tolist()}
 
 
 def test_killed_training_ends_like_an_uninterrupted_one(toy, tmp_path):

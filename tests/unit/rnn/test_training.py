@@ -25,7 +25,7 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.gradients import flatten  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
-from rnnsmt.networks.training import learning_rate, make_optimiser  # noqa: E402
+from rnnsmt.networks.training import Training, learning_rate, make_optimiser  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     FORMAT,
     RNNEncoderDecoder,
@@ -36,7 +36,7 @@ from rnnsmt.rnn.model import (  # noqa: E402
 )
 from rnnsmt.rnn.pairs import Pairs, word_frequencies  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings, RnnSizes  # noqa: E402
-from rnnsmt.rnn.training import PairBatches, RnnTrainer, pair_tensors, unigram_likelihood  # noqa: E402
+from rnnsmt.rnn.training import PairBatches, RnnTask, pair_tensors, unigram_likelihood  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 
@@ -126,7 +126,7 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
 def test_loss_sum_clips_nearly_always(pairs):
     rates = {}
     for loss in ("mean", "sum"):
-        trainer = RnnTrainer(pairs, replace(TINY, loss=loss, clip=5.0), 1, CPU)
+        trainer = Training(RnnTask(pairs, replace(TINY, loss=loss, clip=5.0), 1, CPU))
         for _ in range(10):
             trainer.step()
         rates[loss] = trainer.evaluate()
@@ -138,14 +138,14 @@ def test_loss_sum_clips_nearly_always(pairs):
 def test_update_by_hand(pairs):
     """The first update equals Adadelta's (rho 0.95, eps 1e-6) with the clipped mean gradient."""
     settings = replace(TINY, optimiser="adadelta", learning_rate=1.0, schedule="constant", clip=0.01)
-    trainer = RnnTrainer(pairs, settings, 1, CPU)
+    trainer = Training(RnnTask(pairs, settings, 1, CPU))
     before = trainer.flat.detach().clone()
-    other = RnnTrainer(pairs, settings, 1, CPU)
-    index = next(other.batches)
+    other = Training(RnnTask(pairs, settings, 1, CPU))
+    index = next(other.task.batches)
     source, target = pair_tensors(pairs, index)
     lengths = [torch.full((len(index),), len(side)) for side in (source, target)]
-    loss = -other.model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum() / settings.batch
-    gradient = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(other.model.parameters()))])
+    loss = -other.task.model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum() / settings.batch
+    gradient = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(other.task.model.parameters()))])
     gradient = gradient * min(1.0, 0.01 / float(gradient.norm()))
     delta = gradient * math.sqrt(1e-6) / torch.sqrt(0.05 * gradient**2 + 1e-6)
     trainer.step()
@@ -182,22 +182,22 @@ def test_parameters_are_views_of_one_tensor():
 
 def test_held_out_pairs_are_drawn_from_the_table(pairs):
     """One pair in a hundred is drawn by the seed, is not trained on and is evaluated."""
-    trainer = RnnTrainer(pairs, replace(TINY, held_out=10), 1, CPU)
-    assert len(trainer.held_out) == trainer.validation.pairs == min(10, len(pairs) // 100)
-    assert trainer.held_out.tolist() == sorted(set(trainer.held_out.tolist()))
+    trainer = Training(RnnTask(pairs, replace(TINY, held_out=10), 1, CPU))
+    assert len(trainer.task.held_out) == trainer.task.validation.pairs == min(10, len(pairs) // 100)
+    assert trainer.task.held_out.tolist() == sorted(set(trainer.task.held_out.tolist()))
     seen = set()
-    while trainer.batches.epoch == 0:
-        seen.update(next(trainer.batches).tolist())
-    assert seen == set(range(len(pairs))) - set(trainer.held_out.tolist())
-    assert RnnTrainer(pairs, replace(TINY, held_out=10), 2, CPU).held_out.tolist() != trainer.held_out.tolist()
+    while trainer.task.batches.epoch == 0:
+        seen.update(next(trainer.task.batches).tolist())
+    assert seen == set(range(len(pairs))) - set(trainer.task.held_out.tolist())
+    assert RnnTask(pairs, replace(TINY, held_out=10), 2, CPU).held_out.tolist() != trainer.task.held_out.tolist()
 
 
 def test_something_is_left_to_train_on(pairs):
     with pytest.raises(InputError, match="no pairs remain for training"):
         PairBatches(pairs, 4, 1, np.arange(len(pairs)))
-    without = RnnTrainer(pairs, replace(TINY, held_out=0, keep="best"), 1, CPU)
-    assert not len(without.held_out)
-    assert "0 held out (so the last parameters are kept" in without.start_message()
+    without = Training(RnnTask(pairs, replace(TINY, held_out=0, keep="best"), 1, CPU))
+    assert not len(without.task.held_out)
+    assert "0 held out (so the last parameters are kept" in without.task.start_message()
 
 
 def test_words_are_as_frequent_as_their_pairs(pairs):
@@ -210,7 +210,7 @@ def test_words_are_as_frequent_as_their_pairs(pairs):
 
 
 def test_scores_follow_the_equations(pairs, tmp_path):
-    trainer = RnnTrainer(pairs, TINY, 1, CPU)
+    trainer = Training(RnnTask(pairs, TINY, 1, CPU))
     trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
     model, out = tmp_path / "m.safetensors", tmp_path / "scores.npy"
     trainer.save(model, tmp_path / "h.json")
@@ -222,17 +222,19 @@ def test_scores_follow_the_equations(pairs, tmp_path):
 
 def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
     """The gradient of a random minibatch equals autograd's for the sum over its pairs."""
-    trainer = RnnTrainer(pairs, replace(TINY, batch=16, batching="random", dropout=0.0, sampled_classes=0), 1, CPU)
-    index = next(trainer.batches)
+    trainer = Training(
+        RnnTask(pairs, replace(TINY, batch=16, batching="random", dropout=0.0, sampled_classes=0), 1, CPU)
+    )
+    index = next(trainer.task.batches)
     assert len(index) == 16
     assert len({tuple(len(side.phrase(int(i))) for side in pairs.sides) for i in index}) > 3
     found = trainer.accumulate(index)
     gradient = trainer.flat.grad.clone()
-    for parameter in trainer.model.parameters():
+    for parameter in trainer.task.model.parameters():
         parameter.grad = None
-    loss = -sum(log_p(trainer.model, pairs, i) for i in index).sum()
+    loss = -sum(log_p(trainer.task.model, pairs, i) for i in index).sum()
     loss.backward()
-    expected = torch.cat([parameter.grad.flatten() for parameter in trainer.model.parameters()])
+    expected = torch.cat([parameter.grad.flatten() for parameter in trainer.task.model.parameters()])
     assert found.item() == pytest.approx(loss.item(), rel=1e-5)
     assert torch.allclose(gradient, expected, rtol=1e-3, atol=1e-5)
 
@@ -241,7 +243,7 @@ def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
 def test_random_minibatches_resume(pairs, tmp_path, threads):
     """With random minibatches, a resumed training run equals an uninterrupted one, bit for bit."""
     settings = replace(TINY, batch=16, batching="random", dropout=0.2)
-    whole, first, second = (RnnTrainer(pairs, settings, 1, CPU, threads) for _ in range(3))
+    whole, first, second = (Training(RnnTask(pairs, settings, 1, CPU), threads) for _ in range(3))
     for _ in range(12):
         whole.step()
     for _ in range(7):
@@ -254,13 +256,13 @@ def test_random_minibatches_resume(pairs, tmp_path, threads):
 
 
 def test_random_minibatches_are_all_pairs_once_an_epoch(pairs, tmp_path):
-    trainer = RnnTrainer(pairs, replace(TINY, batch=16, batching="random"), 1, CPU)
-    seen = np.concatenate([next(trainer.batches) for _ in range(-(-trainer.trained // 16))])
-    assert len(seen) == trainer.trained
+    trainer = Training(RnnTask(pairs, replace(TINY, batch=16, batching="random"), 1, CPU))
+    seen = np.concatenate([next(trainer.task.batches) for _ in range(-(-trainer.task.batches.trained // 16))])
+    assert len(seen) == trainer.task.batches.trained
     assert len(np.unique(seen)) == len(seen)
     ends = []
     for settings in (replace(TINY, batch=16, batching="random"), replace(TINY, batch=16)):
-        trainer = RnnTrainer(pairs, settings, 1, CPU)
+        trainer = Training(RnnTask(pairs, settings, 1, CPU))
         trainer.fit(tmp_path / settings.batching, 1e9, Stop(None))
         ends.append(trainer.history[-1]["train log p per word"])
     assert ends[0] == pytest.approx(ends[1], abs=0.5)
@@ -275,12 +277,12 @@ def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
     """The dropout mask does not depend on the number of threads; results differ by rounding only."""
     results = []
     for threads in (1, 2):
-        trainer = RnnTrainer(pairs, replace(TINY, batch=64, dropout=0.3), 1, CPU, threads)
+        trainer = Training(RnnTask(pairs, replace(TINY, batch=64, dropout=0.3), 1, CPU), threads)
         for _ in range(3):
             trainer.step()
         results.append(trainer.flat.detach().clone())
     assert torch.allclose(*results, atol=1e-5)
-    without = RnnTrainer(pairs, replace(TINY, batch=64), 1, CPU)
+    without = Training(RnnTask(pairs, replace(TINY, batch=64), 1, CPU))
     for _ in range(3):
         without.step()
     assert not torch.allclose(results[0], without.flat, atol=1e-3)
@@ -288,7 +290,7 @@ def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
 
 def test_weight_decay_takes_its_share(pairs):
     """An update with gradient 0 multiplies every parameter by 1 - rate * weight decay."""
-    trainer = RnnTrainer(pairs, replace(TINY, weight_decay=0.5, schedule="constant"), 1, CPU)
+    trainer = Training(RnnTask(pairs, replace(TINY, weight_decay=0.5, schedule="constant"), 1, CPU))
     before = trainer.flat.detach().clone()
     trainer.flat.grad.zero_()
     trainer.optimiser.step()
@@ -296,12 +298,12 @@ def test_weight_decay_takes_its_share(pairs):
 
 
 def test_held_out_likelihood(pairs):
-    trainer = RnnTrainer(pairs, replace(TINY, held_out=7), 1, CPU)
-    found = trainer.validation.measure(trainer.model)
+    trainer = Training(RnnTask(pairs, replace(TINY, held_out=7), 1, CPU))
+    found = trainer.task.validation.measure(trainer.task.model)
     total = words = 0
-    for i in trainer.held_out:
+    for i in trainer.task.held_out:
         x, y = (torch.from_numpy(phrase.astype(np.int64))[None] for phrase in (pairs.source(i), pairs.target(i)))
-        total += trainer.model.log_probability(x, torch.tensor([x.shape[1]]), y, torch.tensor([y.shape[1]])).item()
+        total += trainer.task.model.log_probability(x, torch.tensor([x.shape[1]]), y, torch.tensor([y.shape[1]])).item()
         words += y.shape[1]
     assert found.per_pair == pytest.approx(total / 7, rel=1e-5)
     assert found.per_word == pytest.approx(total / words, rel=1e-5)
@@ -325,7 +327,7 @@ def test_reduced_precision_changes_little(pairs):
     """Training with products in bfloat16 changes log p per word by at most 0.05."""
     curves = []
     for factors in (None, torch.bfloat16):
-        trainer = RnnTrainer(pairs, replace(TINY, updates=200), 1, replace(CPU, matmul_dtype=factors))
+        trainer = Training(RnnTask(pairs, replace(TINY, updates=200), 1, replace(CPU, matmul_dtype=factors)))
         for _ in range(200):
             trainer.step()
         curves.append(trainer.evaluate()["train log p per word"])
@@ -354,10 +356,10 @@ def test_interrupted_training_equals_uninterrupted(pairs, tmp_path, settings):
             if trainer.evaluation_due:
                 trainer.evaluate()
 
-    whole = RnnTrainer(pairs, settings, 1, CPU)
+    whole = Training(RnnTask(pairs, settings, 1, CPU))
     advance(whole, 30)
     for number in range(10):
-        part = RnnTrainer(pairs, settings, 1, CPU)
+        part = Training(RnnTask(pairs, settings, 1, CPU))
         checkpoint = Checkpoint(tmp_path, part.fingerprint())
         saved = checkpoint.load()
         assert (saved is None) == (number == 0)
@@ -428,14 +430,14 @@ def test_time_limit(directory, tmp_path, capfd, sigint, handler):
 
 @pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
 def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sigint, handler, code):
-    original = RnnTrainer.step
+    original = Training.step
 
     def step(self):
         original(self)
         if self.update == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(RnnTrainer, "step", step)
+    monkeypatch.setattr(Training, "step", step)
     sigint(handler)
     try:
         ended = main(command_line(directory, tmp_path, "--updates", "8"))
@@ -452,7 +454,7 @@ def test_equal_trainings_have_equal_checkpoints(pairs, tmp_path):
         torch.manual_seed(seed)
         np.random.seed(seed)
         random.seed(seed)
-        trainer = RnnTrainer(pairs, replace(TINY, dropout=0.3), 1, CPU)
+        trainer = Training(RnnTask(pairs, replace(TINY, dropout=0.3), 1, CPU))
         for _ in range(3):
             trainer.step()
         Checkpoint(tmp_path / str(seed), trainer.fingerprint()).save(trainer.state())
@@ -590,7 +592,7 @@ def test_one_pair_is_enough(tmp_path):
 def test_threads_share_a_minibatch(pairs, variant):
     found = []
     for threads in (1, 3, 3):
-        trainer = RnnTrainer(pairs, replace(TINY, batch=20, variant=variant), 1, CPU, threads)
+        trainer = Training(RnnTask(pairs, replace(TINY, batch=20, variant=variant), 1, CPU), threads)
         for _ in range(25):  # the end of an epoch, with its small minibatches, is included
             trainer.step()
         found.append((trainer.flat.detach(), trainer.evaluate()))

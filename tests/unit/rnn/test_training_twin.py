@@ -12,8 +12,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.networks.devices import set_up_device  # noqa: E402
+from rnnsmt.networks.training import Training  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS  # noqa: E402
-from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
+from rnnsmt.rnn.training import RnnTask  # noqa: E402
 
 from .test_training import directory, pairs  # noqa: E402, F401
 
@@ -80,13 +81,13 @@ def in_float64():
 def test_two_hundred_updates_of_the_paper_s_training(pairs, in_float64):  # noqa: F811
     settings = replace(PRESETS["paper"], embedding=4, hidden=6, maxout=3, batch=8, updates=UPDATES, deviation=0.3)
     assert (settings.optimiser, settings.loss, settings.clip, settings.variant) == ("adadelta", "sum", 1.0, "paper")
-    trainer, order = (RnnTrainer(pairs, settings, 1, set_up_device("cpu", 1)) for _ in range(2))
-    twin = TwinTraining((name, value.detach().numpy()) for name, value in trainer.model.named_parameters())
+    trainer, order = (Training(RnnTask(pairs, settings, 1, set_up_device("cpu", 1))) for _ in range(2))
+    twin = TwinTraining((name, value.detach().numpy()) for name, value in trainer.task.model.named_parameters())
     curve, expected, clipped = [], [], 0
     for _ in range(UPDATES):
-        index = next(order.batches)
+        index = next(order.task.batches)
         loss, was_clipped = twin.update(
-            [(trainer.pairs.source(i).tolist(), trainer.pairs.target(i).tolist()) for i in index]
+            [(trainer.task.pairs.source(i).tolist(), trainer.task.pairs.target(i).tolist()) for i in index]
         )
         expected.append(loss)
         clipped += was_clipped
@@ -96,5 +97,5 @@ def test_two_hundred_updates_of_the_paper_s_training(pairs, in_float64):  # noqa
     assert curve == pytest.approx(expected, rel=1e-8)
     assert trainer.sums.measured[-2] == clipped > UPDATES / 2
     assert np.mean(curve[-20:]) < 0.95 * np.mean(curve[:20])
-    for name, value in trainer.model.named_parameters():
+    for name, value in trainer.task.model.named_parameters():
         assert np.allclose(value.detach().numpy(), twin.p[name].detach().numpy(), rtol=1e-6, atol=1e-8), name

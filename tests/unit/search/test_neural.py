@@ -241,16 +241,16 @@ def test_fewer_cells_are_scored_on_demand(loaded):
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
 def test_decoding_with_a_model_file(tmp_path, capsys, device):
     """Decoding with a network file works on the command line; n-best lists have the network's scores."""
-    from rnnsmt.cslm.model import save_model
+    from rnnsmt.cslm.model import FORMAT
     from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.cslm.settings import CslmSizes
     from rnnsmt.networks.data import Vocabulary
-    from rnnsmt.networks.feed_forward import FeedForwardLM
+    from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, save_model
 
     tiny_model(tmp_path, 12)
     words = Vocabulary(TARGET[:3])
     network = FeedForwardLM(CslmSizes(len(words), 4, 5, 7, 6), seed=3, spread=2.0)
-    save_model(tmp_path / "cslm.safetensors", network, words, False, 3, {})
+    save_model(tmp_path / "cslm.safetensors", FORMAT, TrainedNetwork(network, words, False, 3, {}))
     ini = [
         "--lm",
         "lm.arpa",

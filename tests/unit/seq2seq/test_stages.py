@@ -16,10 +16,10 @@ from rnnsmt.base.io import InputError, write_json  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
-from rnnsmt.networks.training import learning_rate  # noqa: E402
+from rnnsmt.networks.training import Training, learning_rate  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
-from rnnsmt.seq2seq.training import SentenceBatches, Seq2SeqTrainer  # noqa: E402
+from rnnsmt.seq2seq.training import SentenceBatches, Seq2SeqTask  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -134,7 +134,7 @@ def test_interrupted_training_equals_uninterrupted(prepared: Path, tmp_path: Pat
     """A training run that is interrupted and resumed every twenty updates equals an uninterrupted one, bit for bit."""
     pairs, settings = SentencePairs.open(prepared), replace(DEMO, hidden=24, batch=8, epochs=2.0, held_out=10)
 
-    def advance(trainer: Seq2SeqTrainer, updates: int) -> None:
+    def advance(trainer: Training, updates: int) -> None:
         for _ in range(updates):
             if trainer.finished:
                 return
@@ -142,11 +142,11 @@ def test_interrupted_training_equals_uninterrupted(prepared: Path, tmp_path: Pat
             if trainer.evaluation_due:
                 trainer.evaluate()
 
-    whole = Seq2SeqTrainer(pairs, settings, 1, CPU, threads)
+    whole = Training(Seq2SeqTask(pairs, settings, 1, CPU), threads)
     advance(whole, 10**6)
     number = 0
     while True:
-        part = Seq2SeqTrainer(pairs, settings, 1, CPU, threads)
+        part = Training(Seq2SeqTask(pairs, settings, 1, CPU), threads)
         checkpoint = Checkpoint(tmp_path, part.fingerprint())
         saved = checkpoint.load()
         assert (saved is None) == (number == 0)
@@ -181,8 +181,8 @@ def test_training_in_bfloat16_learns_as_in_float32(prepared: Path, capsys: pytes
 
 def test_other_settings_do_not_resume(prepared: Path) -> None:
     pairs, setup = SentencePairs.open(prepared), CPU
-    trainer = Seq2SeqTrainer(pairs, DEMO, 1, setup)
-    assert trainer.fingerprint() != Seq2SeqTrainer(pairs, DEMO, 2, setup).fingerprint()
+    trainer = Training(Seq2SeqTask(pairs, DEMO, 1, setup))
+    assert trainer.fingerprint() != Training(Seq2SeqTask(pairs, DEMO, 2, setup)).fingerprint()
 
 
 def test_the_learning_rate_of_the_paper_is_halved_every_half_epoch_after_the_fifth() -> None:
