@@ -18,17 +18,15 @@ from rnnsmt.networks.data import (
     IdFormat,
     Index,
     Vocabulary,
-    check_vocabulary,
-    open_id_directory,
     write_id_directory,
 )
 
-FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", "sentences", ("",), "run `cslm prepare` again")
+FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", ("",), "run `cslm prepare` again")
 
 Ids = NDArray[np.int32]
 
 
-class Text:
+class Text(IdDirectory):
     """Sentences of a text.
 
     Attributes:
@@ -36,24 +34,14 @@ class Text:
         offsets: int64 [sentences + 1], start of each sentence in ``words``.
         vocabulary: the shortlist.
         unknown_words: number of distinct words of the text outside the shortlist.
-        fingerprint: SHA-256 of the vocabulary and all sentences.
     """
 
-    def __init__(self, directory: IdDirectory) -> None:
-        """Read the vocabulary."""
-        (sentences,) = directory.sides
-        self.words, self.offsets = sentences
-        self.vocabulary = Vocabulary.read(directory.path / "vocab.txt")
-        self.unknown_words = directory.stats["distinct unknown words"]
-        self.fingerprint = directory.fingerprint
+    kind = FORMAT
 
-    @classmethod
-    def open(cls, path: str | Path) -> "Text":
-        """Open a directory written by ``cslm prepare``; only the vocabulary is read into memory."""
-        directory = open_id_directory(path, FORMAT)
-        text = cls(directory)
-        check_vocabulary(directory, FORMAT, "", text.vocabulary.hash())
-        return text
+    def __post_init__(self) -> None:
+        ((self.words, self.offsets),) = self.sides
+        (self.vocabulary,) = self.vocabularies
+        self.unknown_words: int = self.stats["distinct unknown words"]
 
     def __len__(self) -> int:
         """Return the number of predicted words, including ``</s>`` of every sentence."""

@@ -24,8 +24,9 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,54 +197,60 @@ class IdFormat(NamedTuple):
     Attributes:
         json: name of the JSON file.
         version: entry ``format`` of the JSON file.
-        sequences: entry of the JSON file with the number of sequences.
         sides: ``source`` and ``target``; one empty string for a text.
         remedy: advice at the end of error messages.
     """
 
     json: str
     version: str
-    sequences: str
     sides: tuple[str, ...]
     remedy: str
 
 
-class IdDirectory(NamedTuple):
-    """An open directory: its path, the content of its JSON file, and the sequences of every side."""
+@dataclass
+class IdDirectory:
+    """An open directory of ids; a subclass has the format ``kind``.
 
+    Attributes:
+        path: the directory.
+        stats: content of the JSON file.
+        sides: the sequences of every side, memory-mapped.
+        vocabularies: the words of every side.
+    """
+
+    kind: ClassVar[IdFormat]
     path: Path
     stats: dict[str, Any]
     sides: tuple[Sequences, ...]
+    vocabularies: tuple[Vocabulary, ...]
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Map the arrays of a directory that ``prepare`` wrote, and read the vocabularies into memory."""
+        path, kind = Path(path), cls.kind
+        stats = read_json(path / kind.json)
+        if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
+            raise InputError(f"{path / kind.json}: was written by a different version; {kind.remedy}")
+        sides, vocabularies = [], []
+        for side in kind.sides:
+            words, offsets = (path / f"{_file_prefix(side)}{name}.npy" for name in ("words", "offsets"))
+            sides.append(
+                Sequences(
+                    read_array(words, np.int32, 1, kind.remedy, mapped=True),
+                    read_array(offsets, np.int64, 1, kind.remedy, mapped=True),
+                )
+            )
+            vocabularies.append(Vocabulary.read(path / f"vocab.{_file_prefix(side)}txt"))
+        return cls(path, stats, tuple(sides), tuple(vocabularies))
+
+    def __len__(self) -> int:
+        """Return the number of sequences of a side."""
+        return len(self.sides[0].offsets) - 1
 
     @property
     def fingerprint(self) -> str:
         """Return the SHA-256 of the vocabularies and all sequences."""
         return str(self.stats["fingerprint"])
-
-
-def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
-    """Map the arrays of a directory that ``write_id_directory`` wrote."""
-    path = Path(path)
-    stats = read_json(path / kind.json)
-    if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
-        raise InputError(f"{path / kind.json}: was written by a different version; {kind.remedy}")
-    sides = []
-    for side in kind.sides:
-        words, offsets = (path / f"{_file_prefix(side)}{name}.npy" for name in ("words", "offsets"))
-        sides.append(
-            Sequences(
-                read_array(words, np.int32, 1, kind.remedy, mapped=True),
-                read_array(offsets, np.int64, 1, kind.remedy, mapped=True),
-            )
-        )
-    return IdDirectory(path, stats, tuple(sides))
-
-
-def check_vocabulary(directory: IdDirectory, kind: IdFormat, side: str, vocabulary_hash: str) -> None:
-    """Check that the vocabulary of a side is that of its ids."""
-    if vocabulary_hash != directory.stats.get(f"{side} vocabulary".strip()):
-        file = f"vocab.{side}.txt" if side else "vocab.txt"
-        raise InputError(f"{directory.path}: {file} is newer than {kind.json}; {kind.remedy}")
 
 
 class IdWriter:

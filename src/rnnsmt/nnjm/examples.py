@@ -33,11 +33,10 @@ from rnnsmt.cslm.text import contexts_at
 from rnnsmt.networks.data import (
     NULL,
     UNK,
+    IdDirectory,
     IdFormat,
     Sequences,
     Vocabulary,
-    check_vocabulary,
-    open_id_directory,
     write_id_directory,
 )
 from rnnsmt.nnjm.settings import DIRECTION
@@ -132,44 +131,29 @@ def windows_at(
     return windows
 
 
-FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-2", "pairs", ("source", "target"), "run `nnjm prepare` again")
+FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-2", ("source", "target"), "run `nnjm prepare` again")
 
 
-class Examples:
-    """The sentence pairs of a bitext; an example is a target word or ``</s>``."""
+class Examples(IdDirectory):
+    """The sentence pairs of a bitext; an example is a target word or ``</s>``.
 
-    def __init__(
-        self,
-        vocabularies: tuple[Vocabulary, Vocabulary],
-        sides: tuple[Sequences, Sequences],
-        affiliated: NDArray[np.int32],
-        fingerprint: str,
-        unknown_words: int,
-    ) -> None:
-        """Store the arrays; ``unknown_words`` is the number of distinct target words outside the vocabulary."""
-        self.source_vocabulary, self.target_vocabulary = vocabularies
-        self.sides = sides
-        self.source, self.target = sides
-        self.affiliations = affiliated
-        self.fingerprint, self.unknown_words = fingerprint, unknown_words
+    Attributes:
+        affiliations: int32, source position in the sentence with which every target word is affiliated.
+        unknown_words: number of distinct target words outside the vocabulary.
+    """
 
-    @classmethod
-    def open(cls, directory: str | Path) -> "Examples":
-        """Open a directory that ``nnjm prepare`` wrote; only the vocabularies are read into memory."""
-        opened = open_id_directory(directory, FORMAT)
-        if (direction := opened.stats.get("direction")) != DIRECTION:
+    kind = FORMAT
+
+    def __post_init__(self) -> None:
+        if (direction := self.stats.get("direction")) != DIRECTION:
             raise InputError(
-                f"{opened.path / FORMAT.json}: has the direction {direction}, but only {DIRECTION} is supported; "
+                f"{self.path / FORMAT.json}: has the direction {direction}, but only {DIRECTION} is supported; "
                 f"{FORMAT.remedy}"
             )
-        source, target = (Vocabulary.read(opened.path / f"vocab.{side}.txt") for side in FORMAT.sides)
-        for side, vocabulary in zip(FORMAT.sides, (source, target), strict=True):
-            check_vocabulary(opened, FORMAT, side, vocabulary.hash())
-        sides = opened.sides[0], opened.sides[1]
-        path = opened.path / "affiliations.npy"
-        affiliated = read_array(path, np.int32, 1, FORMAT.remedy, mapped=True)
-        unknown = opened.stats["distinct unknown target words"]
-        return cls((source, target), sides, affiliated, opened.fingerprint, unknown)
+        self.source, self.target = self.sides
+        self.source_vocabulary, self.target_vocabulary = self.vocabularies
+        self.affiliations = read_array(self.path / "affiliations.npy", np.int32, 1, FORMAT.remedy, mapped=True)
+        self.unknown_words: int = self.stats["distinct unknown target words"]
 
     def __len__(self) -> int:
         """Return the number of examples."""

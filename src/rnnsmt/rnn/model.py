@@ -255,7 +255,7 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
             raise InputError(
-                f"{path} and {pairs.directory} do not match: their {name} differs; "
+                f"{path} and {pairs.path} do not match: their {name} differs; "
                 "train the network on these pairs, or use the pairs that it was trained on"
             )
 

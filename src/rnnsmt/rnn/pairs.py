@@ -6,8 +6,8 @@ The second half of the module converts a phrase table into this directory with c
 corpus and one over the table, without loading either into memory.
 """
 
-import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,44 +27,23 @@ from rnnsmt.networks.data import (
     Sequences,
     Vocabulary,
     check_size,
-    check_vocabulary,
     count_words,
-    open_id_directory,
     write_id_directory,
 )
 from rnnsmt.phrases.table import read_phrase_lines
 
 SIDES = ("source", "target")
 
-FORMAT = IdFormat("pairs.json", "rnnsmt-pairs-1", "pairs", SIDES, "run `rnn prepare` again")
+FORMAT = IdFormat("pairs.json", "rnnsmt-pairs-1", SIDES, "run `rnn prepare` again")
 
 BLOCK = 1 << 20
 """Number of pairs that are read at a time."""
 
 
-class Pairs:
+class Pairs(IdDirectory):
     """The pairs of a phrase table."""
 
-    def __init__(self, directory: IdDirectory) -> None:
-        """Read the vocabularies."""
-        self.directory, self.sides, self.stats = directory.path, directory.sides, directory.stats
-        self.fingerprint = directory.fingerprint
-        """SHA-256 of the vocabularies and all pairs."""
-        self.vocabularies = tuple(Vocabulary.read(self.directory / f"vocab.{side}.txt") for side in SIDES)
-        self.lines: Index | None = None
-        """Line numbers of these pairs in the table, 0-based, ascending; None: all lines."""
-
-    @classmethod
-    def open(cls, path: str | Path) -> "Pairs":
-        """Open a directory that ``rnn prepare`` wrote; only the vocabularies are read into memory."""
-        directory = open_id_directory(path, FORMAT)
-        pairs = cls(directory)
-        for side, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
-            check_vocabulary(directory, FORMAT, side, vocabulary.hash())
-        return pairs
-
-    def __len__(self) -> int:
-        return len(self.sides[0].offsets) - 1
+    kind = FORMAT
 
     def source(self, i: int) -> NDArray[np.int32]:
         """Return the source phrase of pair i as ids, with EOS."""
@@ -76,10 +55,7 @@ class Pairs:
 
     def at(self, lines: Index) -> "Pairs":
         """Return the pairs of some lines of the table, in memory. lines: [K], 0-based, ascending."""
-        pairs = copy.copy(self)
-        pairs.lines = lines
-        pairs.sides = tuple(_copy_lines(side, lines) for side in self.sides)
-        return pairs
+        return replace(self, sides=tuple(_copy_lines(side, lines) for side in self.sides))
 
 
 def _copy_lines(side: Sequences, lines: Index) -> Sequences:

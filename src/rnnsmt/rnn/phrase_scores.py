@@ -91,7 +91,7 @@ def lines_of(path: str, pairs: Pairs) -> Index:
     lines, total = read_kept_lines(path)
     if total != len(pairs):
         raise InputError(
-            f"{path}: line numbers of a table of {total} lines, but {pairs.directory} has {len(pairs)} pairs; "
+            f"{path}: line numbers of a table of {total} lines, but {pairs.path} has {len(pairs)} pairs; "
             "filter the table of which these pairs were prepared"
         )
     return np.asarray(lines)
@@ -179,13 +179,6 @@ def _score_batch(
         # word k + 1 of the phrases that reach this level, or their EOS
         following = words[begins[level.phrases] + k]
         scores[level.phrases] += _log_p(model, softmax, nodes, context.readout, level.nodes, following, sizing.softmax)
-    bad = np.flatnonzero(~np.isfinite(scores))
-    if len(bad):
-        line = begin + int(bad[0])
-        line = line if pairs.lines is None else int(pairs.lines[line])
-        raise InputError(
-            f"{pairs.directory}: the network gives pair {line + 1} the score {scores[bad[0]]}; train it again"
-        )
     return scores.astype(np.float32)
 
 

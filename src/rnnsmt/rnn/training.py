@@ -80,7 +80,7 @@ class PairBatches(WindowBatches):
         self.pairs, self.batch, self.held_out, self.same_lengths = pairs, batch, held_out, same_lengths
         self.trained = self.size - len(held_out)
         if self.trained <= 0:
-            raise InputError(f"{pairs.directory}: no pairs remain for training; use more text, or omit --held-out")
+            raise InputError(f"{pairs.path}: no pairs remain for training; use more text, or omit --held-out")
         self.waiting: Index = np.zeros(0, np.int64)
         self._left = self.waiting
 

@@ -156,7 +156,7 @@ class TrainedSeq2Seq(NamedTuple):
 def save_model(
     path: str | Path,
     model: Seq2Seq,
-    vocabularies: tuple[Vocabulary, Vocabulary],
+    vocabularies: tuple[Vocabulary, ...],
     source_order: str,
     meta: dict[str, Any],
 ) -> None:

@@ -16,16 +16,14 @@ from rnnsmt.networks.data import (
     IdFormat,
     Vocabulary,
     check_size,
-    check_vocabulary,
     count_words,
-    open_id_directory,
     split,
     write_id_directory,
 )
 
 SIDES = ("source", "target")
 
-FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-1", "pairs", SIDES, "run `seq2seq prepare` again")
+FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-1", SIDES, "run `seq2seq prepare` again")
 
 UNITS = "none"
 """Value of ``subwords`` in the JSON file: words. Version 1.0.0 also wrote subwords and position tokens."""
@@ -34,32 +32,16 @@ BLOCK = 10_000
 """Number of pairs that are written at a time."""
 
 
-class SentencePairs:
+class SentencePairs(IdDirectory):
     """The sentence pairs of a bitext."""
 
-    def __init__(self, directory: IdDirectory) -> None:
-        """Read the vocabularies."""
-        self.directory, self.sides = directory.path, directory.sides
-        self.fingerprint = directory.fingerprint
-        """SHA-256 of the vocabularies and all pairs."""
-        if directory.stats.get("subwords", UNITS) != UNITS or "positions" in directory.stats:
+    kind = FORMAT
+
+    def __post_init__(self) -> None:
+        if self.stats.get("subwords", UNITS) != UNITS or "positions" in self.stats:
             raise InputError(
-                f"{self.directory / FORMAT.json}: subwords and position tokens are not supported; {FORMAT.remedy}"
+                f"{self.path / FORMAT.json}: subwords and position tokens are not supported; {FORMAT.remedy}"
             )
-        source, target = (Vocabulary.read(self.directory / f"vocab.{side}.txt") for side in SIDES)
-        self.vocabularies = source, target
-
-    @classmethod
-    def open(cls, path: str | Path) -> "SentencePairs":
-        """Open a directory that ``seq2seq prepare`` wrote; only the vocabularies are read into memory."""
-        directory = open_id_directory(path, FORMAT)
-        pairs = cls(directory)
-        for side, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
-            check_vocabulary(directory, FORMAT, side, vocabulary.hash())
-        return pairs
-
-    def __len__(self) -> int:
-        return len(self.sides[0].offsets) - 1
 
 
 def prepare_sentences(

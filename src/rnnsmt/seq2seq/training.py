@@ -50,7 +50,7 @@ class SentenceBatches(WindowBatches):
         super().__init__(len(pairs) - len(held_out), seed)
         self.pairs, self.batch = pairs, batch
         if self.size <= 0:
-            raise InputError(f"{pairs.directory}: no pairs remain for training; use more text, or --held-out 0")
+            raise InputError(f"{pairs.path}: no pairs remain for training; use more text, or --held-out 0")
         mask = np.ones(len(pairs), bool)
         mask[held_out] = False
         self._kept = np.flatnonzero(mask)

@@ -214,7 +214,7 @@ def test_scores_follow_the_equations(pairs, tmp_path):
     trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
     model, out = tmp_path / "m.safetensors", tmp_path / "scores.npy"
     trainer.save(model, tmp_path / "h.json")
-    assert main([str(p) for p in ["rnn", "score", "--pairs", pairs.directory, "--model", model, "--output", out]]) == 0
+    assert main([str(p) for p in ["rnn", "score", "--pairs", pairs.path, "--model", model, "--output", out]]) == 0
     assert np.load(out)[:20] == pytest.approx(
         [log_p(load_model(model)[0], pairs, i).item() for i in range(20)], abs=1e-4
     )
