@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import say
 from rnnsmt.cslm.model import load_model
@@ -44,7 +43,6 @@ class NGramScorer:
     Attributes:
         order: number of target words of an n-gram.
         context: number of ids of a context.
-        ranges: the ids that each position of a context may have.
         words: words[i] is the word of class i, except for the classes ``padding``, ``unknown`` and ``end``.
     """
 
@@ -70,8 +68,7 @@ class NGramScorer:
         self.path = path
         self.vocabulary = trained.vocabulary
         self.words = trained.vocabulary.words
-        sizes = trained.model.sizes
-        self.context, self.ranges = sizes.context, sizes.ranges
+        self.context = trained.model.sizes.context
         self.padding, self.unknown, self.end = NULL, UNK, trained.vocabulary.eos
         self.self_normalised = trained.self_normalised
         self.normalize = not self.self_normalised if normalize is None else normalize
@@ -98,45 +95,18 @@ class NGramScorer:
             contexts: int32 [C, context], oldest word first, ``padding`` before the beginning of the sentence.
             owner: int32 [R], row of ``contexts`` for each request, ascending.
             words: int32 [R], the word of each request.
-
-        Raises:
-            InputError: a score is not finite, so the network is damaged.
-            ValueError: the arrays do not have these shapes and ranges.
         """
         contexts = np.ascontiguousarray(contexts, np.int32)
         owner, words = np.ascontiguousarray(owner, np.int32), np.ascontiguousarray(words, np.int32)
         if not len(words):
             return np.zeros(0, np.float32)
-        if contexts.ndim != 2 or contexts.shape[1] != self.context or len(owner) != len(words):
-            raise ValueError(f"expected contexts of {self.context} words, and one owner per word")
-        check_ids(contexts, self.ranges)
-        self._check_requests(owner, words, len(contexts))
-        return self._checked(self._engine.score(contexts, owner, words), words)
+        return self.of_unknown(self._engine.score(contexts, owner, words), words)
 
-    def _check_requests(self, owner: Ids, words: Ids, contexts: int) -> None:
-        """Check the requests to ``score`` on a number of contexts; raise ValueError."""
-        check_ids(words[:, None], [range(self.end + 1)])
-        if owner[0] < 0 or owner[-1] >= contexts or (np.diff(owner) < 0).any():
-            raise ValueError("owners must be rows of contexts in ascending order")
-
-    def _checked(self, scores: Scores, words: Ids) -> Scores:
-        """Return the scores of words [R], adapted to ``unknown_score`` for UNK, after checking that they are finite."""
+    def of_unknown(self, scores: Scores, words: Ids) -> Scores:
+        """Return the scores of words [R], adapted to ``unknown_score`` for UNK."""
         if self._unknown_share:
             scores[words == self.unknown] += self._unknown_share
-        if not np.isfinite(scores).all():
-            raise InputError(f"{self.path}: the network computes NaN or infinite scores; train it again")
         return scores
-
-
-def check_ids(ids: Ids, ranges: list[range]) -> None:
-    """Check the ids [n, C] at every position against ``ranges`` [C]; raise ValueError."""
-    if ids.ndim != 2 or ids.shape[1] != len(ranges):
-        raise ValueError(f"expected ids of shape [n, {len(ranges)}], not {list(ids.shape)}")
-    if len(ids):
-        low, high = ids.min(0), ids.max(0)
-        for position, allowed in enumerate(ranges):
-            if low[position] < allowed.start or high[position] >= allowed.stop:
-                raise ValueError(f"an id is not between {allowed.start} and {allowed.stop - 1}")
 
 
 class CpuEngine:
@@ -153,7 +123,7 @@ class CpuEngine:
         self._pool = ThreadPoolExecutor(threads, "cslm", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
-        """Compute ``NGramScorer.score`` of checked arguments."""
+        """Compute ``NGramScorer.score`` of requests."""
 
         def first(rows: slice, h: Scores) -> None:
             h[:] = self.b_1
@@ -224,7 +194,7 @@ class CudaEngine:
 
     @torch.inference_mode()
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
-        """Compute ``NGramScorer.score`` of checked arguments."""
+        """Compute ``NGramScorer.score`` of requests."""
         model, device = self.model, self.table.device
         scores = []
         for begin in range(0, len(contexts), CUDA_ROWS):

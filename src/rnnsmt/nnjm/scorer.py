@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
-from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores, check_ids
+from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores
 from rnnsmt.cslm.text import Ids
 from rnnsmt.cslm.text_scores import perplexities, word_scores
 from rnnsmt.networks.data import NULL, UNK, Index
@@ -67,11 +67,7 @@ class JointScorer(NGramScorer):
         windows, window_of, histories, owner, words = (
             np.ascontiguousarray(array, np.int32) for array in (windows, window_of, histories, owner, words)
         )
-        check_ids(windows, self.ranges[: self.width])
-        check_ids(histories, self.ranges[self.width :])
-        check_ids(window_of[:, None], [range(len(windows))])
-        self._check_requests(owner, words, len(histories))
-        return self._checked(self._engine.score_shared(windows, window_of, histories, owner, words), words)
+        return self.of_unknown(self._engine.score_shared(windows, window_of, histories, owner, words), words)
 
     def evidence(
         self, source: list[str], affiliated: Ids, target: list[str]

@@ -162,25 +162,6 @@ def test_nothing_asked(files):
     assert scorer.score(np.zeros((2, 3), np.int32), nothing, nothing).shape == (0,)
 
 
-@pytest.mark.parametrize(
-    ("contexts", "owner", "words"),
-    [
-        ([[0, 0]], [0], [2]),
-        ([[0, 0, 10]], [0], [2]),
-        ([[0, 0, -1]], [0], [2]),
-        ([[0, 0, 2]], [0], [10]),
-        ([[0, 0, 2]], [1], [2]),
-        ([[0, 0, 2]], [-1], [2]),
-        ([[0, 0, 2]], [0, 0], [2]),
-        ([[0, 0, 2], [0, 0, 2]], [1, 0], [2, 2]),
-    ],
-)
-def test_impossible_requests(files, contexts, owner, words):
-    scorer = NGramScorer(files / "exact.safetensors", "cpu")
-    with pytest.raises(ValueError, match=r"expected|is not between|in ascending order"):
-        scorer.score(*(np.array(part, np.int32) for part in (contexts, owner, words)))
-
-
 # text
 
 
@@ -429,13 +410,3 @@ def test_bad_texts(files, tmp_path, capfd):
 def test_a_gpu_that_is_not_there(files):
     with pytest.raises(InputError, match="finds no GPU"):
         NGramScorer(files / "exact.safetensors", "cuda")
-
-
-def test_network_whose_scores_are_no_numbers(tmp_path):
-    model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
-    for weights in (model.R, model.W_1, model.W_2, model.W_o):
-        weights.data.fill_(3e30)
-    save_model(tmp_path / "m.safetensors", FORMAT, TrainedNetwork(model, VOCABULARY, False, 0, {}))
-    scorer = NGramScorer(tmp_path / "m.safetensors", device="cpu")
-    with pytest.raises(InputError, match=r"m\.safetensors: the network computes NaN or infinite scores"):
-        scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))
