@@ -76,43 +76,35 @@ def read_model(
     return model.requires_grad_(False), content
 
 
-class Checkpoint:
+class Checkpoint(CheckpointDirectory):
     """Checkpoint of a training run: its fingerprint and state, in the file ``checkpoint.pt`` of a directory.
 
     Training uses generators that are seeded by the random seed and the number of the update. The global generators of
     Python, numpy and torch are neither seeded nor saved: with them, checkpoints of equal training runs would differ.
     """
 
-    def __init__(self, directory: str | Path, fingerprint: Mapping[str, object]) -> None:
-        """Open the checkpoint directory; ``fingerprint`` maps name -> value of everything that training depends on."""
-        self.directory = CheckpointDirectory(directory, fingerprint)
-        self.path = self.directory.path / "checkpoint.pt"
+    @property
+    def file(self) -> Path:
+        """Return the path of the file."""
+        return self.path / "checkpoint.pt"
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
         """Read the last checkpoint, its tensors on ``device``; None if there is none."""
-        if not self.path.exists():
+        if not self.file.exists():
             return None
-        saved = torch.load(self.path, map_location=device, weights_only=True)
-        self.directory.check(saved["fingerprint"])
+        saved = torch.load(self.file, map_location=device, weights_only=True)
+        self.check(saved["fingerprint"])
         state: dict[str, Any] = saved["state"]
         return state
 
     def lock(self) -> None:
         """Lock the checkpoint directory; remove the checkpoint of a finished training run with other settings."""
-        self.directory.lock()
-        self.directory.clear_finished(self.path.name)
-
-    def release(self) -> None:
-        """Release the lock."""
-        self.directory.release()
-
-    def finish(self) -> None:
-        """Record that the outputs are written: a training run with other settings may then replace the checkpoint."""
-        self.directory.finish()
+        super().lock()
+        self.clear_finished(self.file.name)
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Replace the checkpoint; equal states give equal bytes."""
         memory = io.BytesIO()  # torch.save to a path would store the name of the temporary file
-        torch.save({"fingerprint": self.directory.fingerprint, "state": dict(state)}, memory)
-        with atomic_path(self.path) as temporary, temporary.open("wb") as out:
+        torch.save({"fingerprint": self.fingerprint, "state": dict(state)}, memory)
+        with atomic_path(self.file) as temporary, temporary.open("wb") as out:
             out.write(memory.getbuffer())

@@ -17,26 +17,13 @@ if TYPE_CHECKING:
     from rnnsmt.seq2seq.training import Seq2SeqTask
 
 
-def _add_ensembles(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model",
-        action="append",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="model file written by `seq2seq train`; several files form an ensemble; may be repeated",
-    )
-    add_device(parser)
-
-
-def _add_ensemble(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="model file written by `seq2seq train`; several files form an ensemble",
-    )
+def _add_ensemble(parser: argparse.ArgumentParser, repeated: bool = False) -> None:
+    """Add ``--model`` for an ensemble, or for several if it may be repeated, and the device."""
+    text = "model file written by `seq2seq train`; several files form an ensemble"
+    if repeated:
+        text += "; may be repeated"
+    action = "append" if repeated else "store"
+    parser.add_argument("--model", action=action, nargs="+", required=True, metavar="FILE", help=text)
     add_device(parser)
 
 
@@ -123,7 +110,7 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     )
     add_fields(parser, Lstms, "beam")
     parser.add_argument("--batch", type=positive, default=64, metavar="N", help="batch size in sentences")
-    _add_ensembles(parser)
+    _add_ensemble(parser, repeated=True)
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
@@ -215,7 +202,7 @@ def rescore_options(parser: argparse.ArgumentParser) -> None:
         help="tokenised source text: one file for all n-best lists, or one file for each")  # fmt: skip
     add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
     add("--feature", default="LSTM0", metavar="NAME", help="name of the feature")
-    _add_ensembles(parser)
+    _add_ensemble(parser, repeated=True)
 
 
 def rescore(args: argparse.Namespace) -> dict[str, object]:

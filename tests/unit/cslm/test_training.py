@@ -467,7 +467,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sig
     except SystemExit as stopped:
         ended = stopped.code
     assert ended == code
-    assert Checkpoint(tmp_path / "checkpoint", {}).path.exists()
+    assert Checkpoint(tmp_path / "checkpoint", {}).file.exists()
     assert (tmp_path / "m.safetensors").exists() == (code == 0)
 
 
