@@ -224,6 +224,9 @@ class IdDirectory:
     sides: tuple[Sequences, ...]
     vocabularies: tuple[Vocabulary, ...]
 
+    def __post_init__(self) -> None:
+        """Check the content and set further attributes, in subclasses."""
+
     @classmethod
     def open(cls, path: str | Path) -> Self:
         """Map the arrays of a directory that ``prepare`` wrote, and read the vocabularies into memory."""

@@ -54,13 +54,6 @@ def test_windows_and_histories(directory):
     ]
 
 
-def test_a_changed_vocabulary_is_refused(directory):
-    prepare(directory)
-    (directory / "examples/vocab.source.txt").write_text("<null>\n<unk>\na\n</s>\n")
-    with pytest.raises(InputError, match=r"vocab\.source\.txt is newer"):
-        Examples.open(directory / "examples")
-
-
 def test_another_direction_is_refused(directory):
     """Version 1.0.0 also wrote examples of other directions."""
     prepare(directory)
