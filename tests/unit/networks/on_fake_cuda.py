@@ -289,7 +289,7 @@ def test_dropout_of_a_minibatch_is_drawn_at_once():
 def test_scores_of_pairs(pairs, setup, variant):
     found = []
     for at in (CPU, setup):
-        model = rnn_trainer(pairs, at, variant=variant, deviation=0.5).model.requires_grad_(False)
+        model = rnn_trainer(pairs, at, variant=variant, deviation=0.5).task.model.requires_grad_(False)
         batches = phrase_scores.score_batches(model, pairs, 0, len(pairs), at.device, 2)
         found.append(np.concatenate(list(batches)))
     assert found[0] == pytest.approx(found[1], abs=1e-4)
@@ -299,7 +299,7 @@ def test_targets_of_phrases(pairs, setup):
     sources = [pairs.source(i) for i in range(5)]
     found = []
     for at in (CPU, setup):
-        model = rnn_trainer(pairs, at, deviation=0.5).model.requires_grad_(False)
+        model = rnn_trainer(pairs, at, deviation=0.5).task.model.requires_grad_(False)
         found.append([beam_search(model, sources, 4, 6, 3), sample_targets(model, sources, 20, 1, 6)])
     for here, there in zip(*found, strict=True):
         for one, other in zip(here, there, strict=True):
@@ -355,15 +355,15 @@ def test_a_minibatch_left_on_the_processor(pairs, text, setup, monkeypatch, make
 
 @pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
 def test_held_out_examples_left_on_the_processor(pairs, text, setup, make):
-    trainer = make(pairs if make is rnn_trainer else text, CPU).validation
-    model = make(pairs if make is rnn_trainer else text, setup).model
+    trainer = make(pairs if make is rnn_trainer else text, CPU).task.validation
+    model = make(pairs if make is rnn_trainer else text, setup).task.model
     with pytest.raises(MixedDevicesError):
         trainer.measure(model)
 
 
 @pytest.mark.parametrize("part", ["encoder.U", "decoder.C_r", "output.O_c", "output.G_r"])
 def test_a_parameter_left_on_the_processor(pairs, setup, part):
-    model = rnn_trainer(pairs, setup).model.requires_grad_(False)
+    model = rnn_trainer(pairs, setup).task.model.requires_grad_(False)
     owner, name = part.split(".")
     module = getattr(model, owner)
     setattr(module, name, torch.nn.Parameter(getattr(module, name).cpu(), requires_grad=False))
