@@ -458,7 +458,7 @@ class Config:
     quick: Annotated[
         bool,
         Field(
-            description="whether every `auto` has the value for the demo corpus, for a trial in minutes on a few thousand "
+            description="whether every `auto` has the value for the demo corpus: a trial in minutes on a few thousand "
             "lines of your own corpora"
         ),
     ] = False

@@ -1,4 +1,4 @@
-"""The beginning and the end of a run on the terminal: what it will do; the rows of a test set, warnings, and two paths."""
+"""Beginning and end of a run on the terminal: what it will do; the rows of a test set, warnings, and two paths."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
