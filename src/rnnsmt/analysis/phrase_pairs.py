@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_line_blocks, words_of
+from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.kernels.table_lines import SOURCE
 from rnnsmt.base.progress import Meter
 from rnnsmt.base.rendering import canvas
 from rnnsmt.phrases.augmentation import ScoreColumn
-from rnnsmt.phrases.table import BLANKS, PhraseEntry, parse_phrase_line, read_table_blocks
+from rnnsmt.phrases.table import PhraseEntry, PhraseLines, read_phrase_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,11 +74,11 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     chosen = np.sort(rng.choice(total, min(size, total), replace=False))
     sampled: list[tuple[float, float]] = []
     begin = 0
-    for block in read_line_blocks(table):
-        lines = block.split(b"\n")[:-1]
-        inside = chosen[np.searchsorted(chosen, begin) : np.searchsorted(chosen, begin + len(lines))]
-        sampled += [_direct(lines[k - begin], table, int(k) + 1) for k in inside]
-        begin += len(lines)
+    for lines in read_phrase_lines(table):
+        end = begin + len(lines.bounds)
+        inside = chosen[slice(*np.searchsorted(chosen, (begin, end)))]
+        sampled += [_direct(lines.entry(k - begin), table, k + 1) for k in inside.tolist()]
+        begin = end
     if begin != total:
         raise InputError(
             f"{column.name}: {total} scores, but {table} has {begin} lines; score this table with `rnn score`"
@@ -126,9 +127,8 @@ def draw_score_scatter(pairs: PhraseSample) -> "Figure":
     return figure
 
 
-def _direct(line: bytes, table: str, number: int) -> tuple[float, float]:
-    """Return direct probability and count of a line."""
-    entry = parse_phrase_line(line, table, number)
+def _direct(entry: PhraseEntry, table: str, number: int) -> tuple[float, float]:
+    """Return direct probability and count of an entry."""
     if len(entry.scores) <= DIRECT:
         raise InputError(
             f"{table}, line {number}: {len(entry.scores)} score(s), but the direct probability p(e|f) "
@@ -186,28 +186,29 @@ def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[
 def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
     """Return the long source phrases of a table with at least ``targets`` targets."""
     phrases: list[LongPhrase] = []
-    source, begin, count = b"", 0, 0.0
-    number = -1
-    for number, line in enumerate(_lines(table)):
-        of_line = line.partition(b"|||")[0].strip(BLANKS.encode())
-        if of_line != source:
-            if number - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-                phrases.append(LongPhrase(count, begin, number))
-            source, begin = of_line, number
-            if of_line.count(b" ") >= MORE_WORDS_THAN:
-                count = _source_count(line, table, number + 1)
-    if number + 1 - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-        phrases.append(LongPhrase(count, begin, number + 1))
+    first, end = 0, 0
+    source, count = b"", 0.0
+
+    def add() -> None:
+        """Add the source phrase of the lines ``first`` to ``end - 1``."""
+        if end - first >= targets and source.count(b" ") >= MORE_WORDS_THAN:
+            phrases.append(LongPhrase(count, first, end))
+
+    for lines in _lines(table):
+        for line, of_line in enumerate(lines.column(SOURCE)):
+            if of_line != source:
+                add()
+                source, first = of_line, end
+                if of_line.count(b" ") >= MORE_WORDS_THAN:
+                    counts = lines.entry(line).counts
+                    if len(counts) < 2:
+                        raise InputError(
+                            f"{table}, line {end + 1}: the counts are missing; create the table with `phrases score`"
+                        )
+                    count = counts[1]
+            end += 1
+    add()
     return phrases
-
-
-def _source_count(line: bytes, table: str | Path, number: int) -> float:
-    try:
-        return float(line.split(b"|||", 5)[4].split()[1])
-    except (IndexError, ValueError):
-        raise InputError(
-            f"{table}, line {number}: the counts are missing; create the table with `phrases score`"
-        ) from None
 
 
 def examples_of(
@@ -231,25 +232,24 @@ def examples_of(
     """
     from rnnsmt.rnn.generation import sample_targets
 
-    line_numbers = sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)})
-    lines: dict[int, PhraseEntry] = {}
-    places = iter(line_numbers)
-    following, total = next(places, -1), 0
-    for number, line in enumerate(_lines(table)):
-        total = number + 1
-        if number == following:
-            lines[number] = parse_phrase_line(line, table, number + 1)
-            following = next(places, -1)
+    wanted = np.array(sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)}), np.int64)
+    entry_of: dict[int, PhraseEntry] = {}
+    total = 0
+    for lines in _lines(table):
+        end = total + len(lines.bounds)
+        inside = wanted[slice(*np.searchsorted(wanted, (total, end)))]
+        entry_of |= {number: lines.entry(number - total) for number in inside.tolist()}
+        total = end
     column = ScoreColumn(scores)
     if len(column) != total:
         raise InputError(
             f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table with `rnn score`"
         )
-    sources = [vocabularies[0].ids(words_of(lines[phrase.begin].source), eos=True) for phrase in chosen]
+    sources = [vocabularies[0].ids(words_of(entry_of[phrase.begin].source), eos=True) for phrase in chosen]
     drawn = sample_targets(model, sources, draws, seed, LONGEST)
     examples = []
     for phrase, targets in zip(chosen, drawn, strict=True):
-        entries = [lines[number] for number in range(phrase.begin, phrase.end)]
+        entries = [entry_of[number] for number in range(phrase.begin, phrase.end)]
         probabilities = column.probabilities(np.arange(phrase.begin, phrase.end))
         with_words = [each for each in targets if each.words]  # an empty target is no translation
         samples = [(vocabularies[1].text(each.words), each.score, each.times) for each in with_words[:top]]
@@ -272,13 +272,12 @@ def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[t
     return [(names[index], float(scores[index])) for index in order]
 
 
-def _lines(table: str | Path) -> Iterator[bytes]:
-    """Yield the lines of a table, showing progress."""
+def _lines(table: str | Path) -> Iterator[PhraseLines]:
+    """Yield the lines of a table in blocks, showing progress."""
     meter = Meter(f"reading {Path(table).name}")
-    for block in read_table_blocks(table):
-        lines = block.split(b"\n")[:-1]
-        yield from lines
-        meter.add(len(lines))
+    for lines in read_phrase_lines(table):
+        yield lines
+        meter.add(len(lines.bounds))
 
 
 def content(frequent: Sequence[Example], rare: Sequence[Example]) -> dict[str, Any]:

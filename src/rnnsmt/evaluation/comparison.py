@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.rendering import write_page
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.bleu.multi_bleu import tokens
 from rnnsmt.evaluation.render import KIND_TITLES
 from rnnsmt.evaluation.significance import Statistics, compare
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
-from rnnsmt.phrases.table import BLANKS, read_table_blocks
+from rnnsmt.phrases.table import read_phrase_lines
 from rnnsmt.search.decoder import features_of_derivations
 from rnnsmt.search.model import SearchModel, kinds_of_features, sum_by_kind
 from rnnsmt.search.translation_options import look_up
@@ -95,25 +96,17 @@ def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float
 
 
 def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
-    """Read the counts of phrase pairs from the fifth field of a phrase table; 0 if it is empty.
+    """Read the counts of phrase pairs from a phrase table; 0 if it has none.
 
     Pairs that are not in the table, e.g. unknown words, are omitted.
     """
     pair_of_phrases = {(source.encode(), target.encode()): (source, target) for source, target in pairs}
     counts_of_pairs: dict[Pair, float] = {}
-    blank = BLANKS.encode()
-    lines = (line for block in read_table_blocks(table) for line in block.split(b"\n")[:-1])
-    for number, line in enumerate(lines, 1):
-        source, _, rest = line.partition(b"|||")
-        target, _, rest = rest.partition(b"|||")
-        if (pair := pair_of_phrases.get((source.strip(blank), target.strip(blank)))) is None:
-            continue
-        fields = rest.split(b"|||")
-        counts = fields[2].split() if len(fields) > 2 else []
-        try:
-            counts_of_pairs[pair] = float(counts[2]) if len(counts) > 2 else 0.0
-        except ValueError:
-            raise InputError(f"{table}, line {number}: non-numeric count; create the table again") from None
+    for lines in read_phrase_lines(table):
+        for line, phrases in enumerate(zip(lines.column(SOURCE), lines.column(TARGET), strict=True)):
+            if (pair := pair_of_phrases.get(phrases)) is not None:
+                counts = lines.entry(line).counts
+                counts_of_pairs[pair] = counts[2] if len(counts) > 2 else 0.0
     return counts_of_pairs
 
 

@@ -4,7 +4,6 @@ The columns can be added to the table of a model of Moses, whose moses.ini is th
 """
 
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni, feature_count
 from rnnsmt.phrases.filtering import read_kept_lines
-from rnnsmt.phrases.table import read_phrase_lines, read_phrase_table
+from rnnsmt.phrases.table import read_phrase_lines
 
 MIN_PROBABILITY = 1e-40
 """Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values
@@ -159,12 +158,12 @@ def augment_model(
             "the text file (phrase-table.gz) from which a binary table was built"
         )
     before, scores = ini.located(table), feature_count(table, path)
-    for entry in islice(read_phrase_table(before), 1):
-        if len(entry.scores) != scores:
-            raise InputError(
-                f"{before}, line 1: {len(entry.scores)} scores, but {path} has {scores} weights of {table.name}; "
-                "correct num-features and the weights"
-            )
+    first = next(read_phrase_lines(before), None)
+    if first is not None and first.scores != scores:
+        raise InputError(
+            f"{before}, line 1: {first.scores} scores, but {path} has {scores} weights of {table.name}; "
+            "correct num-features and the weights"
+        )
     figures = augment_table(str(before), columns, output, threads, kept_lines)
     for feature in ini.features:
         if "path" in feature.options:
@@ -196,7 +195,7 @@ def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
 
     Args:
         block: uint8, lines with their newline.
-        bounds: int64 [lines, 3, 2], as filled by ``split_phrase_lines``.
+        bounds: int64 [lines, FIELDS, 2], as filled by ``split_phrase_lines``.
         columns: float64 [lines, C], in the range of ``put_number``.
         out: uint8, at least ``max_output_bytes``, filled.
     """

@@ -23,7 +23,7 @@ from rnnsmt.base.kernels.table_lines import (
 from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.aligned_text import split_words
-from rnnsmt.phrases.table import read_table_blocks, refuse_line, rewritten_tables
+from rnnsmt.phrases.table import read_table_blocks, refuse_line
 
 
 def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
@@ -61,8 +61,7 @@ def filter_tables(
 ) -> dict[str, object]:
     """Write the lines of both tables whose source phrase occurs in the inputs, under the same names.
 
-    Lines that are kept are checked as in ``rnnsmt.phrases.table``; all other lines must only have three fields and two
-    non-empty phrases.
+    Lines that are kept are checked completely; all other lines must only have three fields and two non-empty phrases.
 
     Args:
         max_length: maximum number of words of a source phrase in the tables.
@@ -73,7 +72,12 @@ def filter_tables(
         The statistics of the stage.
     """
     paths = Path(phrase_table), Path(reordering_table)
-    outputs = rewritten_tables(phrase_table, reordering_table, output_dir)
+    outputs = Path(output_dir) / paths[0].name, Path(output_dir) / paths[1].name
+    if outputs[0] == outputs[1]:
+        raise InputError(f"{phrase_table} and {reordering_table} have the same name; rename one of them")
+    for path in paths:
+        if path.exists() and any(output.exists() and output.samefile(path) for output in outputs):
+            raise InputError(f"--output-dir {output_dir}: is the directory of {path.name}; choose another directory")
     if output_lines is not None and Path(output_lines).absolute() in [path.absolute() for path in outputs]:
         raise InputError(f"--output-lines {output_lines}: is also a filtered table; choose another file")
     phrases = input_phrases(inputs, max_length)

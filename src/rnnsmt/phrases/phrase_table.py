@@ -1,6 +1,7 @@
 """Phrase table and lexicalised reordering table from an extract file, batch by batch."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,13 +10,15 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
-from rnnsmt.base.parallel import atomic_blocks
+from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.extraction import ExtractBatch, ExtractFile
 from rnnsmt.phrases.lexical_table import NULL, read_lexical_table
 from rnnsmt.phrases.packing import Packing, packing_array, phrase_bytes, put_phrase, put_separator, unpack, word_texts
 from rnnsmt.phrases.pair_scores import ScoredColumns, Smoothing, hash_lexicon, score_pairs, write_phrase_lines
-from rnnsmt.phrases.table import write_table_lines
+
+BUFFER_BYTES = 1 << 20
+"""Size of the buffer for lines, in bytes."""
 
 
 def score_phrases(
@@ -49,7 +52,7 @@ def score_phrases(
         for batch in file.batches([*ScoredColumns._fields]):
             chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons, counting)
             arguments = (batch.rows, packings, texts, chosen, counts, scores)
-            write_table_lines(out, write_phrase_lines, len(chosen), arguments)
+            _write_lines(out, write_phrase_lines, len(chosen), arguments)
             n_pairs += len(chosen)
             n_sources += len(batch.rows.sources) - 1
             missing += unknown
@@ -58,6 +61,24 @@ def score_phrases(
     if missing:
         figures["lookups without an entry in the lexical tables (probability 1)"] = missing
     return figures
+
+
+def _write_lines(out: Writer, kernel: Callable[..., tuple[int, int]], lines: int, arguments: tuple[Any, ...]) -> None:
+    """Write ``lines`` lines with a kernel that fills a buffer.
+
+    Args:
+        kernel: ``kernel(start, *arguments, buffer)`` writes lines from ``start``, and returns the first line that did
+            not fit and the number of bytes.
+    """
+    buffer = np.empty(BUFFER_BYTES, np.uint8)
+    start = 0
+    while start < lines:
+        reached, filled = kernel(start, *arguments, buffer)
+        if reached == start:
+            buffer = np.empty(2 * len(buffer), np.uint8)  # a single line did not fit
+            continue
+        out.write(buffer[:filled].data)
+        start = reached
 
 
 def _counting(smoothing: Smoothing, kind: str) -> tuple[int, float, NDArray[np.float64]]:
@@ -129,7 +150,7 @@ def write_reordering_table(
             counts = OrientationCounts(*[batch.columns[name] for name in OrientationCounts._fields])
             lines = len(batch.rows.pairs) - 1
             arguments = (batch.rows, packings, texts, counts, alignments, smoothing)
-            write_table_lines(out, write_reordering_lines, lines, arguments)
+            _write_lines(out, write_reordering_lines, lines, arguments)
             n_pairs += lines
             meter.add(len(batch.columns["joint"]))
     return {"phrase pairs": n_pairs}

@@ -122,7 +122,7 @@ def test_a_filtered_table_without_lines_has_no_picture(directory, capsys):
         ("scatter", {"--scores": "1.npy"}, "2 scores, but"),
         ("scatter", {"--seed": "-1"}, "must be at least 0"),
         ("scatter", {"table.txt": "a ||| b ||| 1 1\n" * 4}, "but the direct probability p(e|f) is the third score"),
-        ("scatter", {"table.txt": "a ||| b ||| 1 1 nan 1\n" * 4}, "'nan' is not a score"),
+        ("scatter", {"table.txt": "a ||| b ||| 1 1 nan 1\n" * 4}, "'1 1 nan 1' are not scores"),
     ],
 )
 def test_refusals(directory, capsys, monkeypatch, figure, change, sentence):

@@ -103,7 +103,7 @@ def test_counts_are_those_of_the_table(tmp_path):
     wanted = [("a", "x"), ("a", "x y"), ("a", "z"), ("b", "x")]
     assert pair_counts(table, wanted) == {("a", "x"): 2.0, ("a", "x y"): 0.0, ("a", "z"): 0.0}
     table.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 y |||\n")
-    with pytest.raises(InputError, match="line 1: non-numeric count"):
+    with pytest.raises(InputError, match="line 1: '4 3 y' are not counts"):
         pair_counts(table, wanted)
 
 

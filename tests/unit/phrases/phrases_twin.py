@@ -1,11 +1,12 @@
 """Slow reference implementation of the package ``phrases`` in plain Python, written from the definitions."""
 
+import math
+import re
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-
-from rnnsmt.phrases.table import PhraseEntry
 
 Pair = tuple[str, str, str]
 """Source sentence, target sentence, links."""
@@ -13,14 +14,54 @@ Pair = tuple[str, str, str]
 Links = frozenset[tuple[int, int]]
 
 
-def phrase_line(entry: PhraseEntry) -> str:
-    """Return the line of an entry in Moses' format, without newline: six significant digits, single spaces."""
-    fields = [entry.source, entry.target, " ".join(f"{score:.6g}" for score in entry.scores)]
-    if entry.alignment or entry.counts or entry.further:
-        fields.append(" ".join(f"{i}-{j}" for i, j in entry.alignment))
-        fields.append(" ".join(f"{count:.15g}" for count in entry.counts))
-        fields += entry.further
+@dataclass
+class Line:
+    """One line of a phrase table; ``further`` are the fields after the counts."""
+
+    source: str
+    target: str
+    scores: list[float]
+    alignment: list[tuple[int, int]] = field(default_factory=list)
+    counts: list[float] = field(default_factory=list)
+    further: list[str] = field(default_factory=list)
+
+
+def phrase_line(line: Line) -> str:
+    """Return a line in Moses' format, without newline: six significant digits, single spaces."""
+    fields = [line.source, line.target, " ".join(f"{score:.6g}" for score in line.scores)]
+    if line.alignment or line.counts or line.further:
+        fields.append(" ".join(f"{i}-{j}" for i, j in line.alignment))
+        fields.append(" ".join(f"{count:.15g}" for count in line.counts))
+        fields += line.further
     return " ||| ".join(fields).replace("|||  |||", "||| |||").replace("|||  |||", "||| |||").rstrip(" ")
+
+
+def parse_line(text: str, reordering: bool = False) -> Line | None:
+    """Return the content of a line of a phrase table or reordering table; None if it must be refused."""
+    fields = [part.strip(" \t\r") for part in text.split("|||")]
+    if len(fields) < 3 or not fields[0] or not fields[1] or (reordering and len(fields) > 3):
+        return None
+    source, target = (" ".join(re.findall(r"[^ \t]+", side)) for side in fields[:2])
+    tokens = [re.findall(r"[^ \t\r]+", part) for part in fields]
+    numbers = [*tokens[2], *(tokens[4] if len(fields) > 4 else [])]
+    if not tokens[2] or not all(map(_is_number, numbers)):
+        return None
+    links = tokens[3] if len(fields) > 3 else []
+    if not all(re.fullmatch("[0-9]{1,9}-[0-9]{1,9}", link) for link in links):
+        return None
+    alignment = [(int(i), int(j)) for i, j in (link.split("-") for link in links)]
+    if any(i >= len(source.split(" ")) or j >= len(target.split(" ")) for i, j in alignment):
+        return None
+    scores = [float(number) for number in tokens[2]]
+    return Line(source, target, scores, alignment, [float(number) for number in numbers[len(scores) :]], fields[5:])
+
+
+def _is_number(token: str) -> bool:
+    """Return whether a token is a finite non-negative number, in ASCII digits without underscores."""
+    try:
+        return token.isascii() and "_" not in token and math.isfinite(float(token)) and float(token) >= 0
+    except ValueError:
+        return False
 
 
 def links_of(text: str) -> set[tuple[int, int]]:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.phrases.table import read_phrase_table
-from tests.unit.phrases.phrases_twin import phrase_line
-from tests.unit.phrases.test_table import column, entries
+from tests.unit.phrases.phrases_twin import parse_line, phrase_line
+from tests.unit.phrases.test_table import column, entries, table_entries
 from tests.unit.search.twin import parse_segmentation, path_of, tiny_model
 
 LINES = [
@@ -65,14 +64,14 @@ def test_columns_in_several_files(table, tmp_path):
     st.lists(st.floats(-120, 5), min_size=4, max_size=4),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
-def test_everything_else_stays(tmp_path, table_entries, scores):
-    for entry in table_entries:
+def test_everything_else_stays(tmp_path, written, scores):
+    for entry in written:
         entry.scores = [*entry.scores, 1.0, 1.0, 1.0, 1.0, 1.0][:6]
     path = tmp_path / "any.txt"
-    path.write_text("".join(phrase_line(entry) + "\n" for entry in table_entries), "utf-8", newline="\n")
-    code, output = augment(path, "--column", column(tmp_path, np.array(scores[: len(table_entries)])))
+    path.write_text("".join(phrase_line(entry) + "\n" for entry in written), "utf-8", newline="\n")
+    code, output = augment(path, "--column", column(tmp_path, np.array(scores[: len(written)])))
     assert code == 0
-    for before, after, score in zip(table_entries, read_phrase_table(output), scores, strict=False):
+    for before, after, score in zip(written, map(parse_line, lines(output)), scores, strict=False):
         assert after.scores[:6] == before.scores
         assert after.scores[6] == float(f"{max(math.exp(score), 1e-40):.6g}")
         assert (after.source, after.target, after.alignment) == (before.source, before.target, before.alignment)
@@ -252,7 +251,7 @@ def test_a_model_of_moses_gets_columns(tmp_path, monkeypatch):
     model = tiny_model(tmp_path / "model", 3, reordering_type="hier-mslr-bidirectional-fe", two_lms=True).directory
     with (model / "moses.ini").open("a") as ini:
         ini.write("\n[cube-pruning-pop-limit]\n77\n")
-    pairs = {(one.source, one.target): number for number, one in enumerate(read_phrase_table(model / "phrase-table"))}
+    pairs = {(one.source, one.target): number for number, one in enumerate(table_entries(model / "phrase-table"))}
     scores = -np.linspace(0.25, 3.1, len(pairs))
     columns = ["--column", column(tmp_path, scores)]
     columns += ["--column", column(tmp_path, np.arange(len(pairs)) % 3.0, "wp.npy")]

@@ -215,7 +215,7 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extraction.EXTRACTED_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 17)
-    monkeypatch.setattr("rnnsmt.phrases.table.BUFFER_BYTES", 64)
+    monkeypatch.setattr("rnnsmt.phrases.phrase_table.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
 
 

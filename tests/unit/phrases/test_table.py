@@ -12,23 +12,16 @@ from hypothesis import strategies as st
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
+from rnnsmt.base.kernels.table_lines import TARGET
 from rnnsmt.cli import main
 from rnnsmt.evaluation.comparison import pair_counts
 from rnnsmt.phrases.augmentation import augment_table
 from rnnsmt.phrases.filtering import filter_tables, input_phrases, keep_lines
-from rnnsmt.phrases.table import (
-    PhraseEntry,
-    ReorderingEntry,
-    parse_phrase_line,
-    parse_reordering_line,
-    read_phrase_table,
-    read_reordering_table,
-    single_spaced,
-)
+from rnnsmt.phrases.table import PhraseEntry, read_phrase_lines, single_spaced
 from rnnsmt.rnn.pairs import Pairs, prepare_pairs
 from rnnsmt.search.phrase_pairs import load_phrase_table, load_reordering_table
 
-from .phrases_twin import phrase_line
+from .phrases_twin import Line, parse_line, phrase_line
 
 
 def column(directory: Path, values: object, name: str = "scores.npy") -> str:
@@ -37,7 +30,13 @@ def column(directory: Path, values: object, name: str = "scores.npy") -> str:
     return str(directory / name)
 
 
+def table_entries(path: str | Path) -> list[PhraseEntry]:
+    """Read all entries of a phrase table."""
+    return [lines.entry(line) for lines in read_phrase_lines(path) for line in range(len(lines.bounds))]
+
+
 GOOD = b"a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||"
+GOOD_SCORE = b"a b ||| x ||| 1\n"
 GOOD_REORDERING = b"a b ||| x ||| 0.6 0.2 0.2 0.6 0.2 0.2"
 
 word = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="|"), min_size=1)
@@ -49,7 +48,7 @@ number = st.floats(0, 1e6).map(lambda value: float(f"{value:.6g}"))
 def entries(draw):
     source, target = draw(phrase), draw(phrase)
     position = [st.integers(0, len(side.split(" ")) - 1) for side in (source, target)]
-    entry = PhraseEntry(source, target, draw(st.lists(number, min_size=1, max_size=6)))
+    entry = Line(source, target, draw(st.lists(number, min_size=1, max_size=6)))
     entry.alignment = draw(st.lists(st.tuples(*position), max_size=9))
     entry.counts = [float(n) for n in draw(st.lists(st.integers(0, 10**12), max_size=3))]
     if entry.counts:
@@ -57,32 +56,33 @@ def entries(draw):
     return entry
 
 
-@given(entries())
-def test_phrase_lines_round_trip(entry):
-    line = phrase_line(entry)
-    assert parse_phrase_line(line.encode(), "t", 1, len(entry.scores)) == entry
-    assert "  " not in line
-
-
-@given(phrase, phrase, st.lists(number, min_size=1, max_size=6))
-def test_reordering_lines_round_trip(source, target, probabilities):
-    entry = ReorderingEntry(source, target, probabilities)
-    line = f"{source} ||| {target} ||| {' '.join(f'{p:.6g}' for p in probabilities)}"
-    assert parse_reordering_line(line.encode(), "t", 1) == entry
+@given(st.lists(entries(), min_size=1, max_size=4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_phrase_lines_round_trip(tmp_path, written):
+    for entry in written:
+        entry.scores = (entry.scores * 6)[:6]
+    (tmp_path / "t").write_text("".join(phrase_line(entry) + "\n" for entry in written), "utf-8", newline="\n")
+    expected = [PhraseEntry(entry.source, entry.target, entry.scores, entry.counts) for entry in written]
+    assert table_entries(tmp_path / "t") == expected
+    (lines,) = read_phrase_lines(tmp_path / "t")
+    assert lines.scores == 6
+    assert lines.column(TARGET) == [entry.target.encode() for entry in written]
 
 
 @given(st.binary(max_size=60) | st.text("ab |01-.e5\0é\t", max_size=60).map(str.encode))
-def test_any_line_is_an_entry_or_an_input_error(line):
-    for parse in (parse_phrase_line, parse_reordering_line):
-        try:
-            entry = parse(line, "t", 7)
-        except InputError as error:
-            assert str(error).startswith("t, line 7: ")
-        else:
-            assert entry.source
-            assert entry.target
-            numbers = entry.scores if isinstance(entry, PhraseEntry) else entry.probabilities
-            assert all(math.isfinite(number) and number >= 0 for number in numbers)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_line_is_an_entry_or_an_input_error(tmp_path, line):
+    line = line.replace(b"\n", b"")
+    (tmp_path / "t").write_bytes(GOOD_SCORE + line + b"\n")
+    try:
+        entry = table_entries(tmp_path / "t")[1]
+    except InputError as error:
+        assert str(error).startswith(f"{tmp_path / 't'}, line 2: ")
+    else:
+        assert entry.source
+        assert entry.target
+        assert len(entry.scores) == 1
+        assert all(math.isfinite(number) and number >= 0 for number in (*entry.scores, *entry.counts))
 
 
 odd_field = st.text("ab |0129-+.eE_\t\r\0é\u00a0\u0663", max_size=8) | st.sampled_from(
@@ -104,7 +104,7 @@ odd_line = st.lists(odd_field, min_size=2, max_size=7).flatmap(
 @example("a |||| b ||| 1")
 @example("a  b\ta ||| x \t y ||| 1  1 ||| 2-1 ||| 1\t1 1")
 def test_all_readers_agree_on_a_line(tmp_path, line):
-    """The search, the filter, augment and rnn prepare accept a line exactly if the strict parser does."""
+    """The search, the filter, augment and rnn prepare accept a line exactly if the twin does."""
     path = tmp_path / "table"
     path.write_bytes(line.encode() + b"\n")
     scores = column(tmp_path, [-1.0])
@@ -121,25 +121,17 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
         )
         return kept if bad < 0 else -1
 
-    try:
-        parse_reordering_line(line.encode(), path, 1)
-    except InputError:
-        assert keep("reordering") == -1
-    else:
-        assert keep("reordering") == 1
-    try:
-        entry = parse_phrase_line(line.encode(), path, 1)
-    except InputError as error:
+    assert keep("reordering") == (-1 if parse_line(line, reordering=True) is None else 1)
+    entry = parse_line(line)
+    if entry is None:
         assert keep("phrases") == -1
         for read in (
             lambda: augment_table(str(path), [[scores]], str(augmented)),
             lambda: prepare_pairs(str(path), [text], [text], str(pairs), size=10, max_length=50),
+            lambda: load_phrase_table(path, 1, None),
         ):
-            with pytest.raises(InputError) as refused:
+            with pytest.raises(InputError, match="line 1: "):
                 read()
-            assert str(refused.value) == str(error)
-        with pytest.raises(InputError):
-            load_phrase_table(path, 1, None)
         return
     assert keep("phrases") == 1
     loaded = load_phrase_table(path, len(entry.scores), None)
@@ -148,8 +140,8 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
     logs = [max(math.log(score), -100.0) if score else -100.0 for score in entry.scores]
     assert loaded.log_scores[0] == pytest.approx(logs)
     augment_table(str(path), [[scores]], str(augmented))
-    (after,) = read_phrase_table(augmented)
-    assert after == replace(entry, scores=[*entry.scores, 0.367879])
+    after = augmented.read_bytes().rstrip(b"\n")
+    assert parse_line(after.decode()) == replace(entry, scores=[*entry.scores, 0.367879])
     prepare_pairs(str(path), [text], [text], str(pairs), size=10, max_length=50)
     opened = Pairs.open(pairs)
     assert len(opened.source(0)) == len(entry.source.encode().split()) + 1
@@ -162,11 +154,9 @@ def test_words_are_separated_by_runs_of_spaces_and_tabs(tmp_path):
     assert single_spaced(good) == good
     odd = b"a  b \t a ||| x\ty ||| 1  1 ||| 2-1\n"
     assert single_spaced(good + odd) == good + b"a b a ||| x y ||| 1  1 ||| 2-1\n"
-    entry = parse_phrase_line(odd.rstrip(), "t", 1)
-    assert (entry.source, entry.target, entry.alignment) == ("a b a", "x y", [(2, 1)])
-    assert parse_reordering_line(b"a\tb ||| x  y ||| 1", "t", 1) == ReorderingEntry("a b", "x y", [1])
     (tmp_path / "i").write_bytes(b"a b a\n")
     (tmp_path / "pt").write_bytes(odd)
+    assert table_entries(tmp_path / "pt") == [PhraseEntry("a b a", "x y", [1, 1], [])]
     (tmp_path / "rt").write_bytes(b"a b\ta ||| x  y ||| 1 1\n")
     filter_tables([str(tmp_path / "i")], str(tmp_path / "pt"), str(tmp_path / "rt"), str(tmp_path / "out"))
     assert (tmp_path / "out" / "pt").read_bytes() == b"a b a ||| x y ||| 1  1 ||| 2-1\n"
@@ -177,10 +167,10 @@ def test_words_are_separated_by_runs_of_spaces_and_tabs(tmp_path):
     assert pair_counts(tmp_path / "pt", [("a b a", "x y")]) == {("a b a", "x y"): 0}
 
 
-def test_moses_line():
-    entry = parse_phrase_line(GOOD, "t", 1)
-    assert entry == PhraseEntry("a b", "x", [1, 0.5, 1, 0.25], [(0, 0), (1, 0)], [2, 1, 1], ["", ""])
-    assert phrase_line(entry).encode() == GOOD
+def test_moses_line(tmp_path):
+    (tmp_path / "t").write_bytes(GOOD)
+    assert table_entries(tmp_path / "t") == [PhraseEntry("a b", "x", [1, 0.5, 1, 0.25], [2, 1, 1])]
+    assert phrase_line(parse_line(GOOD.decode())).encode() == GOOD
 
 
 BAD_LINES = {
@@ -192,14 +182,14 @@ BAD_LINES = {
     "three scores": (b"a b ||| x ||| 1 1 1 ||| 0-0 ||| 1 1 1", "the third field has 3 numbers, expected: 4"),
     "five scores": (b"a b ||| x ||| 1 1 1 1 1 ||| 0-0 ||| 1 1 1", "the third field has 5 numbers, expected: 4"),
     "no scores": (b"a b ||| x ||| ||| 0-0 ||| 1 1 1", "the third field has 0 numbers, expected: 4"),
-    "NaN": (b"a b ||| x ||| 1 nan 1 1 ||| 0-0 ||| 1 1 1", "'nan' is not a score"),
-    "inf": (b"a b ||| x ||| 1 inf 1 1 ||| 0-0 ||| 1 1 1", "'inf' is not a score"),
-    "negative": (b"a b ||| x ||| 1 -0.1 1 1 ||| 0-0 ||| 1 1 1", "'-0.1' is not a score"),
-    "a word": (b"a b ||| x ||| 1 one 1 1 ||| 0-0 ||| 1 1 1", "'one' is not a score"),
-    "an underscore": (b"a b ||| x ||| 1 1_0 1 1 ||| 0-0 ||| 1 1 1", "'1_0' is not a score"),
-    "a link outside": (b"a b ||| x ||| 1 1 1 1 ||| 2-0 ||| 1 1 1", "'2-0' is not a link"),
-    "half a link": (b"a b ||| x ||| 1 1 1 1 ||| 0- ||| 1 1 1", "'0-' is not a link"),
-    "a negative count": (b"a b ||| x ||| 1 1 1 1 ||| 0-0 ||| 1 -1 1", "'-1' is not a count"),
+    "NaN": (b"a b ||| x ||| 1 nan 1 1 ||| 0-0 ||| 1 1 1", "'1 nan 1 1' are not scores"),
+    "inf": (b"a b ||| x ||| 1 inf 1 1 ||| 0-0 ||| 1 1 1", "'1 inf 1 1' are not scores"),
+    "negative": (b"a b ||| x ||| 1 -0.1 1 1 ||| 0-0 ||| 1 1 1", "'1 -0.1 1 1' are not scores"),
+    "a word": (b"a b ||| x ||| 1 one 1 1 ||| 0-0 ||| 1 1 1", "'1 one 1 1' are not scores"),
+    "an underscore": (b"a b ||| x ||| 1 1_0 1 1 ||| 0-0 ||| 1 1 1", "'1 1_0 1 1' are not scores"),
+    "a link outside": (b"a b ||| x ||| 1 1 1 1 ||| 2-0 ||| 1 1 1", "'2-0' are not links"),
+    "half a link": (b"a b ||| x ||| 1 1 1 1 ||| 0- ||| 1 1 1", "'0-' are not links"),
+    "a negative count": (b"a b ||| x ||| 1 1 1 1 ||| 0-0 ||| 1 -1 1", "'1 -1 1' are not counts"),
     "latin-1": (b"a b ||| \xe9 ||| 1 1 1 1", "not UTF-8 at byte 8"),
 }
 
@@ -210,7 +200,7 @@ def test_bad_lines(tmp_path, case):
     path = tmp_path / "table.gz"
     path.write_bytes(gzip.compress(GOOD + b"\n" + line + b"\n"))
     with pytest.raises(InputError) as error:
-        list(read_phrase_table(path))
+        list(read_phrase_lines(path))
     assert str(error.value).startswith(f"{path}, line 2: ")
     assert message in str(error.value)
 
@@ -221,18 +211,8 @@ BAD_REORDERING_LINES = {
     "four fields": (b"a b ||| x ||| 0.5 0.5 0.5 0.5 0.5 0.5 ||| 0-0", "4 fields, a reordering table has 3"),
     "five probabilities": (b"a b ||| x ||| 1 1 1 1 1", "the third field has 5 numbers, expected: 6"),
     "an empty target": (b"a b ||| ||| 1 1 1 1 1 1", "the target phrase is empty"),
-    "NaN": (b"a b ||| x ||| 1 1 1 1 1 nan", "'nan' is not a probability"),
+    "NaN": (b"a b ||| x ||| 1 1 1 1 1 nan", "'1 1 1 1 1 nan' are not probabilities"),
 }
-
-
-@pytest.mark.parametrize("case", BAD_REORDERING_LINES)
-def test_bad_reordering_lines(tmp_path, case):
-    line, message = BAD_REORDERING_LINES[case]
-    path = tmp_path / "table"
-    path.write_bytes(GOOD_REORDERING + b"\n" + line + b"\n")
-    with pytest.raises(InputError) as error:
-        list(read_reordering_table(path))
-    assert str(error.value).startswith(f"{path}, line 2: {message}")
 
 
 def test_input_phrases(tmp_path):

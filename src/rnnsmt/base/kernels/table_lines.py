@@ -3,8 +3,8 @@
 Fields are separated by ``|||``. Blanks (space, tab, carriage return) around a field are not part of it; within a field
 they separate numbers and links. Source and target phrase come first and must not be empty; their words are separated by
 single spaces, as in the blocks of ``rnnsmt.phrases.table.read_table_blocks``. Readers split every line with
-``split_line`` and check the lines that they use with ``check_phrase_line`` or ``check_reordering_line``. These accept
-the same lines as ``rnnsmt.phrases.table`` for UTF-8 text, which can also explain why a line is rejected.
+``split_line`` and check the lines that they use with ``check_phrase_line`` or ``check_reordering_line``.
+``rnnsmt.phrases.table.refuse_line`` explains why a line is rejected.
 """
 
 from typing import Any
@@ -16,8 +16,8 @@ from rnnsmt.base.kernels.strings import parse_float
 
 SOURCE, TARGET, SCORES, LINKS, COUNTS = 0, 1, 2, 3, 4
 
-FIELDS = 6
-"""Maximum number of fields that are split: those above, and one more to detect further fields."""
+FIELDS = 5
+"""Maximum number of fields that are split."""
 
 MALFORMED = -1
 """Return value for a rejected line, field or number."""
@@ -69,12 +69,12 @@ def split_line(buffer: Any, begin: Any, end: Any, bounds: Any) -> Any:
     return count
 
 
-@kernel(**INNER)
-def _numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
-    """Count the non-negative numbers in a field and write the first ones to ``out``.
+@kernel()
+def numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
+    """Count the finite non-negative numbers in ``buffer[begin:end]`` and write the first ones to ``out``, float64.
 
     Returns:
-        Number of numbers; MALFORMED if the field contains anything else.
+        Number of numbers; MALFORMED if the text contains anything else.
     """
     count, position = 0, begin
     while True:
@@ -192,12 +192,12 @@ def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores:
         Number of scores; MALFORMED if there is none, if a score or count is not a non-negative number, or if a link is
         not of the form i-j between words of the phrases.
     """
-    count = _numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, scores)
+    count = numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, scores)
     if count <= 0:
         return MALFORMED
     if fields > LINKS and not _links_fit(buffer, bounds):
         return MALFORMED
-    if fields > COUNTS and _numbers(buffer, bounds[COUNTS, 0], bounds[COUNTS, 1], pow10, scores[:0]) < 0:
+    if fields > COUNTS and numbers(buffer, bounds[COUNTS, 0], bounds[COUNTS, 1], pow10, scores[:0]) < 0:
         return MALFORMED
     return count
 
@@ -208,7 +208,7 @@ def check_reordering_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, pro
 
     Arguments and result as in ``check_phrase_line``.
     """
-    count = _numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, probabilities)
+    count = numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, probabilities)
     return count if fields == 3 and count > 0 else MALFORMED
 
 
@@ -220,27 +220,24 @@ def split_phrase_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> An
         block: uint8, lines with their newlines.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
         expected: required number of scores per line; 0: that of the first line.
-        bounds: int64 [lines, 3, 2], written: begin and end of source, target and scores.
+        bounds: int64 [lines, FIELDS, 2], zeros; filled: begin and end of the fields that a line has.
 
     Returns:
         Number of scores per line, and the first rejected line (from 0), or -1.
     """
-    fields_of_line, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
-    begin, line = 0, 0
-    while begin < block.size:
+    nothing = np.empty(0)
+    begin = 0
+    for line in range(bounds.shape[0]):
         end = begin
         while block[end] != 10:
             end += 1
-        fields = split_line(block, begin, end, fields_of_line)
+        fields = split_line(block, begin, end, bounds[line])
         count = MALFORMED
         if fields != MALFORMED:
-            count = check_phrase_line(block, fields_of_line, fields, pow10, nothing)
+            count = check_phrase_line(block, bounds[line], fields, pow10, nothing)
         if expected == 0 and count > 0:
             expected = count
         if count != expected or count == MALFORMED:
             return expected, line
-        for field in range(bounds.shape[1]):
-            bounds[line, field, 0], bounds[line, field, 1] = fields_of_line[field, 0], fields_of_line[field, 1]
         begin = end + 1
-        line += 1
     return expected, -1
