@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnsmt.base.io import read_lines
-from rnnsmt.phrases.extraction import LEAST_MB, PROCESS_MB
+from rnnsmt.phrases.extract_file import LEAST_MB, PROCESS_MB
 
 RNNSMT = [sys.executable, "-m", "rnnsmt"]
 SORT = "LC_ALL=C sort -S 1G -T ."

@@ -6,54 +6,52 @@ as the end of a phrase, number sequences compare in the same way as lines. Words
 int64 key.
 """
 
-import json
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
 
 END = b"|||"
 
 
-@dataclass
+class Side(NamedTuple):
+    """A ``Packing`` for kernels: ``width``, ``per_key``, ``stop``, and the words.
+
+    The word of code c is ``text[offsets[c - 1]:offsets[c]]``.
+    """
+
+    width: int
+    per_key: int
+    stop: int
+    text: Any  # uint8
+    offsets: Any  # int64 [V + 1]
+
+
 class Packing:
-    """Bit layout of one side's phrases.
+    """Bit layout of one side's phrases of up to ``max_length`` words.
 
     Attributes:
         words: vocabulary in byte order, including ``|||``; the code of a word is its index + 1, and 0 is no word.
         width: number of bits of a code.
         per_key: number of codes of a key.
         keys: number of keys of a phrase.
+        stop: code of ``|||``.
     """
 
-    words: list[bytes]
-    width: int
-    per_key: int
-    keys: int
+    def __init__(self, words: Iterable[bytes], max_length: int) -> None:
+        """Lay out a vocabulary, in any order, with or without ``|||``."""
+        self.words = sorted({*words, END})
+        self.width = len(self.words).bit_length()
+        self.per_key = min(63 // self.width, max_length)  # 63 bits, so no key is negative
+        self.keys = -(-max_length // self.per_key)
+        self.stop = self.words.index(END) + 1
 
-    @classmethod
-    def of(cls, words: list[bytes], max_length: int) -> Self:
-        """Return the packing for phrases of up to ``max_length`` words.
-
-        Args:
-            words: vocabulary, in any order, without ``|||``.
-        """
-        width = (len(words) + 1).bit_length()
-        per_key = min(63 // width, max_length)  # 63 bits, so no key is negative
-        return cls(sorted([*words, END]), width, per_key, -(-max_length // per_key))
-
-    @property
-    def stop(self) -> int:
-        """Return the code of ``|||``."""
-        return self.words.index(END) + 1
-
-    def codes_of(self, words: list[bytes]) -> NDArray[np.int64]:
-        """Return the codes of words, int64 [V]."""
-        code = {word: index for index, word in enumerate(self.words, 1)}
-        return np.array([code[word] for word in words], np.int64)
+    def codes(self) -> dict[bytes, int]:
+        """Return the code of every word."""
+        return {word: code for code, word in enumerate(self.words, 1)}
 
     def pack(
         self, words: NDArray[np.int32], codes: NDArray[np.int64], spans: NDArray[np.int32], side: int
@@ -70,32 +68,11 @@ class Packing:
         pack_phrases(words, codes, spans, side, self.stop, self.width, self.per_key, keys)
         return keys
 
-    def to_json(self) -> str:
-        """Return the packing, without its words, as JSON."""
-        return json.dumps({"width": self.width, "per_key": self.per_key, "keys": self.keys})
-
-    @classmethod
-    def from_json(cls, text: str, words: list[bytes]) -> Self:
-        """Return the packing from the output of ``to_json`` and its words."""
-        return cls(words, **json.loads(text))
-
-
-def packing_array(packings: tuple[Packing, Packing]) -> NDArray[np.int64]:
-    """Return (width, per_key, stop) of both sides for the kernels, int64 [2, 3]."""
-    return np.array([(packing.width, packing.per_key, packing.stop) for packing in packings], np.int64)
-
-
-def word_texts(packings: tuple[Packing, Packing]) -> Any:
-    """Return the words of both sides by code for the kernels: (text uint8, offsets int64 [V + 1]) per side.
-
-    The word of code c is ``text[offsets[c - 1]:offsets[c]]``.
-    """
-    texts = []
-    for packing in packings:
-        offsets = np.zeros(len(packing.words) + 1, np.int64)
-        np.cumsum([len(word) for word in packing.words], out=offsets[1:])
-        texts.append((np.frombuffer(b"".join(packing.words), np.uint8), offsets))
-    return tuple(texts)
+    def side(self) -> Side:
+        """Return the packing for kernels."""
+        offsets = np.zeros(len(self.words) + 1, np.int64)
+        np.cumsum([len(word) for word in self.words], out=offsets[1:])
+        return Side(self.width, self.per_key, self.stop, np.frombuffer(b"".join(self.words), np.uint8), offsets)
 
 
 @kernel()
@@ -183,55 +160,39 @@ def put_separator(buffer: Any, at: int) -> int:
     return at + 5
 
 
-@kernel()
-def unpack(keys: Any, row: int, width: int, per_key: int, stop: int, codes: Any) -> int:
-    """Unpack phrase ``row`` of ``keys`` into word codes; return the number of words.
-
-    Args:
-        keys: int64 [K, N], as filled by ``pack_phrases``.
-        row: the phrase.
-        width, per_key, stop: as in ``pack_phrases``.
-        codes: int64, filled.
-    """
-    mask = (np.int64(1) << width) - 1
+@kernel(**UNCOUNTED)
+def unpack(keys: Any, row: int, side: Side, codes: Any) -> int:
+    """Unpack phrase ``row`` of ``keys`` (int64 [K, N]) into word codes, int64; return the number of words."""
+    mask = (np.int64(1) << side.width) - 1
     length = 0
     for key in range(keys.shape[0]):
         packed = keys[key, row]
-        for slot in range(per_key - 1, -1, -1):
-            code = (packed >> (slot * width)) & mask
-            if code in (stop, 0):
+        for slot in range(side.per_key - 1, -1, -1):
+            code = (packed >> (slot * side.width)) & mask
+            if code in (side.stop, 0):
                 return length
             codes[length] = code
             length += 1
     return length
 
 
-@kernel()
-def phrase_bytes(codes: Any, length: int, offsets: Any) -> int:
+@kernel(**UNCOUNTED)
+def phrase_bytes(codes: Any, length: int, side: Side) -> int:
     """Return the number of bytes of a phrase with a space after each word."""
     size = length
     for n in range(length):
-        size += offsets[codes[n]] - offsets[codes[n] - 1]
+        size += side.offsets[codes[n]] - side.offsets[codes[n] - 1]
     return size
 
 
-@kernel()
-def put_phrase(buffer: Any, at: int, codes: Any, length: int, text: Any, offsets: Any) -> int:
-    """Write the words of a phrase, separated by spaces; return the index after them.
-
-    Args:
-        buffer: uint8, output.
-        at: index where the phrase begins.
-        codes: word codes, 1-based.
-        length: number of words.
-        text: uint8, the words of the vocabulary in the order of their codes.
-        offsets: int64 [V + 1], offset of each word; word c is ``text[offsets[c - 1]:offsets[c]]``.
-    """
+@kernel(**UNCOUNTED)
+def put_phrase(buffer: Any, at: int, codes: Any, length: int, side: Side) -> int:
+    """Write the words of a phrase, separated by spaces, to ``buffer`` (uint8); return the index after them."""
     for n in range(length):
         if n:
             buffer[at] = 32
             at += 1
-        for index in range(offsets[codes[n] - 1], offsets[codes[n]]):
-            buffer[at] = text[index]
+        for index in range(side.offsets[codes[n] - 1], side.offsets[codes[n]]):
+            buffer[at] = side.text[index]
             at += 1
     return at

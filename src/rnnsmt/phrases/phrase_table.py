@@ -5,17 +5,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
+from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_integer, put_number
 from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.phrases.extraction import ExtractBatch, ExtractFile
+from rnnsmt.phrases.extract_file import ExtractFile
 from rnnsmt.phrases.lexical_table import NULL, read_lexical_table
-from rnnsmt.phrases.packing import Packing, packing_array, phrase_bytes, put_phrase, put_separator, unpack, word_texts
-from rnnsmt.phrases.pair_scores import ScoredColumns, Smoothing, hash_lexicon, score_pairs, write_phrase_lines
+from rnnsmt.phrases.packing import phrase_bytes, put_phrase, put_separator, unpack
+from rnnsmt.phrases.scores import SCORED_COLUMNS, hash_lexicon, score_pairs
 
 BUFFER_BYTES = 1 << 20
 """Size of the buffer for lines, in bytes."""
@@ -39,24 +38,23 @@ def score_phrases(
         The statistics of the stage.
     """
     file = ExtractFile(extract, threads, memory_mb)
-    codes = _codes(file.packings[0]), _codes(file.packings[1])
+    # the code of NULL is 0, unless the text contains the word NULL
+    codes = [{NULL: 0} | packing.codes() for packing in file.packings]
     lexicons = tuple(
         hash_lexicon(*read_lexical_table(path, *words)) for path, words in ((lex_e2f, codes), (lex_f2e, codes[::-1]))
     )
-    nulls = np.array([codes[0][NULL], codes[1][NULL]], np.int64)
-    packings, texts = packing_array(file.packings), word_texts(file.packings)
-    counting = _counting(file.smoothing, smoothing)
+    sides, nulls = file.sides(), (codes[0][NULL], codes[1][NULL])
+    parameters = None if smoothing == "none" else file.smoothing
     meter = Meter("scoring", file.rows, "rows")
     n_pairs, n_sources, missing = 0, 0, 0
     with atomic_blocks(output, threads) as out:
-        for batch in file.batches([*ScoredColumns._fields]):
-            chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons, counting)
-            arguments = (batch.rows, packings, texts, chosen, counts, scores)
-            _write_lines(out, write_phrase_lines, len(chosen), arguments)
-            n_pairs += len(chosen)
-            n_sources += len(batch.rows.sources) - 1
+        for rows, columns in file.batches(SCORED_COLUMNS):
+            scored, unknown = score_pairs(rows, columns, parameters, (sides, nulls, lexicons))
+            _write_lines(out, write_phrase_lines, len(scored.links), (rows, sides, scored))
+            n_pairs += len(scored.links)
+            n_sources += len(rows.sources) - 1
             missing += unknown
-            meter.add(len(batch.columns["links"]))
+            meter.add(len(columns["links"]))
     figures: dict[str, object] = {"phrase pairs": n_pairs, "source phrases": n_sources}
     if missing:
         figures["lookups without an entry in the lexical tables (probability 1)"] = missing
@@ -79,42 +77,6 @@ def _write_lines(out: Writer, kernel: Callable[..., tuple[int, int]], lines: int
             continue
         out.write(buffer[:filled].data)
         start = reached
-
-
-def _counting(smoothing: Smoothing, kind: str) -> tuple[int, float, NDArray[np.float64]]:
-    """Return the argument ``counting`` of ``score_pairs``.
-
-    Args:
-        kind: ``none`` or ``kneser-ney``.
-
-    Returns:
-        The number of alignments, the number of pairs, and the discounts by joint count; discounts of 0 for ``none``.
-    """
-    if kind == "none":
-        return smoothing.alignments, 1.0, np.zeros(1)
-    return smoothing.alignments, float(smoothing.pairs), np.array(smoothing.by_joint())
-
-
-def _score(
-    batch: ExtractBatch, packings: NDArray[np.int64], nulls: NDArray[np.int64], lexicons: Any, counting: Any
-) -> Any:
-    """Score a batch.
-
-    Returns:
-        The alignments [P], counts [P, 3] and scores [P, 4] of its pairs, and the number of missing look-ups.
-    """
-    n = len(batch.rows.pairs) - 1
-    chosen, counts, scores = np.empty(n, np.int64), np.empty((n, 3), np.int64), np.empty((n, 4))
-    columns = ScoredColumns(*[batch.columns[name] for name in ScoredColumns._fields])
-    missing = score_pairs(batch.rows, columns, counting, packings, nulls, lexicons, chosen, counts, scores)
-    return chosen, counts, scores, missing
-
-
-def _codes(packing: Packing) -> dict[bytes, int]:
-    """Return the mapping from word to code, including NULL, whose code is 0 unless the text contains the word NULL."""
-    codes = {word: index for index, word in enumerate(packing.words, 1)}
-    codes.setdefault(NULL, 0)
-    return codes
 
 
 class OrientationCounts(NamedTuple):
@@ -141,24 +103,101 @@ def write_reordering_table(
     if not (smoothing > 0.0 and math.isfinite(smoothing)):
         raise InputError(f"--smoothing {smoothing}: must be a positive number")
     file = ExtractFile(extract, threads, memory_mb)
-    packings, texts = packing_array(file.packings), word_texts(file.packings)
-    alignments = file.smoothing.alignments
+    sides, alignments = file.sides(), file.smoothing.alignments
     meter = Meter("writing", file.rows, "rows")
     n_pairs = 0
     with atomic_blocks(output, threads) as out:
-        for batch in file.batches([*OrientationCounts._fields]):
-            counts = OrientationCounts(*[batch.columns[name] for name in OrientationCounts._fields])
-            lines = len(batch.rows.pairs) - 1
-            arguments = (batch.rows, packings, texts, counts, alignments, smoothing)
+        for rows, columns in file.batches([*OrientationCounts._fields]):
+            lines = len(rows.pairs) - 1
+            arguments = (rows, sides, OrientationCounts(**columns), alignments, smoothing)
             _write_lines(out, write_reordering_lines, lines, arguments)
             n_pairs += lines
-            meter.add(len(batch.columns["joint"]))
+            meter.add(len(columns["joint"]))
     return {"phrase pairs": n_pairs}
 
 
 @kernel()
+def put_pair(rows: Any, row: int, sides: Any, codes: Any, rest: int, buffer: Any, at: int) -> Any:
+    """Write the phrases of a pair, each with a separator, if the buffer has room for them and the rest of the line.
+
+    Args:
+        codes: int64 [2, 8], filled with the word codes.
+        rest: maximum number of bytes of the rest of the line.
+
+    Returns:
+        The numbers of source and target words, and the index after the text, or -1.
+    """
+    n_source = unpack(rows.source_keys, row, sides[0], codes[0])
+    n_target = unpack(rows.target_keys, row, sides[1], codes[1])
+    most = phrase_bytes(codes[0], n_source, sides[0]) + phrase_bytes(codes[1], n_target, sides[1])
+    if at + most + rest > buffer.shape[0]:
+        return n_source, n_target, -1
+    at = put_separator(buffer, put_phrase(buffer, at, codes[0], n_source, sides[0]))
+    at = put_separator(buffer, put_phrase(buffer, at, codes[1], n_target, sides[1]))
+    return n_source, n_target, at
+
+
+@kernel()
+def write_phrase_lines(start: int, rows: Any, sides: Any, scored: Any, buffer: Any) -> Any:
+    """Write the lines of the pairs from ``start`` into ``buffer``.
+
+    Args:
+        start: first pair.
+        rows: the pairs, ``SortedPairs``.
+        sides: ``Side`` of source and target.
+        scored: their ``PairScores``.
+        buffer: uint8, filled.
+
+    Returns:
+        The first pair that was not written, and the number of bytes written.
+    """
+    codes = np.empty((2, 8), np.int64)
+    filled = 0
+    for pair in range(start, rows.pairs.shape[0] - 1):
+        # at most 64 links of 4 bytes, 4 scores, and less than 100 bytes of counts and separators
+        n_source, n_target, at = put_pair(
+            rows, rows.pairs[pair], sides, codes, 4 * 64 + 4 * NUMBER_BYTES + 100, buffer, filled
+        )
+        if at < 0:
+            return pair, filled
+        for n in range(4):
+            if n:
+                buffer[at] = 32
+                at += 1
+            at = put_number(buffer, at, scored.scores[pair, n])
+        at = put_separator(buffer, at)
+        first = True
+        for j in range(n_target):
+            for i in range(n_source):
+                if (scored.links[pair] >> (8 * j + i)) & 1:
+                    if not first:
+                        buffer[at] = 32
+                        at += 1
+                    first = False
+                    # single digits: positions are below 8
+                    buffer[at] = 48 + i
+                    buffer[at + 1] = 45
+                    buffer[at + 2] = 48 + j
+                    at += 3
+        at = put_separator(buffer, at)
+        for n in range(3):
+            if n:
+                buffer[at] = 32
+                at += 1
+            at = put_integer(buffer, at, scored.counts[pair, n])
+        at = put_separator(buffer, at)
+        # Moses' last field is empty
+        for _ in range(3):
+            buffer[at] = 124
+            at += 1
+        buffer[at] = 10
+        filled = at + 1
+    return rows.pairs.shape[0] - 1, filled
+
+
+@kernel()
 def write_reordering_lines(
-    start: int, rows: Any, packings: Any, texts: Any, columns: Any, alignments: int, smoothing: float, buffer: Any
+    start: int, rows: Any, sides: Any, columns: Any, alignments: int, smoothing: float, buffer: Any
 ) -> Any:
     """Write the lines of the pairs from ``start`` into ``buffer``.
 
@@ -167,45 +206,31 @@ def write_reordering_lines(
     are divided by their number.
 
     Args:
-        start: first pair.
-        rows: the pairs, ``SortedPairs``.
-        packings: int64 [2, 3], (width, per_key, stop) of both sides.
-        texts: (text, offsets) of source and of target words, as in ``put_phrase``.
+        start, rows, sides, buffer: as in ``write_phrase_lines``.
         columns: ``OrientationCounts``.
         alignments: number of alignments of each text.
-        buffer: uint8, filled.
 
     Returns:
         The first pair that was not written, and the number of bytes written.
     """
-    pairs, _, source_keys, target_keys = rows
-    joint, previous_mono, previous_swap, next_mono, next_swap = columns
     codes = np.empty((2, 8), np.int64)
-    (source_text, source_offsets), (target_text, target_offsets) = texts
     # rows: before, after the phrase; columns: monotone, swap, discontinuous
     counts = np.zeros((2, 3), np.int64)
-    at = 0
-    for pair in range(start, pairs.shape[0] - 1):
-        row = pairs[pair]
-        n_source = unpack(source_keys, row, packings[0, 0], packings[0, 1], packings[0, 2], codes[0])
-        n_target = unpack(target_keys, row, packings[1, 0], packings[1, 1], packings[1, 2], codes[1])
-        most = phrase_bytes(codes[0], n_source, source_offsets) + phrase_bytes(codes[1], n_target, target_offsets)
-        # upper bound of the line: words, six numbers, and less than 100 bytes of separators
-        if at + most + 6 * NUMBER_BYTES + 100 > buffer.shape[0]:
-            return pair, at
+    filled = 0
+    for pair in range(start, rows.pairs.shape[0] - 1):
+        # six numbers, and less than 100 bytes of separators
+        _, _, at = put_pair(rows, rows.pairs[pair], sides, codes, 6 * NUMBER_BYTES + 100, buffer, filled)
+        if at < 0:
+            return pair, filled
         counts[:] = 0
         total = np.int64(0)
         # sum over the alignments of the pair
-        for row in range(pairs[pair], pairs[pair + 1]):
-            total += joint[row]
-            counts[0, 0] += previous_mono[row]
-            counts[0, 1] += previous_swap[row]
-            counts[1, 0] += next_mono[row]
-            counts[1, 1] += next_swap[row]
-        at = put_phrase(buffer, at, codes[0], n_source, source_text, source_offsets)
-        at = put_separator(buffer, at)
-        at = put_phrase(buffer, at, codes[1], n_target, target_text, target_offsets)
-        at = put_separator(buffer, at)
+        for row in range(rows.pairs[pair], rows.pairs[pair + 1]):
+            total += columns.joint[row]
+            counts[0, 0] += columns.previous_mono[row]
+            counts[0, 1] += columns.previous_swap[row]
+            counts[1, 0] += columns.next_mono[row]
+            counts[1, 1] += columns.next_swap[row]
         for direction in range(2):
             counts[direction, 2] = total - counts[direction, 0] - counts[direction, 1]
             for orientation in range(3):
@@ -215,4 +240,5 @@ def write_reordering_lines(
                 at += 1
         # the newline replaces the last space
         buffer[at - 1] = 10
-    return pairs.shape[0] - 1, at
+        filled = at
+    return rows.pairs.shape[0] - 1, filled

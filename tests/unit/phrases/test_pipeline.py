@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from rnnsmt.base.io import read_lines
 from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.cli import main
-from rnnsmt.phrases.extraction import connect, extract_phrases
+from rnnsmt.phrases.extract_file import connect
+from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
-from rnnsmt.phrases.pair_scores import greater_links, transpose_links
 from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
+from rnnsmt.phrases.scores import greater_links, transpose_links
 
 from . import phrases_twin as twin
 
@@ -176,7 +177,7 @@ def test_kneser_ney_by_hand(tmp_path):
 
 @pytest.mark.parametrize("alignments", [1, 2, 3])
 def test_kneser_ney_equals_the_plain_twin(tmp_path, monkeypatch, alignments):
-    monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 97)
+    monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 97)
     corpora = [random_pairs(120, 5 + n, 12, 6) for n in range(alignments)]
     paths = []
     for n, pairs in enumerate(corpora):  # the same text with other links
@@ -214,7 +215,7 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     whole = build(tmp_path, corpus)
     monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extraction.EXTRACTED_TOKENS", 40)
-    monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 17)
+    monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 17)
     monkeypatch.setattr("rnnsmt.phrases.phrase_table.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
 
@@ -246,7 +247,7 @@ def test_long_sentences_and_long_words(tmp_path):
 
 def test_large_vocabularies_take_more_keys():
     for words, keys in ((10, 1), (500, 1), (10_000, 2), (200_000, 3), (3_000_000, 4)):
-        packing = Packing.of([b"%d" % n for n in range(words)], 7)
+        packing = Packing([b"%d" % n for n in range(words)], 7)
         assert packing.keys == keys
         assert packing.width * packing.per_key <= 63
         assert 2**packing.width > len(packing.words)
@@ -401,18 +402,6 @@ def test_bad_extract_and_lexicon(tmp_path, capsys):
         assert not list(tmp_path.glob(".tmp*"))
 
     score("none: no such file", extract=str(tmp_path / "none"))
-    score("not a complete Parquet file", extract=e2f)
-    damaged = tmp_path / "damaged.parquet"
-    damaged.write_bytes(Path(x).read_bytes()[:-50])
-    score("not a complete Parquet file", extract=str(damaged))
-    content = Path(x).read_bytes()
-    damaged.write_bytes(content[:4] + b"\xff" * 200 + content[204:])  # the first pages; the metadata are at the end
-    score("damaged.parquet: not a complete Parquet file", extract=str(damaged))
-    import duckdb
-
-    other = tmp_path / "other.parquet"
-    duckdb.sql("SELECT 1 AS a").write_parquet(str(other))
-    score("not written by this version", extract=str(other))
     bad = tmp_path / "bad"
     for line in (b"a x", b"a x nan", b"a x 1.5", b"a x -1", b"a x y z", b"a  x 1", b""):
         bad.write_bytes(b"a x 1.0\n" + line + b"\n")

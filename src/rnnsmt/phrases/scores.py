@@ -1,8 +1,11 @@
-"""Scores of phrase pairs: smoothed probabilities, selection of the links, lexical weights, lines of the phrase table.
+"""Scores of phrase pairs: p(f|e), lex(f|e), p(e|f), lex(e|f), from the counts to the numbers in the phrase table.
 
-Modified Kneser-Ney smoothing is that of Foster, Kuhn and Johnson (2006; Moses' ``--KneserNey``). The count c of a pair
-is reduced by D(c). The discounted mass of all pairs of one conditioning phrase is distributed over them in proportion
-to the number of distinct partners of the other phrase. For a target phrase e with count n(e):
+f is a source phrase and e a target phrase. *Relative frequencies* are p(f|e) = c(f, e) / n(e), with the count c of the
+pair and the count n of the conditioning phrase.
+
+*Modified Kneser-Ney smoothing* is that of Foster, Kuhn and Johnson (2006; Moses' ``--KneserNey``). The count c of a
+pair is reduced by D(c). The discounted mass of all pairs of one conditioning phrase is distributed over them in
+proportion to the number of distinct partners of the other phrase. For a target phrase e with count n(e):
 
     p(f|e) = (c(f, e) - D(c(f, e))) / n(e) + sum_f' D(c(f', e)) / n(e) * partners(f) / pairs
 
@@ -10,19 +13,25 @@ D(1), D(2) and D(3 or more) are estimated from the numbers of pairs with counts 
 If a text has several alignments, a pair that is not consistent with all of them has a fractional count, for which D is
 interpolated linearly: if it occurs once with one of two alignments, its count is 1/2 and D is half of D(1).
 
-The links of a phrase pair are an int64 with bit 8 · target + source, as in ``rnnsmt.phrases.extraction``.
+*Lexical weights* (Koehn, Och and Marcu 2003, section 4.4) are those of the pair's most frequent links.
+
+``count_targets`` counts what depends on all pairs of a target phrase, when phrases are extracted. The pairs of a source
+phrase are consecutive in the extract file, so ``score_pairs`` counts the rest and computes the scores.
+
+The links of a phrase pair are an int64 with bit 8 · target + source.
 """
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.numbers import NUMBER_BYTES, mix, put_integer, put_number
-from rnnsmt.phrases.packing import phrase_bytes, put_phrase, put_separator, unpack
+from rnnsmt.base.kernels.numbers import mix
+from rnnsmt.phrases.packing import SortedPairs, unpack
 
 
 class Smoothing(NamedTuple):
@@ -52,7 +61,7 @@ class Smoothing(NamedTuple):
         return [*lines, known[-1]]
 
 
-def discounts(seen: Sequence[int]) -> tuple[float, float, float]:
+def _discounts(seen: Sequence[int]) -> tuple[float, float, float]:
     """Return D(1), D(2), D(3+) of Chen and Goodman, each limited to 0 .. count.
 
     Args:
@@ -65,6 +74,88 @@ def discounts(seen: Sequence[int]) -> tuple[float, float, float]:
         ratio = seen[count] / seen[count - 1] if seen[count - 1] else 0.0
         limited.append(min(max(count - (count + 1) * share * ratio, 0.0), float(count)))
     return limited[0], limited[1], limited[2]
+
+
+def count_targets(connection: duckdb.DuckDBPyConnection, keys: str, target_keys: str, alignments: int) -> Smoothing:
+    """Create the table ``targets`` from the table ``counted``; return the parameters of smoothing.
+
+    The columns are ``target_total``, the count of a target phrase, ``target_pairs``, the number of its source phrases,
+    and ``target_discount``, the sum of their discounts.
+
+    Args:
+        keys, target_keys: columns of pairs and of target phrases.
+        alignments: number of alignments of each text.
+    """
+    connection.execute(
+        f"CREATE TABLE pairs AS SELECT {target_keys}, sum(joint)::BIGINT AS joint FROM counted GROUP BY {keys}"
+    )
+    # fractional counts are rounded up
+    found = connection.execute(
+        f"SELECT (joint + {alignments - 1}) // {alignments} AS times, count(*) FROM pairs GROUP BY times"
+    ).fetchall()
+    number = dict(found)
+    smoothing = Smoothing(alignments, _discounts([number.get(n, 0) for n in range(1, 5)]), sum(number.values()))
+    # The numbers of pairs with each count times their discounts: unlike a sum over the pairs, the result does not
+    # depend on the order in which threads add. An exponent makes a literal a DOUBLE.
+    *counts, last = [f"count(*) FILTER (WHERE joint = {n}) * {d:.17e}" for n, d in enumerate(smoothing.by_joint())]
+    lost = " + ".join([*counts[1:], last.replace("=", ">=")])
+    connection.execute(
+        f"CREATE TABLE targets AS SELECT {target_keys}, sum(joint)::BIGINT AS target_total, "
+        f"count(*)::INTEGER AS target_pairs, {lost} AS target_discount FROM pairs GROUP BY {target_keys}"
+    )
+    connection.execute("DROP TABLE pairs")
+    return smoothing
+
+
+SCORED_COLUMNS = ["links", "joint", "target_total", "target_pairs", "target_discount"]
+"""Columns of an extract file that ``score_pairs`` needs: links and count of the row, and statistics of its target."""
+
+
+class PairScores(NamedTuple):
+    """Content of the lines of P phrase pairs."""
+
+    links: Any  # int64 [P], the most frequent links
+    counts: Any  # int64 [P, 3], counts of e, of f, and of both
+    scores: Any  # float64 [P, 4], p(f|e), lex(f|e), p(e|f), lex(e|f)
+
+
+def score_pairs(
+    rows: SortedPairs, columns: dict[str, NDArray[Any]], smoothing: Smoothing | None, lexical: tuple[Any, Any, Any]
+) -> tuple[PairScores, int]:
+    """Score P distinct pairs of N sorted rows with complete source groups.
+
+    Args:
+        columns: ``SCORED_COLUMNS``, each [N]; a row is a pair with one of its links.
+        smoothing: None for relative frequencies.
+        lexical: arguments ``sides``, ``nulls`` and ``lexicons`` of ``lexical_weights``.
+
+    Returns:
+        The scores, and the number of look-ups without an entry in the lexical tables.
+    """
+    first = rows.pairs[:-1]
+    joint = columns["joint"].astype(np.int64)
+    pairs_of_source = np.diff(np.searchsorted(rows.pairs, rows.sources))
+    source_of = np.repeat(np.arange(len(pairs_of_source)), pairs_of_source)
+    both = np.add.reduceat(joint, first)
+    source_total = np.add.reduceat(joint, rows.sources[:-1])[source_of]
+    target_total = columns["target_total"][first]
+    scores = np.empty((len(first), 4))
+    if smoothing is None:
+        # single precision, as in Moses, so the sixth digit is the same
+        scores[:, 0] = both.astype(np.float32) / target_total.astype(np.float32)
+        scores[:, 2] = both.astype(np.float32) / source_total.astype(np.float32)
+    else:
+        alignments, by_joint = smoothing.alignments, np.array(smoothing.by_joint())
+        lost = by_joint[np.minimum(both, len(by_joint) - 1)]
+        left = both / alignments - lost
+        # the discounted mass of the conditioning phrase, of which the pair gets the share partners / pairs
+        target_mass, source_mass = columns["target_discount"][first], np.bincount(source_of, lost)[source_of]
+        source_partners, target_partners = pairs_of_source[source_of], columns["target_pairs"][first]
+        scores[:, 0] = (left + target_mass * source_partners / smoothing.pairs) * alignments / target_total
+        scores[:, 2] = (left + source_mass * target_partners / smoothing.pairs) * alignments / source_total
+    links = np.empty(len(first), np.int64)
+    missing = lexical_weights(rows, columns["links"], joint, *lexical, links, scores)
+    return PairScores(links, np.stack((target_total, source_total, both), 1), scores), missing
 
 
 @kernel()
@@ -225,153 +316,34 @@ def lexical_weight(words: Any, n_words: int, given: Any, links: int, null: int, 
     return np.float64(np.float32(weight))
 
 
-class ScoredColumns(NamedTuple):
-    """Columns of an extract file that the scores depend on; a row is a pair with one of its links, [N]."""
-
-    links: Any  # links of the row
-    joint: Any  # count of the row
-    target_total: Any  # count of the row's target phrase
-    target_pairs: Any  # number of distinct source phrases of the target phrase
-    target_discount: Any  # sum of their discounts
-
-
 @kernel()
-def score_pairs(
-    rows: Any,
-    columns: Any,
-    counting: Any,
-    packings: Any,
-    nulls: Any,
-    lexicons: Any,
-    chosen: Any,
-    counts: Any,
-    scores: Any,
+def lexical_weights(
+    rows: Any, links: Any, joint: Any, sides: Any, nulls: Any, lexicons: Any, chosen: Any, scores: Any
 ) -> int:
-    """Score P distinct pairs of N sorted rows with complete source groups.
+    """Choose the links of P pairs and compute their lexical weights.
 
     Args:
         rows: the pairs, ``SortedPairs``.
-        columns: ``ScoredColumns``.
-        counting: (number of alignments of a text, number of pairs of the table, discounts by joint count float64), see
-            ``Smoothing``; relative frequencies if all discounts are 0.
-        packings: int64 [2, 3], (width, per_key, stop) of source and target.
-        nulls: int64 [2], codes of NULL among source and target words.
+        links, joint: links and counts of the rows, [N].
+        sides: ``Side`` of source and target.
+        nulls: codes of NULL among source and target words.
         lexicons: ``LexicalTable`` of p(f|e) and of p(e|f).
-        chosen: int64 [P], filled with the alignment of each pair.
-        counts: int64 [P, 3], filled with the counts of e, of f, and of both.
-        scores: float64 [P, 4], filled with p(f|e), lex(f|e), p(e|f), lex(e|f).
+        chosen: int64 [P], filled with the links of each pair.
+        scores: float64 [P, 4]; filled: lex(f|e) in column 1 and lex(e|f) in column 3.
 
     Returns:
         The number of look-ups without an entry in the lexical tables.
     """
-    pairs, sources, source_keys, target_keys = rows
-    links, joint, target_total, target_pairs, target_discount = columns
     source, target = np.empty(8, np.int64), np.empty(8, np.int64)
     missing = np.zeros(1, np.int64)
-    alignments, all_pairs, discounts = counting
-    smooth = discounts.max() > 0.0
-    most = len(discounts) - 1
-    pair = 0
-    for group in range(sources.shape[0] - 1):
-        total = np.int64(0)
-        for row in range(sources[group], sources[group + 1]):
-            total += joint[row]
-        # first pass over the pairs of the source phrase: number of partners and sum of discounts
-        source_pairs, source_discount = 0, 0.0
-        while smooth and pair + source_pairs < pairs.shape[0] - 1 and pairs[pair + source_pairs] < sources[group + 1]:
-            both = joint[pairs[pair + source_pairs] : pairs[pair + source_pairs + 1]].sum()
-            source_discount += discounts[min(both, most)]
-            source_pairs += 1
-        n_source = unpack(source_keys, sources[group], packings[0, 0], packings[0, 1], packings[0, 2], source)
-        while pair < pairs.shape[0] - 1 and pairs[pair] < sources[group + 1]:
-            begin, end = pairs[pair], pairs[pair + 1]
-            both = np.int64(0)
-            for row in range(begin, end):
-                both += joint[row]
-            n_target = unpack(target_keys, begin, packings[1, 0], packings[1, 1], packings[1, 2], target)
-            best, best_inverse = choose_links(links, joint, begin, end)
-            chosen[pair] = best
-            counts[pair, 0], counts[pair, 1], counts[pair, 2] = target_total[begin], total, both
-            # single precision, as in Moses, so the sixth digit is the same
-            scores[pair, 0] = np.float32(both) / np.float32(target_total[begin])
-            scores[pair, 1] = lexical_weight(
-                source, n_source, target, transpose_links(best_inverse), nulls[1], lexicons[0], missing
-            )
-            scores[pair, 2] = np.float32(both) / np.float32(total)
-            scores[pair, 3] = lexical_weight(target, n_target, source, best, nulls[0], lexicons[1], missing)
-            if smooth:
-                # counts per alignment: target_total / alignments is n(e) of the formula at the top
-                discounted = both / alignments - discounts[min(both, most)]
-                shared = target_discount[begin] * source_pairs / all_pairs
-                scores[pair, 0] = (discounted + shared) * alignments / target_total[begin]
-                shared = source_discount * target_pairs[begin] / all_pairs
-                scores[pair, 2] = (discounted + shared) * alignments / total
-            pair += 1
+    for pair in range(rows.pairs.shape[0] - 1):
+        begin = rows.pairs[pair]
+        n_source = unpack(rows.source_keys, begin, sides[0], source)
+        n_target = unpack(rows.target_keys, begin, sides[1], target)
+        best, best_inverse = choose_links(links, joint, begin, rows.pairs[pair + 1])
+        chosen[pair] = best
+        scores[pair, 1] = lexical_weight(
+            source, n_source, target, transpose_links(best_inverse), nulls[1], lexicons[0], missing
+        )
+        scores[pair, 3] = lexical_weight(target, n_target, source, best, nulls[0], lexicons[1], missing)
     return missing[0]
-
-
-@kernel()
-def write_phrase_lines(
-    start: int, rows: Any, packings: Any, texts: Any, chosen: Any, counts: Any, scores: Any, buffer: Any
-) -> Any:
-    """Write the lines of the pairs from ``start`` into ``buffer``.
-
-    Args:
-        start: first pair.
-        rows, packings, chosen, counts, scores: as in ``score_pairs``.
-        texts: (text, offsets) of source and of target words, as in ``put_phrase``.
-        buffer: uint8, filled.
-
-    Returns:
-        The first pair that was not written, and the number of bytes written.
-    """
-    pairs, _, source_keys, target_keys = rows
-    codes = np.empty((2, 8), np.int64)
-    (source_text, source_offsets), (target_text, target_offsets) = texts
-    at = 0
-    for pair in range(start, pairs.shape[0] - 1):
-        row = pairs[pair]
-        n_source = unpack(source_keys, row, packings[0, 0], packings[0, 1], packings[0, 2], codes[0])
-        n_target = unpack(target_keys, row, packings[1, 0], packings[1, 1], packings[1, 2], codes[1])
-        most = phrase_bytes(codes[0], n_source, source_offsets) + phrase_bytes(codes[1], n_target, target_offsets)
-        # upper bound of the line: words, 64 links of 4 bytes, 4 scores, and less than 100 bytes of counts and
-        # separators
-        if at + most + 4 * 64 + 4 * NUMBER_BYTES + 100 > buffer.shape[0]:
-            return pair, at
-        at = put_phrase(buffer, at, codes[0], n_source, source_text, source_offsets)
-        at = put_separator(buffer, at)
-        at = put_phrase(buffer, at, codes[1], n_target, target_text, target_offsets)
-        at = put_separator(buffer, at)
-        for n in range(4):
-            if n:
-                buffer[at] = 32
-                at += 1
-            at = put_number(buffer, at, scores[pair, n])
-        at = put_separator(buffer, at)
-        first = True
-        for j in range(n_target):
-            for i in range(n_source):
-                if (chosen[pair] >> (8 * j + i)) & 1:
-                    if not first:
-                        buffer[at] = 32
-                        at += 1
-                    first = False
-                    # single digits: positions are below 8
-                    buffer[at] = 48 + i
-                    buffer[at + 1] = 45
-                    buffer[at + 2] = 48 + j
-                    at += 3
-        at = put_separator(buffer, at)
-        for n in range(3):
-            if n:
-                buffer[at] = 32
-                at += 1
-            at = put_integer(buffer, at, counts[pair, n])
-        at = put_separator(buffer, at)
-        # Moses' last field is empty
-        for _ in range(3):
-            buffer[at] = 124
-            at += 1
-        buffer[at] = 10
-        at += 1
-    return pairs.shape[0] - 1, at

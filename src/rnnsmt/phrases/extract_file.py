@@ -1,0 +1,207 @@
+"""Extract files (parquet): distinct phrase pairs with links and counts, in the order of the phrase table.
+
+``write_extract`` counts and sorts the occurrences of phrase pairs with duckdb. ``ExtractFile`` reads the result for the
+stages ``score`` and ``reordering``, in batches that contain all rows of a source phrase.
+"""
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.base.io import InputError, atomic_path, open_binary
+from rnnsmt.phrases.packing import Packing, Side, SortedPairs, group_rows
+from rnnsmt.phrases.scores import Smoothing, count_targets
+
+PROCESS_MB = 350
+"""Memory of Python, numba, the vocabularies and a block of text in MB, in addition to that of duckdb."""
+
+LEAST_MB = 100
+"""Minimum memory limit of duckdb in MB."""
+
+DUCKDB_SHARE = 0.92
+"""Share of the memory above ``PROCESS_MB`` that is duckdb's limit. The limit covers its buffers only: with a limit of
+2,850 MB, a process that was to use 3,200 MB used 3,283 MB."""
+
+BATCH_ROWS = 122_880
+"""Number of rows that are read at a time: a row group of the file, so that a query reads no rows twice."""
+
+
+@contextmanager
+def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an empty in-memory database that spills into the directory ``scratch``.
+
+    Args:
+        memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of what exceeds ``PROCESS_MB``.
+    """
+    connection = duckdb.connect(
+        config={
+            "threads": max(1, threads),
+            "memory_limit": f"{max(LEAST_MB, int(DUCKDB_SHARE * (memory_mb - PROCESS_MB)))}MB",
+            "temp_directory": scratch,
+            "preserve_insertion_order": True,
+        }
+    )
+    try:
+        with _stopped_by_signal():
+            yield connection
+    except duckdb.OutOfMemoryException:
+        raise InputError(f"--memory-mb {memory_mb}: too small for this corpus; increase it") from None
+    except duckdb.IOException as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"cannot write temporary files ({reason}); is the disk full?") from None
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _stopped_by_signal() -> Iterator[None]:
+    """Re-raise exceptions of the handlers of SIGINT and SIGTERM.
+
+    During a query, duckdb converts them to RuntimeError.
+    """
+    raised: list[BaseException] = []
+
+    def remembering(handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+        """Return a handler that keeps the exception of ``handler``."""
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            try:
+                handler(number, frame)
+            except BaseException as error:
+                raised.append(error)
+                raise
+
+        return handle
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}  # only the main thread handles signals
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, remembering(handler))
+    try:
+        yield
+    except RuntimeError:
+        if raised:
+            raise raised[0] from None
+        raise
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def key_names(packings: tuple[Packing, Packing]) -> list[str]:
+    """Return the names of the key columns of both sides, in sorting order."""
+    return [f"s{key}" for key in range(packings[0].keys)] + [f"t{key}" for key in range(packings[1].keys)]
+
+
+def write_extract(
+    connection: duckdb.DuckDBPyConnection,
+    packings: tuple[Packing, Packing],
+    max_length: int,
+    alignments: int,
+    output: str,
+) -> int:
+    """Count the occurrences in the table ``occurrences`` and write the sorted rows; return their number.
+
+    Args:
+        connection: with the table ``occurrences`` of ``key_names``, ``links`` and ``orientation``, which is dropped.
+        max_length: maximum number of words of a phrase, as in ``packings``.
+        alignments: number of alignments of each text.
+    """
+    names = key_names(packings)
+    keys, target_keys = ", ".join(names), ", ".join(names[packings[0].keys :])
+    counts = ", ".join(
+        f"count(*) FILTER (WHERE orientation {condition})::INTEGER AS {name}"
+        for name, condition in (
+            # orientation is 3 * previous + next, with 0 for monotone and 1 for swap
+            ("previous_mono", "// 3 = 0"),
+            ("previous_swap", "// 3 = 1"),
+            ("next_mono", "% 3 = 0"),
+            ("next_swap", "% 3 = 1"),
+        )
+    )
+    connection.execute(
+        f"CREATE TABLE counted AS SELECT {keys}, links, count(*)::INTEGER AS joint, {counts} "
+        f"FROM occurrences GROUP BY {keys}, links"
+    )
+    connection.execute("DROP TABLE occurrences")
+    smoothing = count_targets(connection, keys, target_keys, alignments)
+    metadata = {
+        "max_length": str(max_length),
+        "smoothing": json.dumps(smoothing),
+        "source_words": b"\n".join(packings[0].words).decode(),
+        "target_words": b"\n".join(packings[1].words).decode(),
+    }
+    literals = ", ".join(f"{name}: {_literal(value)}" for name, value in metadata.items())
+    with atomic_path(output) as temporary:
+        connection.execute(
+            f"COPY (SELECT counted.*, target_total, target_pairs, target_discount "
+            f"FROM counted JOIN targets USING ({target_keys}) ORDER BY {keys}, links) "
+            f"TO {_literal(str(temporary))} (FORMAT parquet, COMPRESSION snappy, KV_METADATA {{{literals}}})"
+        )
+    ((rows,),) = connection.execute("SELECT count(*) FROM counted").fetchall()
+    return int(rows)
+
+
+def _literal(text: str) -> str:
+    """Return a string as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+class ExtractFile:
+    """An extract file: its packings (source, target), number of rows, smoothing parameters and batches."""
+
+    def __init__(self, path: str, threads: int = 1, memory_mb: int = 2000) -> None:
+        self.threads, self.memory_mb = threads, memory_mb
+        self._literal = _literal(path)
+        open_binary(path).close()
+        with connect("", threads, memory_mb) as connection:
+            pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
+            ((self.rows,),) = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchall()
+        metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
+        source, target = (metadata[f"{side}_words"].split(b"\n") for side in ("source", "target"))
+        max_length = int(metadata["max_length"])
+        self.packings = Packing(source, max_length), Packing(target, max_length)
+        self.smoothing = Smoothing(*json.loads(metadata["smoothing"]))
+
+    def sides(self) -> tuple[Side, Side]:
+        """Return the packings for kernels."""
+        return self.packings[0].side(), self.packings[1].side()
+
+    def batches(self, names: list[str]) -> Iterator[tuple[SortedPairs, dict[str, NDArray[Any]]]]:
+        """Yield all rows with the named columns, each [N], in order.
+
+        A batch contains all rows of its source phrases.
+        """
+        n_source = self.packings[0].keys
+        keys = key_names(self.packings)
+        columns = ", ".join(keys + names)
+        rest: list[NDArray[Any]] | None = None
+        with connect("", self.threads, self.memory_mb) as connection:
+            for begin in range(0, self.rows, BATCH_ROWS):
+                table = connection.execute(
+                    f"SELECT {columns} FROM read_parquet({self._literal}, file_row_number = true) "
+                    f"WHERE file_row_number >= {begin} AND file_row_number < {begin + BATCH_ROWS}"
+                ).fetchnumpy()
+                arrays = [np.asarray(table[name]) for name in keys + names]
+                if rest is not None:
+                    arrays = [np.concatenate(both) for both in zip(rest, arrays, strict=True)]
+                source, target = np.stack(arrays[:n_source]), np.stack(arrays[n_source : len(keys)])
+                pairs, sources = group_rows(source, target)
+                end = len(arrays[0])
+                if begin + BATCH_ROWS < self.rows:
+                    # the last source phrase may continue in the next batch: keep its rows for it
+                    end = int(sources[-2])
+                    pairs, sources = pairs[: np.searchsorted(pairs, end) + 1], sources[:-1]
+                rest = [array[end:] for array in arrays]
+                others = dict(zip(names, (array[:end] for array in arrays[len(keys) :]), strict=True))
+                yield SortedPairs(pairs, sources, source, target), others
