@@ -11,19 +11,21 @@ tabs in place of one are accepted; of several lines with the same 1-gram, the fi
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import KENLM_MAGIC, InputError, read_line_blocks
+from rnnsmt.base.io import KENLM_MAGIC, InputError, read_byte_lines, read_line_blocks
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.lm import MAX_ORDER
-from rnnsmt.lm.counts import Counts, SmoothedOrder, slices
+from rnnsmt.lm.columns import slices
+from rnnsmt.lm.counts import Counts, SmoothedOrder
 
 BLOCK_BYTES = 1 << 21
 """Size of the blocks in which files are read, in bytes; three copies of a block are in memory while it is read."""
@@ -53,19 +55,26 @@ class Arpa:
         ngrams: word ids of the n-grams of each order, int32 [count, order].
         log10_probs: log10 probabilities of each order, float32 [count].
         log10_backoffs: log10 back-off weights of each order, float32 [count]; 0 if the file has none.
-        lines: line number of the first n-gram of each order.
     """
 
+    path: Path
     words: Interner
     ngrams: list[np.ndarray]
     log10_probs: list[np.ndarray]
     log10_backoffs: list[np.ndarray]
-    lines: list[int]
 
     @property
     def order(self) -> int:
         """Return the maximum n-gram length."""
         return len(self.ngrams)
+
+    def line_of(self, order: int, index: int) -> int:
+        """Return the line number of an n-gram of order 2 or more, for an error message; the file is read again."""
+        lines = enumerate(read_byte_lines(self.path), 1)
+        for _, line in lines:
+            if line.strip() == b"\\%d-grams:" % order:
+                break
+        return next(islice((number for number, line in lines if line.strip()), index, None))
 
 
 class _Lines:
@@ -104,12 +113,11 @@ def read_arpa(path: str | Path) -> Arpa:
     path = Path(path)
     lines = _Lines(path)
     counts = _header(lines)
-    arpa = Arpa(Interner(counts[0], max(counts[0] * 8, 64)), [], [], [], [])
+    arpa = Arpa(path, Interner(counts[0], max(counts[0] * 8, 64)), [], [], [])
     for order, count in enumerate(counts, 1):
         title = lines.line()
         if title != f"\\{order}-grams:":
             raise InputError(f"{path}, line {lines.number - 1}: the section \\{order}-grams: expected")
-        arpa.lines.append(lines.number)
         _section(lines, arpa, order, count)
     if lines.line() != "\\end\\":
         raise InputError(f"{path}, line {lines.number - 1}: \\end\\ expected; is the file complete?")
@@ -167,7 +175,7 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
         position, filled, error = parse_section(
             buffer, begin, len(buffer), order, table, POW10, words, probs, backoffs, filled, repeated
         )
-        lines.number += int(newlines(buffer, begin, position))
+        lines.number += lines.data.count(b"\n", begin, position)
         lines.position = position
         if error == 5 and filled + repeated[0] == count:
             raise InputError(f"{path}, line {lines.number}: more {order}-grams than the header specifies ({count})")
@@ -189,9 +197,9 @@ def write_arpa(
     path: str | Path,
     counts: Counts,
     model: list[SmoothedOrder],
+    thresholds: Sequence[int],
     threads: int = 1,
     only: Iterable[str] | None = None,
-    thresholds: Sequence[int] = (),
 ) -> list[int]:
     """Write an ARPA file atomically, compressed according to its suffix; n-grams are in suffix order.
 
@@ -199,23 +207,19 @@ def write_arpa(
 
     Args:
         model: probabilities and back-off weights of every order.
+        thresholds: thresholds with which the model was smoothed; pruned n-grams are not written.
         threads: number of compression threads.
         only: if given, only n-grams of these words and of ``<unk>``, ``<s>``, ``</s>`` are written; the probabilities
             of texts that contain only these words do not change.
-        thresholds: thresholds with which the model was smoothed; pruned n-grams are not written.
 
     Returns:
         The number of n-grams of each order in the file.
     """
-    least = thresholds or [0] * len(model)
     mask = None if only is None else counts.vocabulary.mask(only)
-    numbers: list[int] = []
-    for k, level in enumerate(counts.orders, 1):
-        number = len(level)
-        if mask is not None or least[k - 1]:
-            number = sum(len(words) for _, words in _ngrams(counts, k, mask, least[k - 1]))
-        numbers.append(number)
-
+    numbers = [len(level) for level in counts.orders]
+    for k, threshold in enumerate(thresholds):
+        if mask is not None or threshold:
+            numbers[k] = sum(len(words) for _, words in _ngrams(counts, k + 1, mask, threshold))
     vocabulary = counts.vocabulary
     starts = vocabulary.starts[: vocabulary.size + 1]
     lengths = np.diff(starts)
@@ -226,7 +230,7 @@ def write_arpa(
         meter = Meter("writing", sum(numbers), "n-grams")
         for order, smoothed in enumerate(model, 1):
             out.write(f"\n\\{order}-grams:\n".encode())
-            for rows, words in _ngrams(counts, order, mask, least[order - 1]):
+            for rows, words in _ngrams(counts, order, mask, thresholds[order - 1]):
                 meter.add(len(words))
                 start, stop = int(rows[0]), int(rows[-1]) + 1
                 probability = smoothed.probability.read(start, stop)[rows - start]
@@ -370,16 +374,6 @@ def parse_section(  # noqa: PLR0911, PLR0912
             repeated[0] += 1
         position = stop + 1
     return position, filled, 0
-
-
-@kernel()
-def newlines(buffer, begin, end):
-    """Return the number of newlines in ``buffer[begin:end]``."""
-    count = 0
-    for position in range(begin, end):
-        if buffer[position] == 10:
-            count += 1
-    return count
 
 
 @kernel()

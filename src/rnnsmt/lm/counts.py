@@ -7,16 +7,11 @@ then the second-last word, and so on; words are sorted by number.
 The kernels sort and count packed integers: an n-gram of order k is the pair (number of its last k - 1 words among the
 (k - 1)-grams, its first word). Therefore, a 64-bit key suffices for any k, and sorting the keys sorts the n-grams in
 suffix order.
-
-The estimator reads its columns sequentially in slices, so the same code processes a text that fits in memory (one
-slice) and one that does not (many slices; each column is a plain binary file).
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -24,108 +19,8 @@ import numpy.typing as npt
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import Meter
+from rnnsmt.lm.columns import Column, Workspace, slices, sort_keys
 from rnnsmt.lm.text import BOS, EOS, LmVocabulary, number_files
-
-ALL = 1 << 62
-"""Slice length that exceeds the length of any column."""
-
-LEAST = 1 << 16
-"""Minimum slice length, regardless of the memory limit."""
-
-
-class Column:
-    """A sequence of numbers of one dtype; values are appended at the end and read in slices."""
-
-    def __init__(self, dtype: npt.DTypeLike, file: IO[bytes] | None = None) -> None:
-        """Initialise an empty column, in memory or in an open file."""
-        self.dtype = np.dtype(dtype)
-        self._parts: list[npt.NDArray] = []
-        self._length = 0
-        self._file = file
-
-    def __len__(self) -> int:
-        return self._length
-
-    def append(self, values: npt.NDArray) -> None:
-        """Append values."""
-        values = np.ascontiguousarray(values, self.dtype)
-        if self._file is not None:
-            self._file.seek(self._length * self.dtype.itemsize)
-            self._file.write(values.data)
-        elif len(values):
-            self._parts.append(values)
-        self._length += len(values)
-
-    def read(self, start: int, stop: int) -> npt.NDArray:
-        """Return the values ``start <= i < stop``, limited to the column's length.
-
-        The result is a view where possible, and must not be modified.
-        """
-        start, stop = max(start, 0), min(stop, self._length)
-        if stop <= start:
-            return np.empty(0, self.dtype)
-        if self._file is not None:
-            self._file.flush()
-            self._file.seek(start * self.dtype.itemsize)
-            return np.fromfile(self._file, self.dtype, stop - start)
-        if len(self._parts) > 1:  # merge once; later reads return views
-            self._parts = [np.concatenate(self._parts)]
-        return self._parts[0][start:stop]
-
-    def spill(self, file: IO[bytes]) -> None:
-        """Move the column from memory to a file."""
-        parts, self._parts, self._length = self._parts, [], 0
-        self._file = file
-        for block in parts:
-            self.append(block)
-
-    def close(self) -> None:
-        """Release the memory or the file."""
-        self._parts = []
-        self._length = 0
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-
-class Workspace:
-    """Factory of columns: in memory at first, in temporary files after ``use_disk``.
-
-    The files are unnamed, so nothing remains on disk, even if the process is killed.
-
-    Args:
-        memory: memory of the whole estimation, in bytes.
-        directory: directory of the temporary files, created when needed.
-    """
-
-    def __init__(self, memory: int, directory: Path) -> None:
-        self.memory = memory
-        self.on_disk = False
-        self._directory = directory
-
-    def use_disk(self) -> None:
-        """Create all further columns as files."""
-        self.on_disk = True
-
-    def file(self) -> IO[bytes]:
-        """Create a temporary file."""
-        self._directory.mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryFile(dir=self._directory, prefix=".tmp-lm-")
-
-    def column(self, dtype: npt.DTypeLike) -> Column:
-        """Create an empty column."""
-        return Column(dtype, self.file() if self.on_disk else None)
-
-    def slice_length(self, bytes_per_item: int) -> int:
-        """Return the number of items of the given size that may be in memory at a time."""
-        return max(self.memory // (4 * bytes_per_item), LEAST) if self.on_disk else ALL
-
-
-def slices(length: int, step: int) -> Iterator[tuple[int, int]]:
-    """Yield ``(start, stop)`` of consecutive slices that cover ``length`` items."""
-    for start in range(0, length, min(step, max(length, 1))):
-        yield start, min(start + step, length)
-
 
 BYTES_PER_TOKEN = 140
 """Upper bound of the memory per token at order 5 if everything is in memory, including temporary arrays; 28 bytes more
@@ -245,7 +140,7 @@ def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspa
         counts.tokens += len(numbers) - 2 * lines
         meter.add(lines)
         if not workspace.on_disk and len(words) * per_token > workspace.memory:
-            workspace.use_disk()
+            workspace.on_disk = True
             words.spill(workspace.file())
     if len(words) >= NONE:
         raise InputError(f"{', '.join(map(str, paths))}: {counts.tokens:,} words; the maximum is 4 billion")
@@ -400,9 +295,6 @@ NONE = np.uint32(0xFFFFFFFF)
 """Placeholder at positions where no n-gram of an order ends, because they are too close to the beginning of the
 sentence."""
 
-DIGIT = 11
-"""Maximum number of bits of a radix-sort digit: 2^11 int64 bucket offsets (16 KiB) fit in the L1 cache."""
-
 
 @kernel()
 def collect(words, suffixes, low, high, shift, keys, contexts):
@@ -451,51 +343,11 @@ def spread(words, suffixes, low, high, values, out):
 
 
 @kernel()
-def sort_keys(keys, bits):
-    """Sort uint64 keys of at most ``bits`` bits (LSD radix sort, stable).
-
-    Returns:
-        The sorted keys uint64 [n], and their positions before sorting, uint32 [n].
-    """
-    n = len(keys)
-    source, target = keys.copy(), np.empty(n, np.uint64)
-    origin, moved = np.empty(n, np.uint32), np.empty(n, np.uint32)
-    for i in range(n):
-        origin[i] = i
-    # the smallest number of passes, with digits of equal width
-    passes = max((bits + DIGIT - 1) // DIGIT, 1)
-    width = (bits + passes - 1) // passes
-    size = 1 << width
-    mask = np.uint64(size - 1)
-    ends = np.empty(size, np.int64)
-    for turn in range(passes):
-        shift = np.uint64(turn * width)
-        ends[:] = 0
-        for i in range(n):
-            ends[(source[i] >> shift) & mask] += 1
-        # bucket sizes to bucket offsets
-        total = 0
-        for digit in range(size):
-            count = ends[digit]
-            ends[digit] = total
-            total += count
-        for i in range(n):
-            digit = (source[i] >> shift) & mask
-            at = ends[digit]
-            ends[digit] = at + 1
-            target[at] = source[i]
-            moved[at] = origin[i]
-        source, target = target, source
-        origin, moved = moved, origin
-    return source, origin
-
-
-@kernel()
 def distinct(keys, origin, contexts, low, shift, base, numbers):
     """Group the distinct n-grams of sorted keys.
 
     Args:
-        keys, origin: as returned by ``sort_keys``.
+        keys, origin: as returned by ``rnnsmt.lm.columns.sort_keys``.
         contexts: uint32 [n], in the order before sorting.
         low, shift: as in ``collect``.
         base: number of the first n-gram.

@@ -31,7 +31,8 @@ from rnnsmt.base.options import pruning_mistake
 from rnnsmt.base.progress import say
 from rnnsmt.lm import KENLM_ORDERS
 from rnnsmt.lm.arpa import write_arpa
-from rnnsmt.lm.counts import Counts, SmoothedOrder, Workspace, count_ngrams, slices
+from rnnsmt.lm.columns import Workspace, slices
+from rnnsmt.lm.counts import Counts, SmoothedOrder, count_ngrams
 from rnnsmt.lm.text import LmVocabulary
 
 OWN_MB = 150
@@ -69,7 +70,7 @@ def estimate(
     workspace = Workspace(max(memory_mb - OWN_MB, 16) << 20, Path(output).parent)
     counts = count_ngrams(inputs, order, LmVocabulary(vocabulary), workspace)
     model, discounts = smooth(counts, workspace, thresholds)
-    written = write_arpa(output, counts, model, threads, only, thresholds)
+    written = write_arpa(output, counts, model, thresholds, threads, only)
     return {
         "lines": counts.lines,
         "words": counts.tokens,
@@ -82,10 +83,10 @@ def estimate(
 
 
 def _padded(prune: Sequence[int], order: int) -> list[int]:
-    """Return a threshold for every order, or an empty list without pruning."""
+    """Return a threshold for every order, 0 without pruning."""
     if wrong := pruning_mistake(prune, order):
         raise InputError(f"--prune {' '.join(map(str, prune))}: {wrong}")
-    return [*prune, *[prune[-1]] * (order - len(prune))] if prune else []
+    return [*prune, *[prune[-1] if prune else 0] * (order - len(prune))]
 
 
 def find_lmplz(estimator: str) -> str | None:
@@ -173,18 +174,17 @@ def estimate_discounts(counts_of_counts: npt.NDArray[np.int64]) -> Discounts:
 
 
 def smooth(
-    counts: Counts, workspace: Workspace, thresholds: Sequence[int] = ()
+    counts: Counts, workspace: Workspace, thresholds: Sequence[int]
 ) -> tuple[list[SmoothedOrder], list[Discounts]]:
     """Compute probabilities and back-off weights of all orders.
 
     Args:
         thresholds: for each order, the maximum count of pruned n-grams, see ``OrderCounts.kept``; their values in the
-            result are undefined. Empty: no pruning.
+            result are undefined. 0: no pruning.
 
     Returns:
         The smoothed orders, and the discounts of each order.
     """
-    least = thresholds or [0] * len(counts.orders)
     all_discounts = []
     for k, level in enumerate(counts.orders, 1):
         n = np.zeros(5, np.int64)
@@ -197,9 +197,9 @@ def smooth(
         all_discounts.append(discounts)
     if any(discounts.fallback for discounts in all_discounts):
         say("warning: small text: the fallback discounts 0.5, 1 and 1.5 are used for some n-grams (harmless)")
-    result = [_unigrams(counts, all_discounts[0], least[0], workspace)]
+    result = [_unigrams(counts, all_discounts[0], thresholds[0], workspace)]
     for k in range(2, len(counts.orders) + 1):
-        result.append(_order(counts, k, all_discounts[k - 1], least[k - 1], result[-1], workspace))
+        result.append(_order(counts, k, all_discounts[k - 1], thresholds[k - 1], result[-1], workspace))
     return result, all_discounts
 
 

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.base.io import InputError, read_lines
-from rnnsmt.lm.counts import Workspace, count_ngrams
+from rnnsmt.lm.columns import Workspace
+from rnnsmt.lm.counts import count_ngrams
 from rnnsmt.lm.estimation import FALLBACK, estimate, estimate_discounts, run_lmplz, smooth
 from rnnsmt.lm.queries import load_kenlm
 from rnnsmt.lm.text import LmVocabulary
@@ -147,12 +148,12 @@ def test_any_corpus_equals_the_twin(
     """
     source = tmp_path / "text"
     source.write_text("".join(" ".join(s) + "\n" for s in text), "utf-8")
-    monkeypatch.setattr("rnnsmt.lm.counts.LEAST", 3 if disk else 1 << 16)
+    monkeypatch.setattr("rnnsmt.lm.columns.LEAST", 3 if disk else 1 << 16)
     workspace = Workspace(1 if disk else 1 << 30, tmp_path)
     counts = count_ngrams([source], order, LmVocabulary(), workspace)
     assert workspace.on_disk is disk
     thresholds = list(accumulate(steps))[:order]
-    model, _ = smooth(counts, workspace, thresholds)
+    model, _ = smooth(counts, workspace, thresholds or [0] * order)
     twin = Twin(text, order, thresholds=thresholds)
     names = counts.vocabulary.words()
     seen = 0
@@ -246,7 +247,7 @@ def test_threads_memory_and_reruns_give_the_same_bytes(tmp_path: Path, monkeypat
     source = tmp_path / "text"
     source.write_text("".join(" ".join(f"w{w % 500}" for w in rng.zipf(1.3, 9)) + "\n" for _ in range(9000)), "utf-8")
     estimate([source], 5, tmp_path / "a.gz")
-    monkeypatch.setattr("rnnsmt.lm.counts.LEAST", 1 << 12)
+    monkeypatch.setattr("rnnsmt.lm.columns.LEAST", 1 << 12)
     figures = estimate([source], 5, tmp_path / "b.gz", threads=2, memory_mb=1)
     # 16 MB are always allowed: 9,000 lines of 11 tokens need about 14 MB at order 5
     assert figures["on disk"] == "no"
