@@ -69,7 +69,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "phrases": {
         "lexical": Stage(1, "compute lexical translation probabilities"),
-        "extract": Stage(4, "extract phrase pairs consistent with a word alignment"),
+        "extract": Stage(5, "extract phrase pairs consistent with a word alignment"),
         "score": Stage(4, "compute the phrase table"),
         "reordering": Stage(2, "compute the lexicalised reordering table"),
         "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
