@@ -1,15 +1,14 @@
 """Lexical translation tables (``lex.e2f``, ``lex.f2e``): counting, writing and reading."""
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, read_line_blocks
+from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
 
@@ -105,21 +104,6 @@ def _write(out: BinaryIO, words: list[bytes], given: list[bytes], probabilities:
         out.write(b"%s %s %.7f\n" % (word, condition, probability))
 
 
-def lexical_lines(path: str) -> Iterator[tuple[bytes, bytes, float]]:
-    """Yield the lines ``word given-word probability`` of a lexical table."""
-    for number, line in enumerate(read_byte_lines(path), 1):
-        try:
-            word, given, text = line.split(b" ")
-            probability = float(text)
-        except ValueError:
-            raise InputError(
-                f"{path}, line {number}: expected 'word word probability', separated by single spaces"
-            ) from None
-        if not 0.0 <= probability <= 1.0:
-            raise InputError(f"{path}, line {number}: {probability} is not a probability")
-        yield word, given, probability
-
-
 def read_lexical_table(
     path: str, words: Mapping[bytes, int], given: Mapping[bytes, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -131,27 +115,19 @@ def read_lexical_table(
     Returns:
         Word numbers int64 [P], given word numbers int64 [P], probabilities float64 [P].
     """
-    codes: tuple[list[NDArray[np.int64]], ...] = ([np.empty(0, np.int64)], [np.empty(0, np.int64)])
-    values = [np.empty(0)]
-    for block in read_line_blocks(path):
-        text = np.frombuffer(block, np.uint8)
-        ends = text[(text == ord(" ")) | (text == ord("\n"))]
-        fields = block.replace(b"\n", b" ").split(b" ")[:-1]
+    numbers, conditions, probabilities = array("q"), array("q"), array("d")
+    for line_number, line in enumerate(read_byte_lines(path), 1):
         try:
-            probabilities = np.fromiter(map(float, fields[2::3]), np.float64, len(fields) // 3)
-            well_formed = bytes(ends) == b"  \n" * len(probabilities) and bool(
-                ((probabilities >= 0.0) & (probabilities <= 1.0)).all()
-            )
+            word, condition, text = line.split(b" ")
+            probability = float(text)
         except ValueError:
-            well_formed = False
-        if not well_formed:
-            deque(lexical_lines(path), 0)  # names the first such line
-        word, condition = (
-            np.fromiter(map(numbers.get, fields[index::3], repeat(-1)), np.int64, len(probabilities))
-            for index, numbers in enumerate((words, given))
-        )
-        known = (word >= 0) & (condition >= 0)
-        codes[0].append(word[known])
-        codes[1].append(condition[known])
-        values.append(probabilities[known])
-    return np.concatenate(codes[0]), np.concatenate(codes[1]), np.concatenate(values)
+            raise InputError(
+                f"{path}, line {line_number}: expected 'word word probability', separated by single spaces"
+            ) from None
+        if not 0.0 <= probability <= 1.0:
+            raise InputError(f"{path}, line {line_number}: {probability} is not a probability")
+        if word in words and condition in given:
+            numbers.append(words[word])
+            conditions.append(given[condition])
+            probabilities.append(probability)
+    return np.array(numbers), np.array(conditions), np.array(probabilities)
