@@ -153,12 +153,6 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
         )
 
 
-def split_words(line: bytes) -> list[bytes]:
-    """Split a line at spaces, and only there: a no-break space or a tab is part of a word."""
-    words = line.split(b" ")
-    return [word for word in words if word] if b"" in words else words
-
-
 def _to_block(
     paths: tuple[str, str, str],
     first_line: int,
@@ -171,31 +165,17 @@ def _to_block(
     source, source_offsets = source_words.number(b"\n".join(rows[0]) + b"\n")
     target, target_offsets = target_words.number(b"\n".join(rows[1]) + b"\n")
     text = np.frombuffer(b"\n".join(rows[2]) + b"\n", dtype=np.uint8)
-    links, link_offsets, repeated, bad_row, problem = parse_links(
-        text, np.diff(source_offsets), np.diff(target_offsets)
-    )
+    lengths = np.diff(source_offsets), np.diff(target_offsets)
+    links, link_offsets, repeated, bad_row, bad_byte, problem = parse_links(text, *lengths)
     if problem:
-        raise InputError(_describe(paths, first_line + bad_row, rows, bad_row, LINK_ERRORS[problem]))
+        token = text[bad_byte : bad_byte + 40].tobytes().split()[0].decode("utf-8", "backslashreplace")
+        n_source, n_target = lengths[0][bad_row], lengths[1][bad_row]
+        raise InputError(
+            f"{paths[2]}, line {first_line + bad_row}: {LINK_ERRORS[problem]}: '{token}' (the sentences have "
+            f"{n_source} and {n_target} words); align exactly these files, in Pharaoh format i-j"
+        )
     figures.repeated_links += repeated
     return AlignedBlock(source, target, links, source_offsets, target_offsets, link_offsets)
-
-
-def _describe(paths: tuple[str, str, str], line: int, rows: Rows, row: int, problem: str) -> str:
-    """Return the error message for an invalid alignment line, with its first invalid token."""
-    lengths = len(split_words(rows[0][row])), len(split_words(rows[1][row]))
-    for token in rows[2][row].split(b" "):
-        parts = token.split(b"-")
-        if len(parts) == 2 and all(digits.isdigit() and len(digits) < 7 for digits in parts):
-            if int(parts[0]) < lengths[0] and int(parts[1]) < lengths[1]:
-                continue
-        elif not token:
-            continue
-        shown = token[:40].decode("utf-8", "backslashreplace")
-        return (
-            f"{paths[2]}, line {line}: {problem}: '{shown}' (the sentences have {lengths[0]} and {lengths[1]} words); "
-            "align exactly these files, in Pharaoh format i-j"
-        )
-    return f"{paths[2]}, line {line}: {problem}"
 
 
 LINK_ERRORS = {1: "not a list of links i-j", 2: "a link points beyond the end of the sentence"}
@@ -222,8 +202,8 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
 
     Returns:
         Links int32 [L, 2], sorted by (target, source) in a sentence, without duplicates; offsets int64 [S + 1]; the
-        number of repeated links; the row of the first invalid line, and its problem (0: none, otherwise a key of
-        ``LINK_ERRORS``).
+        number of repeated links; the row and the index in ``text`` of the first invalid link, and its problem (0: none,
+        otherwise a key of ``LINK_ERRORS``).
     """
     sentences = source_lengths.shape[0]
     links = np.empty((_count_dashes(text), 2), np.int32)
@@ -236,6 +216,7 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
                 at += 1
             if text[at] == 10:
                 break
+            token = at
             left, right, digits = 0, 0, 0
             # at most seven digits: no overflow, and longer numbers are rejected by the next check
             while 48 <= text[at] <= 57 and digits < 7:
@@ -243,7 +224,7 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
                 at += 1
                 digits += 1
             if digits == 0 or text[at] != 45:
-                return links, offsets, repeated, row, 1
+                return links, offsets, repeated, row, token, 1
             at += 1
             digits = 0
             while 48 <= text[at] <= 57 and digits < 7:
@@ -251,9 +232,9 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
                 at += 1
                 digits += 1
             if digits == 0 or not (text[at] == 32 or text[at] == 10 or text[at] == 9 or text[at] == 13):
-                return links, offsets, repeated, row, 1
+                return links, offsets, repeated, row, token, 1
             if left >= source_lengths[row] or right >= target_lengths[row]:
-                return links, offsets, repeated, row, 2
+                return links, offsets, repeated, row, token, 2
             # insertion sort from the end, because aligners write nearly sorted lines
             index = filled
             while index > begin and (
@@ -271,4 +252,4 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
             filled += 1
         at += 1
         offsets[row + 1] = filled
-    return links[:filled].copy(), offsets, repeated, -1, 0
+    return links[:filled].copy(), offsets, repeated, -1, -1, 0

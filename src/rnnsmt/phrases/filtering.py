@@ -22,7 +22,6 @@ from rnnsmt.base.kernels.table_lines import (
 )
 from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.phrases.aligned_text import split_words
 from rnnsmt.phrases.table import read_table_blocks, refuse_line
 
 
@@ -32,7 +31,7 @@ def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
     for path in paths:
         for number, line in enumerate(read_byte_lines(path)):
             check_tokenised(line, path, number)
-            words = split_words(line)
+            words = [word for word in line.split(b" ") if word]
             for begin in range(len(words)):
                 for end in range(begin + 1, min(begin + max_length, len(words)) + 1):
                     phrases.add(b" ".join(words[begin:end]))
@@ -46,8 +45,6 @@ def read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
         The line numbers that were kept, and the number of lines before filtering.
     """
     numbers = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
-    if not len(numbers) or numbers[0] < 0 or np.any(numbers[1:] <= numbers[:-1]):
-        raise InputError(f"{path}: line numbers are not increasing; run `phrases filter` again")
     return numbers[:-1], int(numbers[-1])
 
 
