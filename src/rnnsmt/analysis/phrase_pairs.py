@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, words_of
-from rnnsmt.base.kernels.table_lines import SOURCE
+from rnnsmt.base.kernels.table_lines import COUNTS, SOURCE
 from rnnsmt.base.progress import Meter
 from rnnsmt.base.rendering import canvas
 from rnnsmt.phrases.augmentation import ScoreColumn
@@ -195,17 +195,17 @@ def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
             phrases.append(LongPhrase(count, first, end))
 
     for lines in _lines(table):
-        for line, of_line in enumerate(lines.column(SOURCE)):
+        for of_line, text in zip(lines.column(SOURCE), lines.column(COUNTS), strict=True):
             if of_line != source:
                 add()
                 source, first = of_line, end
                 if of_line.count(b" ") >= MORE_WORDS_THAN:
-                    counts = lines.entry(line).counts
+                    counts = text.split()
                     if len(counts) < 2:
                         raise InputError(
                             f"{table}, line {end + 1}: the counts are missing; create the table with `phrases score`"
                         )
-                    count = counts[1]
+                    count = float(counts[1])
             end += 1
     add()
     return phrases

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_integer, put_number
 from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.progress import Meter
@@ -116,19 +116,23 @@ def write_reordering_table(
     return {"phrase pairs": n_pairs}
 
 
-@kernel()
-def put_pair(rows: Any, row: int, sides: Any, codes: Any, rest: int, buffer: Any, at: int) -> Any:
+@kernel(**UNCOUNTED)
+def put_pair(
+    source_keys: Any, target_keys: Any, row: int, sides: Any, codes: Any, rest: int, buffer: Any, at: int
+) -> Any:
     """Write the phrases of a pair, each with a separator, if the buffer has room for them and the rest of the line.
 
     Args:
+        source_keys, target_keys, row: packed phrases, and the row of the pair.
+        sides: ``Side`` of source and target.
         codes: int64 [2, 8], filled with the word codes.
         rest: maximum number of bytes of the rest of the line.
 
     Returns:
         The numbers of source and target words, and the index after the text, or -1.
     """
-    n_source = unpack(rows.source_keys, row, sides[0], codes[0])
-    n_target = unpack(rows.target_keys, row, sides[1], codes[1])
+    n_source = unpack(source_keys, row, sides[0], codes[0])
+    n_target = unpack(target_keys, row, sides[1], codes[1])
     most = phrase_bytes(codes[0], n_source, sides[0]) + phrase_bytes(codes[1], n_target, sides[1])
     if at + most + rest > buffer.shape[0]:
         return n_source, n_target, -1
@@ -151,25 +155,26 @@ def write_phrase_lines(start: int, rows: Any, sides: Any, scored: Any, buffer: A
     Returns:
         The first pair that was not written, and the number of bytes written.
     """
+    pairs, _, source_keys, target_keys = rows
+    links, counts, scores = scored
     codes = np.empty((2, 8), np.int64)
     filled = 0
-    for pair in range(start, rows.pairs.shape[0] - 1):
-        # at most 64 links of 4 bytes, 4 scores, and less than 100 bytes of counts and separators
-        n_source, n_target, at = put_pair(
-            rows, rows.pairs[pair], sides, codes, 4 * 64 + 4 * NUMBER_BYTES + 100, buffer, filled
-        )
+    # at most 64 links of 4 bytes, 4 scores, and less than 100 bytes of counts and separators
+    rest = 4 * 64 + 4 * NUMBER_BYTES + 100
+    for pair in range(start, pairs.shape[0] - 1):
+        n_source, n_target, at = put_pair(source_keys, target_keys, pairs[pair], sides, codes, rest, buffer, filled)
         if at < 0:
             return pair, filled
         for n in range(4):
             if n:
                 buffer[at] = 32
                 at += 1
-            at = put_number(buffer, at, scored.scores[pair, n])
+            at = put_number(buffer, at, scores[pair, n])
         at = put_separator(buffer, at)
         first = True
         for j in range(n_target):
             for i in range(n_source):
-                if (scored.links[pair] >> (8 * j + i)) & 1:
+                if (links[pair] >> (8 * j + i)) & 1:
                     if not first:
                         buffer[at] = 32
                         at += 1
@@ -184,7 +189,7 @@ def write_phrase_lines(start: int, rows: Any, sides: Any, scored: Any, buffer: A
             if n:
                 buffer[at] = 32
                 at += 1
-            at = put_integer(buffer, at, scored.counts[pair, n])
+            at = put_integer(buffer, at, counts[pair, n])
         at = put_separator(buffer, at)
         # Moses' last field is empty
         for _ in range(3):
@@ -192,7 +197,7 @@ def write_phrase_lines(start: int, rows: Any, sides: Any, scored: Any, buffer: A
             at += 1
         buffer[at] = 10
         filled = at + 1
-    return rows.pairs.shape[0] - 1, filled
+    return pairs.shape[0] - 1, filled
 
 
 @kernel()
@@ -213,24 +218,26 @@ def write_reordering_lines(
     Returns:
         The first pair that was not written, and the number of bytes written.
     """
+    pairs, _, source_keys, target_keys = rows
+    joint, previous_mono, previous_swap, next_mono, next_swap = columns
     codes = np.empty((2, 8), np.int64)
     # rows: before, after the phrase; columns: monotone, swap, discontinuous
     counts = np.zeros((2, 3), np.int64)
     filled = 0
-    for pair in range(start, rows.pairs.shape[0] - 1):
+    for pair in range(start, pairs.shape[0] - 1):
         # six numbers, and less than 100 bytes of separators
-        _, _, at = put_pair(rows, rows.pairs[pair], sides, codes, 6 * NUMBER_BYTES + 100, buffer, filled)
+        _, _, at = put_pair(source_keys, target_keys, pairs[pair], sides, codes, 6 * NUMBER_BYTES + 100, buffer, filled)
         if at < 0:
             return pair, filled
         counts[:] = 0
         total = np.int64(0)
         # sum over the alignments of the pair
-        for row in range(rows.pairs[pair], rows.pairs[pair + 1]):
-            total += columns.joint[row]
-            counts[0, 0] += columns.previous_mono[row]
-            counts[0, 1] += columns.previous_swap[row]
-            counts[1, 0] += columns.next_mono[row]
-            counts[1, 1] += columns.next_swap[row]
+        for row in range(pairs[pair], pairs[pair + 1]):
+            total += joint[row]
+            counts[0, 0] += previous_mono[row]
+            counts[0, 1] += previous_swap[row]
+            counts[1, 0] += next_mono[row]
+            counts[1, 1] += next_swap[row]
         for direction in range(2):
             counts[direction, 2] = total - counts[direction, 0] - counts[direction, 1]
             for orientation in range(3):
@@ -241,4 +248,4 @@ def write_reordering_lines(
         # the newline replaces the last space
         buffer[at - 1] = 10
         filled = at
-    return rows.pairs.shape[0] - 1, filled
+    return pairs.shape[0] - 1, filled

@@ -334,13 +334,14 @@ def lexical_weights(
     Returns:
         The number of look-ups without an entry in the lexical tables.
     """
+    pairs, _, source_keys, target_keys = rows
     source, target = np.empty(8, np.int64), np.empty(8, np.int64)
     missing = np.zeros(1, np.int64)
-    for pair in range(rows.pairs.shape[0] - 1):
-        begin = rows.pairs[pair]
-        n_source = unpack(rows.source_keys, begin, sides[0], source)
-        n_target = unpack(rows.target_keys, begin, sides[1], target)
-        best, best_inverse = choose_links(links, joint, begin, rows.pairs[pair + 1])
+    for pair in range(pairs.shape[0] - 1):
+        begin = pairs[pair]
+        n_source = unpack(source_keys, begin, sides[0], source)
+        n_target = unpack(target_keys, begin, sides[1], target)
+        best, best_inverse = choose_links(links, joint, begin, pairs[pair + 1])
         chosen[pair] = best
         scores[pair, 1] = lexical_weight(
             source, n_source, target, transpose_links(best_inverse), nulls[1], lexicons[0], missing

@@ -55,7 +55,8 @@ class PhraseLines(NamedTuple):
     def column(self, field: int) -> list[bytes]:
         """Return a field of every line, ``SOURCE`` to ``COUNTS``."""
         text = self.text.tobytes()
-        return [text[begin:end] for begin, end in self.bounds[:, field].tolist()]
+        begins, ends = self.bounds[:, field].T.tolist()
+        return [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
     def entry(self, line: int) -> PhraseEntry:
         """Return the content of a line, counted from 0 in this block."""
