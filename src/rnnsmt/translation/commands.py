@@ -125,8 +125,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     add("--host", metavar="ADDRESS",
         help="address that --serve listens on; 0.0.0.0: all interfaces (default: 127.0.0.1)")  # fmt: skip
     add("--public-name", nargs="+", default=[], metavar="NAME",
-        help="host names that clients use to reach --serve, for example those of a reverse proxy (default: local "
-        "names if --host is 127.0.0.1, otherwise all names)")  # fmt: skip
+        help="host names that clients use to reach --serve, for example those of a reverse proxy, and IDs of browser "
+        "extensions (default: local names if --host is 127.0.0.1, otherwise all names)")  # fmt: skip
     add_device(parser)
 
 

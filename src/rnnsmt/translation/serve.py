@@ -171,27 +171,33 @@ def application(system: System, names: Iterable[str] = (), is_local: bool = True
     """Return the routes of a system.
 
     Args:
-        names: public names of the server, which are accepted in the ``Host`` header.
+        names: public names of the server, which are accepted in the ``Host`` header, and browser extensions; both are
+            accepted in the ``Origin`` header.
         is_local: whether the server listens on the loopback interface.
     """
     queue, about = RequestQueue(system), system.description
-    accepted = {"", "localhost", *(name.lower() for name in names)}
+    public = {name.lower() for name in names}
     accepts_all = not is_local and not names
 
     async def check_origin(request: Request) -> None:
         """Check that a request is meant for this server.
 
-        Requests from web pages of other origins are rejected. A server on the loopback interface accepts only local
-        host names and its public names, so that web pages of other servers cannot reach it through the user's browser
-        (DNS rebinding).
+        Requests from web pages of other origins and from unknown browser extensions are rejected. A server on the
+        loopback interface accepts only local host names and its public names, so that web pages of other servers cannot
+        reach it through the user's browser (DNS rebinding).
         """
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         try:
             name = urlsplit(f"//{host}").hostname or ""
-            foreign = origin is not None and urlsplit(origin).netloc != host
+            page = urlsplit(f"//{host}" if origin is None else origin)
+            foreign = page.netloc != host and page.hostname not in public
         except ValueError:
             raise HTTPException(HTTPStatus.BAD_REQUEST, "the Host or Origin header is invalid") from None
-        if foreign or not (accepts_all or name in accepted or _is_loopback(name)):
+        if foreign:
+            sentence = f"this server does not accept requests from the origin {origin}"
+            remedy = "to allow a browser extension, add its ID to --public-name"
+            raise HTTPException(HTTPStatus.FORBIDDEN, f"{sentence}; {remedy}")
+        if not (accepts_all or name in ("", "localhost", *public) or _is_loopback(name)):
             sentence = "this server does not accept requests for this host name; see --host and --public-name"
             raise HTTPException(HTTPStatus.FORBIDDEN, sentence)
 

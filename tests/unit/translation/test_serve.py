@@ -167,13 +167,16 @@ def test_pages_of_others_do_not_reach_it(client, system):
     for name in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
         assert status(Host=name) == client.get("/", headers={"Host": name}).status_code == 403
     assert status(Host="127.0.0.1:8000", Origin="http://127.0.0.1:8000") == 200
-    assert status(Origin="http://evil.example") == 403
+    assert status(Origin="http://evil.example") == status(Origin="null") == status(Origin="") == 403
     assert status(**{"Content-Type": "text/plain"}) == 415
     assert status(Host="[") == status(Origin="http://[") == 400
     for name in ("localhost", "localhost:1", "[::1]:80", "[::1]", "127.0.0.2"):
         assert status(Host=name) == 200
-    named = client_of(system, names=["Translate.example"])
+    named = client_of(system, names=["Translate.example", "abc"])
     assert named.get("/", headers={"Host": "translate.example"}).status_code == 200
+    extension = {"Origin": "chrome-extension://abc"}  # of a browser extension, with its ID
+    assert named.get("/", headers=extension).status_code == 200
+    assert "origin chrome-extension://abc; to allow" in client.get("/", headers=extension).json()["error"]
     assert named.get("/", headers={"Host": "evil.example"}).status_code == 403
 
 
