@@ -58,7 +58,10 @@ def lines_of(errors: Sequence[Mapping[str, Any]], config: Any) -> Iterator[str]:
             said = " or ".join([texts[0], *(text.removeprefix("must be ") for text in texts[1:])])
             if _is_auto(place):
                 said = said.replace("must be", "must be auto, or", 1)
-            yield f"{where}: {said}, not {shortened(repr(first['input']))}"
+            example = ""
+            if len(place) == 1 and (keys := _keys(place)):
+                example = f"; for example, --config '{where}={{{keys[0]}: ...}}'"
+            yield f"{where}: {said}, not {shortened(repr(first['input']))}{example}"
 
 
 def _place(error: Mapping[str, Any], config: Any) -> tuple[str | int, ...]:

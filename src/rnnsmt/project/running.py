@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -36,6 +37,13 @@ def command_line(arguments: Sequence[str], is_terminal: bool = False) -> list[st
         is_terminal: whether Snakemake writes to a terminal; it then shows progress bars.
     """
     options = _options(arguments)
+    for entry in options.config:
+        key, _, value = entry.partition("=")
+        section, *names = re.split("[.:]", key)
+        if names:  # Snakemake ends with a traceback
+            for name in reversed(names):
+                value = f"{{{name}: {value}}}"
+            raise InputError(f"--config {entry}: a setting of a section is a map: --config '{section}={value}'")
     added = [] if options.snakefile else ["--snakefile", str(pipeline_directory() / "Snakefile")]
     if not options.configfile:
         config = Path(options.directory, CONFIG)
@@ -88,6 +96,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--snakefile", "-s")
     parser.add_argument("--configfile", "--configfiles", nargs="+")
+    parser.add_argument("--config", "-C", nargs="*", default=[])
     parser.add_argument("--directory", "-d", default=".")
     parser.add_argument("--workflow-profile")
     parser.add_argument("--logger", nargs="*")

@@ -73,11 +73,11 @@ MISTAKES = {
     ),
     "a list of languages": (
         lambda c: c.update(languages=["en", "de"]),
-        ["languages: must be a map (key: value), not ['en', 'de']"],
+        ["languages: must be a map (key: value), not ['en', 'de']; for example, --config 'languages={source: ...}'"],
     ),
-    "two languages in a word": (
-        lambda c: c.update(languages="en-de"),
-        ["languages: must be a map (key: value), not 'en-de'"],
+    "a number for a section": (
+        lambda c: c.update(tuning=1),
+        ["tuning: must be a map (key: value), not 1; for example, --config 'tuning={runs: ...}'"],
     ),
     "an address that is none": (
         lambda c: c["corpora"][0].update(download={"source": {"url": "http://[", "sha256": "0" * 64}}),

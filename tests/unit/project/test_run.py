@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.config.paths import Texts
 from rnnsmt.config.pipeline import pipeline_directory
@@ -41,6 +43,8 @@ def test_what_is_added(directory: Path) -> None:
     ]
     given = ["-s", "mine", "--workflow-profile", "none", "target"]
     assert command_line(given) == ["--configfile=config.yaml", *given]
+    with pytest.raises(InputError, match=re.escape("--config 'rnn={settings: {epochs: 1}}'")):
+        command_line(["--config", "seed=2", "rnn.settings.epochs=1"])
 
 
 def test_results_of_another_configuration(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
