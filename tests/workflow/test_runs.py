@@ -415,29 +415,41 @@ def test_a_failed_job_is_run_again(copy_of_finished, small_config):
     assert not copy_of_finished.plan(*options)
 
 
-def kill_and_start_again(workflow: Workflow, sign: str, *options: str) -> None:
-    """Kill a run (SIGKILL to the process group) when a file exists, then run the same command again."""
+def kill_and_start_again(workflow: Workflow, sign: str, *options: str, twice: bool = False) -> None:
+    """Kill a run (SIGKILL to the process group; twice: Ctrl-C, twice) when a file exists, then run it again."""
     process = subprocess.Popen(
-        workflow.command(*options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        workflow.command(*options),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        # SIGINT is ignored if the tests run in the background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     until = time.monotonic() + 500
     while not list(workflow.directory.glob(sign)):
         assert process.poll() is None, "ended before it came so far"
         assert time.monotonic() < until
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert list(workflow.directory.glob(".snakemake/locks/*.lock"))
-    assert list(workflow.directory.glob(".snakemake/incomplete/*"))
-    assert workflow.call("--unlock", *options).returncode == 0
+    if twice:
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert list(workflow.directory.glob(".snakemake/locks/*.lock"))
+        assert list(workflow.directory.glob(".snakemake/incomplete/*"))
+        assert workflow.call("--unlock", *options).returncode == 0
     done = workflow.call(*options, timeout=1500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not list(workflow.directory.rglob(".tmp-*"))
 
 
-def test_alignment_resumes_after_a_kill(workflow, finished, small_config):
+@pytest.mark.parametrize("twice", [False, True])
+def test_alignment_resumes_after_a_kill(workflow, finished, small_config, twice):
     made = FINAL[2:]
-    kill_and_start_again(workflow, "results/align/*/forward.gz", *made, "--configfile", str(small_config))
+    kill_and_start_again(workflow, "results/align/*/forward.gz", *made, "--configfile", str(small_config), twice=twice)
     for name in made:
         assert (workflow.directory / name).read_bytes() == (finished.directory / name).read_bytes(), name
 
