@@ -197,11 +197,18 @@ def open_text(path: str | Path) -> io.BufferedReader:
     return stream
 
 
+def refuse_pipe(path: str | Path) -> None:
+    """Reject a pipe, for text that is read more than once: its beginning is examined, or its hash is computed."""
+    if Path(path).is_fifo():
+        raise InputError(f"{path}: is a pipe, but this text is read more than once; write it to a file first")
+
+
 @contextmanager
 def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
     """Open a zip archive, or provide None if the file does not begin like a zip archive."""
+    refuse_pipe(path)
     with open_binary(path) as stream:
-        if not isinstance(stream.raw, io.FileIO) or not stream.seekable() or stream.peek(4)[:4] not in _ZIP:
+        if not isinstance(stream.raw, io.FileIO) or stream.peek(4)[:4] not in _ZIP:
             yield None
             return
         try:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
+from rnnsmt.base.io import InputError, atomic_text, open_binary, refuse_pipe, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.corpus.bitext_files import RawCorpus, Row
@@ -176,6 +176,7 @@ def prepare_corpus(
 
 
 def _properties(path: str) -> dict[str, object]:
+    refuse_pipe(path)
     open_binary(path).close()  # raises InputError if the file cannot be opened
     return {"path": path, "bytes": Path(path).stat().st_size, "sha256": sha256(path)}
 

@@ -28,6 +28,7 @@ from rnnsmt.base.io import (
     read_byte_lines,
     read_lines,
     read_whole,
+    refuse_pipe,
 )
 from rnnsmt.config.sections import Preprocessing
 
@@ -92,6 +93,7 @@ def _first_bytes(path: str | Path) -> bytes:
 
     The damage is reported when the file is read.
     """
+    refuse_pipe(path)
     with open_text(path) as stream:
         try:
             return stream.read(LINE_BYTES)

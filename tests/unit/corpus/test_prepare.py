@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import lzma
+import os
 import re
 import tarfile
 from collections.abc import Callable
@@ -383,6 +384,13 @@ def test_refused_with_one_error_line(
     assert lines[0].startswith("rnnsmt corpus prepare: error: ")
     assert message in lines[0]
     assert work.nothing_written(*files)
+
+
+def test_a_pipe_is_refused(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+    """Preparation reads a text three times, so that lines of a pipe would be lost."""
+    os.mkfifo(work.directory / "pipe")
+    assert work.run(work.directory / "pipe", None) == 2
+    assert "pipe: is a pipe, but" in capsys.readouterr().err
 
 
 LATIN = "Été à la mer\n".encode("latin-1")
