@@ -32,6 +32,9 @@ SEPARATED = "results/corpus/separated"
 DEFAULT_LANGUAGES = ("en", "fr")
 """Languages of source and target if neither options nor files specify them: those of the paper and the demo corpus."""
 
+FEW_LINES = 100
+"""Number of pairs below which the scores of a dev or test set are reported as unreliable."""
+
 DEMO_DIRECTORY = "results/demo/"
 """Directory to which the demo corpus is written."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
-from rnnsmt.config.corpora import Corpus, files_of
+from rnnsmt.config.corpora import FEW_LINES, Corpus, files_of
 from rnnsmt.corpus.bitext_files import RawCorpus, Row
 from rnnsmt.corpus.overlap import MAX_KNOWN, NgramOverlap
 from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions
@@ -34,9 +34,6 @@ MIN_VOCABULARY = 1000
 
 MAX_SHARE = 0.1
 """Maximum share of repeated, empty, untranslated or unequally long pairs of a corpus without a warning."""
-
-FEW_LINES = 100
-"""Number of pairs below which a dev or test set is reported."""
 
 DEFECTS = {
     "empty": ("have an empty side", MAX_SHARE),

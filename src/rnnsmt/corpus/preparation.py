@@ -16,8 +16,8 @@ from typing import Any, TextIO
 from rnnsmt.base.io import InputError, atomic_text, open_binary, refuse_pipe, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
+from rnnsmt.config.corpora import FEW_LINES
 from rnnsmt.corpus.bitext_files import RawCorpus, Row
-from rnnsmt.corpus.check import FEW_LINES
 from rnnsmt.corpus.raw_text import (
     BAD_UTF8,
     LINE_BYTES,

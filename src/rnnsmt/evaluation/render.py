@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from rnnsmt import __version__
 from rnnsmt.base.rendering import BLUE, GREY, INK, canvas, styled, svg_metadata, write_page
+from rnnsmt.config.corpora import FEW_LINES
 from rnnsmt.config.features import BASELINE, has_network, label
 
 DASH = "–"
@@ -156,7 +157,9 @@ def shown_sets(rows: Sequence[Record], dev_sets: Collection[str]) -> dict[str, l
 def size(rows: Sequence[Record]) -> str:
     """Return the size of one test set: ``1,000 segments, 3 runs``."""
     runs = " or ".join(str(number) for number in sorted({row["runs"] for row in rows}))
-    return f"{rows[0]['segments']:,} segment{'s' * (rows[0]['segments'] != 1)}, {runs} run{'s' * (runs != '1')}"
+    segments = rows[0]["segments"]
+    few = "; too few segments for reliable scores" if segments < FEW_LINES else ""
+    return f"{segments:,} segment{'s' * (segments != 1)}, {runs} run{'s' * (runs != '1')}{few}"
 
 
 def table_for_readers(rows: Sequence[Record]) -> TextTable:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
+from rnnsmt.config.corpora import FEW_LINES
 from rnnsmt.corpus import commands
-from rnnsmt.corpus.check import FEW_LINES
 from rnnsmt.corpus.raw_text import LINE_BYTES
 
 from .sentences import WORDS
