@@ -4,8 +4,8 @@
 
 * ``{"text": "...", "nbest": n, "explain": true}``, one segment per line, gives ``{"translations": [...]}`` with one
   entry per line;
-* ``q``, a string or a list of strings, with ``source``, ``target``, ``format`` and ``alternatives``, as JSON or form,
-  gives ``{"translatedText": ...}``, as LibreTranslate does.
+* ``q``, a string or a list of strings, with ``source``, ``target``, ``format`` and ``alternatives``, as JSON or as a
+  form (``FormData`` of a browser too), gives ``{"translatedText": ...}``, as LibreTranslate does.
 
 ``/spec`` (OpenAPI) and ``/docs`` describe all routes. One thread reads and answers all connections (uvicorn), another
 one translates (``request_queue``). The size of requests and of the waiting work is limited. Encryption, authentication,
@@ -15,6 +15,7 @@ and limits per client, of requests, connections and time, are left to a reverse 
 import asyncio
 import errno
 import ipaddress
+import re
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -58,7 +59,7 @@ MOST_NBEST = 100
 DRAIN_SECONDS = 30
 """Time limit in seconds for the requests in progress after the server was requested to stop."""
 
-JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+JSON, FORM, PARTS = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 """Content types of requests."""
 
 CONTENT_SECURITY_POLICY = (
@@ -115,11 +116,15 @@ async def read_query(request: Request) -> Query | LibreTranslateQuery:
         body += piece
         if len(body) > MOST_BYTES:
             raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request can have at most {MOST_BYTES:,} bytes")
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in (JSON, FORM):
-        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send it as Content-Type: {JSON} or {FORM}")
+    kind, _, parameters = request.headers.get("content-type", "").partition(";")
+    kind = kind.strip().lower()
+    if kind not in (JSON, FORM, PARTS):
+        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send it as Content-Type: {JSON}, {FORM} or {PARTS}")
     try:
-        content = _form(bytes(body)) if kind == FORM else from_json(bytes(body))  # rejects lone surrogates
+        if kind == JSON:
+            content = from_json(bytes(body))  # rejects lone surrogates
+        else:
+            content = _form(bytes(body)) if kind == FORM else _parts(bytes(body), parameters)
         if isinstance(content, dict) and "q" in content and "text" not in content:
             given = {name: value for name, value in content.items() if value or name == "q"}  # clients send `format=`
             return LibreTranslateQuery.model_validate(given)
@@ -134,6 +139,19 @@ async def read_query(request: Request) -> Query | LibreTranslateQuery:
 
 def _form(body: bytes) -> dict[str, Any]:
     fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_LINES + 20)
+    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+
+
+def _parts(body: bytes, parameters: str) -> dict[str, Any]:
+    """Return the fields of a body of parts (RFC 7578)."""
+    boundary = re.search(r'boundary="?([^";]+)', parameters)
+    if boundary is None:
+        raise ValueError
+    fields: dict[str, list[str]] = {}
+    for part in body.split(b"--" + boundary[1].encode())[1:-1]:
+        head, _, value = part.partition(b"\r\n\r\n")
+        if name := re.search(rb'; *name="([^"]*)"', head):
+            fields.setdefault(name[1].decode("utf-8", "replace"), []).append(value[:-2].decode("utf-8", "replace"))
     return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
 
 
@@ -214,7 +232,7 @@ def application(system: System, names: Iterable[str] = (), is_local: bool = True
     page = resources.files("rnnsmt.translation").joinpath("page.html").read_text("utf-8")
     files = documents(system.directory)
     schemas = [model.model_json_schema() for model in (Query, LibreTranslateQuery)]
-    bodies = {JSON: {"schema": {"anyOf": schemas}}, FORM: {"schema": schemas[1]}}
+    bodies = {JSON: {"schema": {"anyOf": schemas}}, FORM: {"schema": schemas[1]}, PARTS: {"schema": schemas[1]}}
 
     @app.get("/", response_class=HTMLResponse)
     async def index() -> HTMLResponse:

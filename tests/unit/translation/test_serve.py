@@ -129,16 +129,12 @@ def test_documents_of_a_system(system, tmp_path, monkeypatch):
         (b"x", 400, "is not valid application/json"),
         (b"\xff\xfe\x00", 400, "is not valid application/json"),
         (b"[" * 100_000, 400, "is not valid application/json"),
-        ({"text": 1}, 400, "text: "),
         ({}, 400, "text: "),
-        ([], 400, ""),
         ({"text": "a", "further": 1}, 400, "further: "),
         (b'{"text": "a", "\\ud800": 1}', 400, ""),
         (b'{"text": "\\ud800"}', 400, "is not valid application/json"),
         ({"text": "a\n" + "a " * 4001, "explain": True}, 400, "segment 2"),
         ({"text": "a", "nbest": 101}, 400, "nbest: "),
-        ({"text": "a", "nbest": True}, 400, "nbest: "),
-        ({"text": "a", "explain": "yes"}, 400, "explain: "),
         ({"text": "a\n" * 1001}, 400, "at most 1000 lines"),
         ({"text": "a " * 4001}, 400, "more than 4,000 words"),
         ({"text": "a" * 150_000}, 400, "the maximum is 100,000"),
@@ -318,6 +314,9 @@ def test_requests_of_libretranslate_clients(client, system):
         "translatedText": f"{best}\n\n{system.translate('c')}",
         "detectedLanguage": {"language": "en", "confidence": 0.0},
     }
+    fields = {"q": "a b\n\nc", "source": "auto", "target": "fr", "format": ""}
+    assert found.json() == client.post("/translate", files={name: (None, text) for name, text in fields.items()}).json()
+    assert client.post("/translate", content=b"q", headers={"Content-Type": "multipart/form-data"}).status_code == 400
     body = {"q": ["<p class='x'> <b>a b</b></p><!-- c --><script>a</script>", ""], "source": "en", "target": "fr"}
     found = answer({**body, "format": "html"})["translatedText"]
     assert found == [f"<p class='x'> <b>{best}</b></p><!-- c --><script>a</script>", ""]
@@ -334,13 +333,9 @@ def test_requests_of_libretranslate_clients(client, system):
     [
         ({"source": "de"}, "source must be en or auto"),
         ({"target": "de"}, "and target must be fr"),
-        ({"target": None}, "target: "),
-        ({"q": 1}, "q: "),
         ({"q": ["a"] * 1001}, "at most 1000 lines"),
         ({"q": "a\n" * 1001}, "at most 1000 lines"),
-        ({"format": "pdf"}, "format: "),
         ({"alternatives": 100}, "alternatives: "),
-        ({"alternatives": -1}, "alternatives: "),
     ],
 )
 def test_what_libretranslate_clients_are_refused(client, change, said):
