@@ -174,7 +174,9 @@ class MosesIni:
                 ini.table_limit = _integer([table.options.pop("table-limit")], "table-limit", path, 0)
         ini.sections = sections
         if not ini.features:
-            raise InputError(f"{path}: no [feature] section; is this a moses.ini?")
+            convert = "convert it to the present format: Moses prints such lines (`line=`)"
+            remedy = convert if "ttable-file" in sections else "is this a moses.ini?"
+            raise InputError(f"{path}: no [feature] section; {remedy}")
         ini._check_weights()
         ini.fixed_scores()
         return ini

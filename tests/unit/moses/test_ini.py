@@ -176,6 +176,11 @@ def test_a_section_overwrites_options_of_features(tmp_path: Path) -> None:
     assert MosesIni.read(tmp_path / "again.ini").is_same_model(ini)
 
 
+def test_the_format_of_old_versions_of_moses(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no \[feature\] section; convert it to the present format"):
+        MosesIni.read(_written(tmp_path, "[ttable-file]\n0 0 0 5 phrase-table.gz\n[weight-t]\n0.2\n"))
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
