@@ -247,6 +247,11 @@ def _members(corpus: RawCorpus, names: Sequence[str]) -> tuple[str, str]:
         for lang in corpus.langs
     ]
     pairs = [(source, stems[1][stem]) for stem, source in stems[0].items() if stem in stems[1]]
+    if not pairs and any(Path(name).suffix.lower() in (".tmx", ".tsv") for name in names):
+        raise InputError(
+            f"{corpus}: the archive contains several TMX or TSV files: {first_names(names)}; extract them with `rnnsmt "
+            "corpus unpack`, and use each as a corpus"
+        )
     if len(pairs) != 1:
         source, target = corpus.langs
         count = f"{len(pairs)} pairs" if pairs else "no pair"

@@ -182,6 +182,7 @@ DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></t
             "contains no pair of text files NAME.en and NAME.fr",
         ),
         (zipped({f"{n}.{c}": "1\n" for n in "ab" for c in ("en", "fr")}), {}, "2 pairs of text files NAME.en and"),
+        (zipped({"a.tmx": "", "b.tmx": ""}), {}, "contains several TMX or TSV files: a.tmx, b.tmx; extract them"),
         (zipped({}), {}, "no pair of text files NAME.en and NAME.fr"),
         (zipped(OPUS), {"members": ("a", "b")}, "the archive contains no file a; available: "),
         (zipped(OPUS, zipfile.ZIP_LZMA), {}, "Books.en-fr.en uses an unsupported compression method"),
