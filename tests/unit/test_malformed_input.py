@@ -214,7 +214,13 @@ def test_names_that_are_not_utf8(place: Path, capsys: pytest.CaptureFixture[str]
             assert main(STAGES[stage].replace(name, f"{name}\udce9").split()) == 0
     ini = "moses ini --model-dir . --output O1 --phrase-table pt\udce9 --reordering-table ro --lm lm.arpa --lm-order 2"
     (place / "pt").rename("pt\udce9")
-    assert refused(place, ini, capsys).startswith("O1: cannot name the file path=")
+    (place / "ex.parquet").rename("ex.parquet\udce9")
+    for command, sentence in (
+        (ini, "O1: cannot name the file path="),
+        (STAGES["table"].replace("ex.parquet", "ex.parquet\udce9"), "ex.parquet\\xdce9: the name is not UTF-8; rename"),
+        (STAGES["extract"].replace("O1", "O1\udce9"), "O1\\xdce9: the name is not UTF-8; rename the file"),
+    ):
+        assert refused(place, command, capsys).startswith(sentence)
 
 
 def line(number: int, change: Damage) -> Damage:

@@ -547,6 +547,14 @@ def check_output(path: str | Path) -> Path:
     return path
 
 
+def check_name(path: str | Path) -> None:
+    """Check that a path is UTF-8, as duckdb requires."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{path}: the name is not UTF-8; rename the file or directory") from None
+
+
 def check_output_directory(path: str | Path) -> None:
     """Check that files can be written into a directory, which need not exist, without creating it."""
     parent = next(parent for parent in [Path(path), *Path(path).parents] if parent.exists())
