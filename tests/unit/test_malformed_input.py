@@ -30,11 +30,11 @@ STAGES = {
     "overlap": "corpus overlap --training tok.en --set dev=dev.en --output O1",
     "join": "corpus join --input tok.en --output O1",
     "truecase": "corpus truecase --model tc.en --input tok.en --output O1",
-    "models": "selection models --in-domain dev.en --pool tok.en --output-dir OD --seed 1 --order 2",
+    "models": "selection models --in-domain dev.en --pool tok.en --output-dir OD --seed 1",
     "score": "selection score --text tok.en --models sel --output O1",
     "select": "selection select --corpus p=scores=tok.en=tok.fr --fraction 0.5 --output-dir OD --curve O1",
-    "curve": "selection select --corpus p=scores=tok.en=tok.fr --fraction auto --held-out dev.fr --curve-order 2 "
-    "--fractions 0.5 1 --output-dir OD --curve O1",
+    "curve": "selection select --corpus p=scores=tok.en=tok.fr --fraction auto --held-out dev.fr --output-dir OD "
+    "--curve O1",
     "words": "align words --source tok.en --target tok.fr --aligner fast_align --direction forward --output O1",
     "check": "align check --source tok.en --target tok.fr --alignment al --output O1",
     "symmetrize": "align symmetrize --forward fwd --reverse rev --heuristic union --output O1",
@@ -261,7 +261,7 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("blank", "models", "dev.en", lambda d: b"\n" * 20, "dev.en: the training part contains no words"),
     ("blank", "models", "tok.en", lambda d: b"\n" * 40, "tok.en: 0 of 40 lines contain words"),
     ("too short", "models", "dev.en", lambda d: b"e1\n" * 19, "dev.en: 19 lines of in-domain text"),
-    ("blank", "curve", "tok.fr", lambda d: b"\n" * 40, "tok.fr: no words in the best 20 lines"),
+    ("blank", "curve", "tok.fr", lambda d: b"\n" * 40, "tok.fr: no words in the best 1 lines"),
     ("NaN", "select", "scores", line(3, lambda row: b"nan"), "scores, line 3"),
     ("text", "select", "scores", line(3, lambda row: b"good"), "scores, line 3"),
     ("BOM", "check", "al", lambda d: b"\xef\xbb\xbf" + d, "al, line 1: '\\ufeff"),

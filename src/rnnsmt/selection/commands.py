@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, read_lines, read_parallel, write_json, write_lines
-from rnnsmt.base.options import add_threads, integer_between, positive
+from rnnsmt.base.options import add_threads, positive
 from rnnsmt.base.progress import say, track
-from rnnsmt.lm import KENLM_ORDERS
 
 if TYPE_CHECKING:
     from rnnsmt.selection.pool import PoolCorpus
-
-FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0]
 
 
 def _fraction(text: str) -> float:
@@ -58,16 +55,6 @@ def models_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
     parser.add_argument("--seed", type=int, required=True, help="random seed for sampling from the pool")
-    parser.add_argument("--order", type=integer_between(*KENLM_ORDERS), default=5, help="n-gram order of all models")
-    parser.add_argument(
-        "--min-count",
-        type=positive,
-        default=2,
-        help="minimum count of vocabulary words in the in-domain training text",
-    )
-    parser.add_argument(
-        "--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines, K >= 2"
-    )
     parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit in MB")
 
 
@@ -78,28 +65,29 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     training lines of the general model), DIR/general2.arpa.gz, DIR/held-out.gz and DIR/models.json (settings and
     counts).
 
-    The in-domain text is divided into blocks of up to 50 consecutive lines, and every K-th block (--hold-out) is held
-    out. Whole blocks are held out because neighbouring lines come from the same document. The in-domain model is
-    trained on the rest. `selection select` measures perplexity on the held-out lines. The split depends only on the
-    number of lines, so the two sides of a parallel corpus are split at the same lines.
+    The in-domain text is divided into blocks of up to 50 consecutive lines, and every tenth block is held out. Whole
+    blocks are held out because neighbouring lines come from the same document. The in-domain model is trained on the
+    rest. `selection select` measures perplexity on the held-out lines. The split depends only on the number of lines,
+    so the two sides of a parallel corpus are split at the same lines.
 
     The general model is trained on lines drawn at random from the pool until they have as many words as the in-domain
     training text. A model assigns high probability to its own training lines, so these would never be selected. They
     are therefore scored with a second general model, which is trained on another sample of the same size without the
-    lines of the first sample. The vocabulary of all models is the same: the words with a count of at least --min-count
-    in the in-domain training text. All other words are mapped to ``<unk>``, so rare words do not favour any model.
+    lines of the first sample. The vocabulary of all models is the same: the words that occur at least twice in the
+    in-domain training text. All other words are mapped to ``<unk>``, so rare words do not favour any model.
 
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt selection models --in-domain results/corpus/truecased/harbour-dev.en.gz \
             --pool results/corpus/truecased/general.en.gz --output-dir try/models.en --seed 1
     """
-    from rnnsmt.selection.models import train_models
+    from rnnsmt.selection import ORDER
+    from rnnsmt.selection.models import HOLD_OUT, MIN_COUNT, train_models
 
     directory = Path(args.output_dir)
-    settings = {name: getattr(args, name) for name in ("order", "min_count", "hold_out", "seed")}
-    counts = train_models(args.in_domain, args.pool, directory, memory_mb=args.memory_mb, **settings)
-    write_json(directory / "models.json", {**settings, **counts})
+    counts = train_models(args.in_domain, args.pool, directory, args.seed, args.memory_mb)
+    settings = {"order": ORDER, "min_count": MIN_COUNT, "hold_out": HOLD_OUT, "seed": args.seed}
+    write_json(directory / "models.json", settings | counts)
     return {name.replace("_", " "): value for name, value in counts.items()}
 
 
@@ -202,21 +190,6 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         "--curve", required=True, metavar="TSV", help="output file: held-out perplexity for each fraction"
     )
     parser.add_argument(
-        "--fractions",
-        nargs="+",
-        type=_fraction,
-        default=FRACTIONS,
-        metavar="F",
-        help="fractions that --fraction auto compares",
-    )
-    parser.add_argument(
-        "--curve-order",
-        type=integer_between(*KENLM_ORDERS),
-        default=5,
-        help="n-gram order of the language models for the perplexity curve",
-    )
-    parser.add_argument("--unique", action="store_true", help="discard duplicate lines or line pairs")
-    parser.add_argument(
         "--random",
         type=int,
         metavar="SEED",
@@ -234,14 +207,12 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     ``--keep NAME=all`` keeps all lines of a corpus, whose score file may then be given as ``-``; ``--keep NAME=0.5``
     keeps the half of its lines with the best scores.
 
-    With ``--fraction auto`` a language model is estimated on the kept lines for each of --fractions, and the fraction
+    With ``--fraction auto`` a language model is estimated on the kept lines for each of ten fractions, and the fraction
     with the lowest perplexity on the --held-out text is chosen. Corpora with --keep are not used for this choice.
     Perplexity is measured on the last text of each corpus (the target side of a parallel corpus). The held-out text
     must therefore be in this language, and must not be part of the training text of the in-domain model: use
     DIR/held-out.gz of `selection models`. All these models have the same vocabulary (the words with a count of at least
     two in all ranked corpora), so their perplexities are comparable.
-
-    Identical lines (or line pairs) have the same score; --unique keeps at most the first of them in each corpus.
 
     ``--random SEED`` is for control experiments: the fraction, and thus the number of lines, is determined as without
     it (from perplexities with ``auto``), but the lines are drawn at random. Corpora with ``--keep NAME=all`` are kept
@@ -256,7 +227,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
             --curve try/curve.tsv --corpus \
             general=try/general.tsv.gz=results/corpus/truecased/general.en.gz=results/corpus/truecased/general.fr.gz
     """
-    from rnnsmt.selection.curve import write_curve
+    from rnnsmt.selection.curve import FRACTIONS, write_curve
     from rnnsmt.selection.pool import Pool, fraction_of_words, read_corpus, with_keep
 
     corpora = with_keep(args.corpus, args.keep)
@@ -272,14 +243,12 @@ def select(args: argparse.Namespace) -> dict[str, object]:
         )
 
     directory = Path(args.output_dir)
-    ranked = [read_corpus(corpus, args.unique) for corpus in corpora]
+    ranked = [read_corpus(corpus) for corpus in corpora]
     chosen = None if is_auto else args.fraction or fraction_of_words(ranked, args.words)
-    pool = Pool(ranked, sorted(set(args.fractions)) if chosen is None else [chosen])
+    pool = Pool(ranked, FRACTIONS if chosen is None else [chosen])
     points = []
     if pool.together and held_out:
-        points = pool.measure(
-            held_out, directory, order=args.curve_order, memory_mb=args.memory_mb, threads=args.threads
-        )
+        points = pool.measure(held_out, directory, args.memory_mb, args.threads)
     if chosen is None and points:
         chosen = min(points, key=lambda point: (point.perplexity, point.fraction)).fraction
 

@@ -19,6 +19,10 @@ from rnnsmt.base.progress import say
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words, refuse_reserved
+from rnnsmt.selection import ORDER
+
+FRACTIONS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0)
+"""Fractions of the pool that are compared."""
 
 
 @dataclass(frozen=True)
@@ -71,72 +75,47 @@ def write_increments(
     return [Increment(*row) for row in zip(paths, lines, words, map(frozenset, covers), strict=True)]
 
 
-def measure_increments(
-    increments: Sequence[Increment],
-    fractions: Sequence[float],
-    held_out: Sequence[str],
-    *,
-    vocabulary: Sequence[str],
-    order: int,
-    work: Path,
-    memory_mb: int = 2000,
-    threads: int = 1,
-) -> list[Point]:
-    """Return the curve: one point per fraction, for the text of all increments up to that of the fraction."""
-    points = []
-    only = {word for line in held_out for word in line.split(" ")}
-    tokens = [word for line in held_out for word in line.encode().split()]
-    for i, fraction in enumerate(fractions):
-        inputs = [increment.path for increment in increments[: i + 1]]
-        arpa = work / "curve.arpa"
-        estimate(inputs, order, arpa, vocabulary=vocabulary, only=only, memory_mb=memory_mb, threads=threads)
-        perplexity = measure(load_kenlm(arpa), held_out, "held-out text").perplexity
-        arpa.unlink()
-        known = frozenset().union(*(increment.covers for increment in increments[: i + 1]))
-        lines, words = sum(s.lines for s in increments[: i + 1]), sum(s.words for s in increments[: i + 1])
-        unknown = sum(token not in known for token in tokens)
-        points.append(Point(fraction, lines, words, perplexity, unknown / max(len(tokens), 1)))
-        say(f"fraction {fraction:g}: {lines:,} lines, {words:,} words, perplexity {perplexity:.2f}")
-    return points
-
-
 def curve(
     texts: Sequence[tuple[Path, npt.NDArray[np.uint8]]],
-    pool: Sequence[Path],
     fractions: Sequence[float],
     held_out: Sequence[str],
     *,
-    order: int,
     work: Path,
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> list[Point]:
-    """Return the perplexities of the fractions of ranked texts.
+    """Return the perplexities of the fractions of ranked texts, each for the lines of all increments up to its own.
 
     Args:
         texts: (file, increment of every line), see ``rnnsmt.selection.pool.best``.
-        pool: files that determine the common vocabulary.
         fractions: in ascending order.
         held_out: lines of held-out text.
         work: directory for temporary files.
     """
     increments = write_increments(texts, len(fractions), held_out, work)
+    pool = [path for path, _ in texts]
     if not increments[0].words:
         raise InputError(
             f"{', '.join(map(str, pool))}: no words in the best {increments[0].lines} lines, the smallest fraction; "
-            "use larger --fractions, or a pool with more words"
+            "use a pool with more words"
         )
     vocabulary = frequent_words(pool, 2)
-    return measure_increments(
-        increments,
-        fractions,
-        held_out,
-        vocabulary=vocabulary,
-        order=order,
-        work=work,
-        memory_mb=memory_mb,
-        threads=threads,
-    )
+    only = {word for line in held_out for word in line.split(" ")}
+    tokens = [word for line in held_out for word in line.encode().split()]
+    points = []
+    for i, fraction in enumerate(fractions):
+        kept = increments[: i + 1]
+        arpa = work / "curve.arpa"
+        inputs = [increment.path for increment in kept]
+        estimate(inputs, ORDER, arpa, vocabulary=vocabulary, only=only, memory_mb=memory_mb, threads=threads)
+        perplexity = measure(load_kenlm(arpa), held_out, "held-out text").perplexity
+        arpa.unlink()
+        known = frozenset().union(*(increment.covers for increment in kept))
+        lines, words = sum(increment.lines for increment in kept), sum(increment.words for increment in kept)
+        unknown = sum(token not in known for token in tokens)
+        points.append(Point(fraction, lines, words, perplexity, unknown / max(len(tokens), 1)))
+        say(f"fraction {fraction:g}: {lines:,} lines, {words:,} words, perplexity {perplexity:.2f}")
+    return points
 
 
 def write_curve(path: str | Path, points: Sequence[Point], chosen: float | None) -> None:

@@ -1,14 +1,14 @@
 """Language models of one language for data selection: training, and scores of lines (Moore and Lewis 2010).
 
-The in-domain text is split deterministically: of every ``hold_out`` blocks of up to 50 consecutive lines, the last is
-held out (whole blocks, since neighbouring lines come from one document). The in-domain model is trained on the rest;
+The in-domain text is split deterministically: of every ten blocks of up to 50 consecutive lines, the last is held out
+(whole blocks, since neighbouring lines come from one document). The in-domain model is trained on the rest;
 ``selection select`` measures perplexity on the held-out lines. The two languages of a parallel text are split at the
 same lines.
 
 The general model is trained on random lines of the pool with as many words as the in-domain training text. A model
 assigns high probability to its own training lines, so these would never be selected. They are scored with a second
 general model, trained on a second sample without any line of the first. All models have the same vocabulary: the words
-that occur at least ``min_count`` times in the in-domain training text. All other words are counted as ``<unk>``, so
+that occur at least twice in the in-domain training text. All other words are counted as ``<unk>``, so
 that rare words do not favour one of the models.
 
 The score of a line is the cross-entropy difference of the in-domain and the general model; lower is more in-domain. For
@@ -30,26 +30,23 @@ from rnnsmt.base.progress import track
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import LOG2_10, load_kenlm
 from rnnsmt.lm.text import frequent_words, refuse_reserved
+from rnnsmt.selection import ORDER
+
+MIN_COUNT = 2
+"""Minimum count of the words of the vocabulary in the in-domain training text."""
+
+HOLD_OUT = 10
+"""One of this number of blocks is held out."""
 
 
 def train_models(
-    in_domain: Sequence[str],
-    pool: Sequence[str],
-    directory: Path,
-    *,
-    order: int,
-    min_count: int,
-    hold_out: int,
-    seed: int,
-    memory_mb: int,
-) -> dict[str, object]:
+    in_domain: Sequence[str], pool: Sequence[str], directory: Path, seed: int, memory_mb: int
+) -> dict[str, int]:
     """Split the in-domain text, sample the pool, and write the three models and their texts to a directory.
 
     Args:
         in_domain: files of in-domain text.
         pool: files of the pool.
-        min_count: minimum count of the words of the vocabulary.
-        hold_out: one of this number of blocks is held out.
 
     Returns:
         Counts by name.
@@ -58,18 +55,18 @@ def train_models(
         for path in in_domain:
             sum(count_words(path))
         lines = list(chain.from_iterable(map(read_lines, in_domain)))
-        training, held = split_held_out(lines, hold_out, ", ".join(in_domain))
+        training, held = split_held_out(lines, ", ".join(in_domain))
         text = work / "in-domain"
         _write_scratch(text, training)
         words = sum(count_words(text))
         if not words:
             raise InputError(f"{', '.join(in_domain)}: the training part contains no words; use more in-domain text")
-        vocabulary = frequent_words([text], min_count)
+        vocabulary = frequent_words([text], MIN_COUNT)
         samples = sample_lines(pool, words, seed)
         _write_scratch(work / "general", samples.first)
         _write_scratch(work / "general2", samples.second or samples.first)
         for source, name in ((text, IN_DOMAIN), (work / "general", GENERAL), (work / "general2", GENERAL2)):
-            estimate([source], order, directory / name, vocabulary=vocabulary, memory_mb=memory_mb)
+            estimate([source], ORDER, directory / name, vocabulary=vocabulary, memory_mb=memory_mb)
         write_lines(directory / GENERAL_TEXT, samples.first)
         write_lines(directory / HELD_OUT, held)
         return {
@@ -93,21 +90,17 @@ BLOCK_LINES = 50
 """Maximum number of consecutive lines that are held out together."""
 
 
-def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[str], list[str]]:
-    """Split lines into (training, held-out): the last of every ``every`` blocks is held out.
+def split_held_out(lines: Sequence[str], name: str) -> tuple[list[str], list[str]]:
+    """Split lines into (training, held-out): the last of every ``HOLD_OUT`` blocks is held out.
 
-    A block has ``BLOCK_LINES`` lines, or fewer if the text is short, so there are at least 2 * ``every`` blocks.
+    A block has ``BLOCK_LINES`` lines, or fewer if the text is short, so there are at least 2 * ``HOLD_OUT`` blocks.
     """
-    if every < 2:
-        raise InputError("--hold-out must be at least 2")
-    if len(lines) < 2 * every:
-        raise InputError(
-            f"{name}: {len(lines)} lines of in-domain text; with --hold-out {every} at least {2 * every} are required"
-        )
-    block = min(BLOCK_LINES, len(lines) // (2 * every))
+    if len(lines) < 2 * HOLD_OUT:
+        raise InputError(f"{name}: {len(lines)} lines of in-domain text; at least {2 * HOLD_OUT} are required")
+    block = min(BLOCK_LINES, len(lines) // (2 * HOLD_OUT))
     parts: tuple[list[str], list[str]] = ([], [])
     for i, line in enumerate(lines):
-        parts[i // block % every == every - 1].append(line)
+        parts[i // block % HOLD_OUT == HOLD_OUT - 1].append(line)
     return parts
 
 

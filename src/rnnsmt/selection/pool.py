@@ -1,10 +1,9 @@
 """The pool of all corpora to select from, with the scores of their lines, and the selection of the best lines.
 
-Corpora without ``keep`` are ranked together, the others separately. Identical lines (line pairs) have equal scores;
-lines with equal scores are ranked in their original order.
+Corpora without ``keep`` are ranked together, the others separately. Lines with equal scores, such as identical lines
+(line pairs), are ranked in their original order.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +36,7 @@ class PoolCorpus:
 
 @dataclass(frozen=True)
 class RankedCorpus:
-    """One corpus and the scores of its lines, float [lines]; +inf for repeated lines, which are never kept."""
+    """One corpus and the scores of its lines, float [lines]; zeros for a corpus without scores."""
 
     corpus: PoolCorpus
     scores: npt.NDArray[np.floating]
@@ -82,23 +81,9 @@ def read_scores(path: Path) -> npt.NDArray[np.float32]:
     return np.fromiter((parse(i, line) for i, line in enumerate(read_byte_lines(path), 1)), np.float32)
 
 
-def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
-    """Read the scores of a corpus and check that its texts have the same number of lines.
-
-    Args:
-        unique: set the score of repeated lines (line pairs) to +inf, except for their first occurrence.
-    """
-    seen: set[bytes] = set()
-    repeated: list[int] = []
-    lines = 0
-    for row in read_parallel(*corpus.texts):
-        if unique:
-            # a hash of 8 bytes requires less memory than the line
-            key = hashlib.blake2b("\0".join(row).encode(), digest_size=8).digest()
-            if key in seen:
-                repeated.append(lines)
-            seen.add(key)
-        lines += 1
+def read_corpus(corpus: PoolCorpus) -> RankedCorpus:
+    """Read the scores of a corpus and check that its texts have the same number of lines."""
+    lines = sum(1 for _ in read_parallel(*corpus.texts))
     if corpus.scores is None:
         return RankedCorpus(corpus, np.zeros(lines, np.float32))
     scores = read_scores(corpus.scores)
@@ -107,26 +92,23 @@ def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
             f"{corpus.scores} has {len(scores)} scores, but {corpus.texts[0]} has {lines} lines; "
             "score this text with `selection score`"
         )
-    scores[repeated] = np.inf
     return RankedCorpus(corpus, scores)
 
 
-def best(scores: npt.NDArray[np.floating], fractions: list[float]) -> npt.NDArray[np.uint8]:
+def best(scores: npt.NDArray[np.floating], fractions: Sequence[float]) -> npt.NDArray[np.uint8]:
     """Return for every line the index of the smallest fraction that includes it, or ``len(fractions)``; uint8 [lines].
 
-    A fraction is that part of the lines with finite scores, rounded, but at least one line. Ties are resolved in favour
-    of the earlier line.
+    A fraction of the lines is rounded, but is at least one line. Ties are resolved in favour of the earlier line.
 
     Args:
         scores: [lines], lower is better.
         fractions: in ascending order.
     """
     order = np.argsort(scores, kind="stable")
-    finite = int(np.isfinite(scores).sum())
     increment = np.full(len(scores), len(fractions), np.uint8)
     start = 0
     for i, fraction in enumerate(fractions):
-        stop = min(max(int(fraction * finite + 0.5), 1), finite)
+        stop = max(int(fraction * len(scores) + 0.5), 1)
         increment[order[start:stop]] = i
         start = max(start, stop)
     return increment
@@ -159,33 +141,18 @@ class Pool:
     def shuffled(self, seed: int) -> "Pool":
         """Return the same corpora with independent random scores for all lines, as a control experiment."""
         generator = np.random.default_rng(seed)
-        corpora = [
-            replace(item, scores=np.where(np.isfinite(item.scores), generator.random(item.lines), np.inf))
-            for item in self.corpora
-        ]
-        return Pool(corpora, self.fractions)
+        return Pool([replace(item, scores=generator.random(item.lines)) for item in self.corpora], self.fractions)
 
-    def measure(
-        self, held_out: Sequence[str], directory: Path, *, order: int, memory_mb: int, threads: int
-    ) -> list[Point]:
+    def measure(self, held_out: Sequence[str], directory: Path, memory_mb: int, threads: int) -> list[Point]:
         """Return the perplexity of held-out text for each fraction of the corpora that are ranked together.
 
         Args:
             held_out: lines of held-out text.
             directory: directory in which temporary files are created.
         """
-        texts = [item.corpus.texts[-1] for item in self.together]
+        texts = [(item.corpus.texts[-1], self._increments[item.corpus.name]) for item in self.together]
         with scratch_directory(directory / "curve") as work:
-            return curve(
-                [(text, self._increments[item.corpus.name]) for text, item in zip(texts, self.together, strict=True)],
-                texts,
-                self.fractions,
-                held_out,
-                order=order,
-                work=work,
-                memory_mb=memory_mb,
-                threads=threads,
-            )
+            return curve(texts, self.fractions, held_out, work=work, memory_mb=memory_mb, threads=threads)
 
     def kept(self, fraction: float | None) -> list[npt.NDArray[np.bool_]]:
         """Return masks of the kept lines of each corpus, bool [lines].
@@ -199,19 +166,16 @@ class Pool:
             keep = item.corpus.keep
             if keep is None:
                 masks.append(self._increments[item.corpus.name] <= last)
-            elif item.corpus.scores is None or keep == 1.0:
-                masks.append(np.isfinite(item.scores))
             else:
                 masks.append(best(item.scores, [keep]) == 0)
         return masks
 
     def report(self, masks: Sequence[npt.NDArray[np.bool_]]) -> dict[str, object]:
-        """Return for each corpus the numbers of lines, of kept and of repeated lines, and how they were chosen."""
+        """Return for each corpus the numbers of lines and of kept lines, and how they were chosen."""
         return {
             item.corpus.name: {
                 "lines": item.lines,
                 "kept": int(mask.sum()),
-                "repeated": int(np.isinf(item.scores).sum()),
                 "keep": "ranked" if item.corpus.keep is None else item.corpus.keep,
             }
             for item, mask in zip(self.corpora, masks, strict=True)
@@ -240,7 +204,7 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
     lengths = np.fromiter(
         (len(line.split()) for item in together for line in read_byte_lines(item.corpus.texts[-1])), int
     )
-    order = np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]
+    order = np.argsort(scores, kind="stable")
     if not len(order):
         raise InputError(f"{', '.join(str(item.corpus.texts[0]) for item in together)}: contains no lines")
     total = np.cumsum(lengths[order])

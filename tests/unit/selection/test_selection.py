@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.cli import main
 from rnnsmt.lm.queries import LOG2_10, load_kenlm, measure
-from rnnsmt.selection.commands import FRACTIONS
-from rnnsmt.selection.curve import curve
+from rnnsmt.selection import ORDER
+from rnnsmt.selection.curve import FRACTIONS, curve
 from rnnsmt.selection.models import sample_lines, split_held_out
 from rnnsmt.selection.pool import best, read_scores
 
@@ -46,12 +46,10 @@ def corpora(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def models(directory: Path, side: str, *options: str) -> int:
+def models(directory: Path, side: str) -> int:
     pool = [str(directory / f"{name}.{side}.gz") for name in ("mixed", "code")]
     in_domain = ["--in-domain", str(directory / f"dev.{side}.gz"), "--pool", *pool]
-    return main(
-        ["selection", "models", *in_domain, "--output-dir", str(directory / f"m{side}"), "--seed", "7", *options]
-    )
+    return main(["selection", "models", *in_domain, "--output-dir", str(directory / f"m{side}"), "--seed", "7"])
 
 
 def score(directory: Path, name: str, *options: str, bitext: bool = True) -> int:
@@ -103,15 +101,13 @@ def refused(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
 
 def test_every_tenth_block_is_held_out() -> None:
     lines = [str(i) for i in range(1234)]
-    training, out = split_held_out(lines, 10, "text")
+    training, out = split_held_out(lines, "text")
     assert out == [str(i) for i in (*range(450, 500), *range(950, 1000))]
     assert sorted([*training, *out], key=int) == lines
-    training, out = split_held_out(lines[:25], 10, "text")
+    training, out = split_held_out(lines[:25], "text")
     assert out == ["9", "19"]
     with pytest.raises(InputError, match="19 lines"):
-        split_held_out(lines[:19], 10, "text")
-    with pytest.raises(InputError, match="at least 2"):
-        split_held_out(lines, 1, "text")
+        split_held_out(lines[:19], "text")
 
 
 def test_samples_have_the_wanted_size_and_depend_on_the_seed(tmp_path: Path) -> None:
@@ -134,10 +130,10 @@ def test_samples_have_the_wanted_size_and_depend_on_the_seed(tmp_path: Path) -> 
 
 
 def test_ranking_by_hand() -> None:
-    scores = np.array([3, -1, 2, -1, np.inf, 0], np.float32)
-    # finite scores in order: lines 1, 3, 5, 2, 0; 20 %, 50 % (2.5 rounds up), 100 % of five
-    assert best(scores, [0.2, 0.5, 1.0]).tolist() == [2, 0, 2, 1, 3, 1]
-    assert best(scores, [0.01]).tolist() == [1, 0, 1, 1, 1, 1]
+    scores = np.array([3, -1, 2, -1, 0], np.float32)
+    # in order: lines 1, 3, 4, 2, 0; 20 %, 50 % (2.5 rounds up), 80 % of five
+    assert best(scores, [0.2, 0.5, 0.8]).tolist() == [3, 0, 2, 1, 1]
+    assert best(scores, [0.01]).tolist() == [1, 0, 1, 1, 1]
 
 
 @given(
@@ -169,7 +165,7 @@ def test_perplexities_of_different_fractions_are_over_the_same_events(tmp_path: 
     pool = tmp_path / "pool"
     pool.write_text("a b a b c\n" * 3 + "d e d e\n" * 3, "utf-8")
     increments = np.array([0, 1, 1, 1, 1, 1], np.uint8)
-    points = curve([(pool, increments)], [pool], [1 / 6, 1.0], ["a d x"], order=2, work=tmp_path)
+    points = curve([(pool, increments)], [1 / 6, 1.0], ["a d x"], work=tmp_path)
     assert [(p.lines, p.words) for p in points] == [(1, 5), (6, 27)]
     assert [p.oov_rate for p in points] == pytest.approx([2 / 3, 1 / 3])
     # `d` is in the vocabulary of the first model, though not in its text: it has a share of the uniform mass
@@ -177,7 +173,7 @@ def test_perplexities_of_different_fractions_are_over_the_same_events(tmp_path: 
 
     first = tmp_path / "first"
     first.write_text("a b a b c\n", "utf-8")
-    estimate([first], 2, tmp_path / "lm.arpa", vocabulary=["a", "b", "c", "d", "e"])
+    estimate([first], ORDER, tmp_path / "lm.arpa", vocabulary=["a", "b", "c", "d", "e"])
     found = measure(load_kenlm(tmp_path / "lm.arpa"), ["a d x"], "text")
     assert (found.oov, found.perplexity) == (1, pytest.approx(points[0].perplexity, rel=1e-6))
 
@@ -186,7 +182,7 @@ def test_perplexities_of_different_fractions_are_over_the_same_events(tmp_path: 
 
 
 def test_models_are_what_they_say(corpora: Path) -> None:
-    assert models(corpora, "1", "--order", "3") == 0
+    assert models(corpora, "1") == 0
     figures = json.loads((corpora / "m1" / "models.json").read_text())
     assert figures["in_domain_lines"] + figures["held_out_lines"] == 300
     assert figures["pool_lines"] == 1000
@@ -210,7 +206,7 @@ def test_the_scratch_of_others_is_left_alone(corpora: Path, leftover: str) -> No
     """Scratch files of another process are not removed; a stage may outlive its Snakemake."""
     (corpora / "m1" / leftover).mkdir(parents=True)
     (corpora / "m1" / leftover / "in-domain").write_text("half")
-    assert models(corpora, "1", "--order", "3") == 0
+    assert models(corpora, "1") == 0
     assert (corpora / "m1" / leftover / "in-domain").read_text() == "half"
 
 
@@ -245,12 +241,12 @@ def test_axelrod_adds_both_sides(scored: Path) -> None:
 
 def test_the_control_is_as_many_random_lines(scored: Path) -> None:
     """The random control has the fraction of the ranking, and as many lines."""
-    assert select(scored, "--fraction", "auto", *held(scored), "--curve-order", "3") == 0
+    assert select(scored, "--fraction", "auto", *held(scored)) == 0
     ranked = json.loads((scored / "out/selected.json").read_text())
     curve_of_ranking = (scored / "curve.tsv").read_bytes()
 
     def control(seed: str) -> dict[str, list[str]]:
-        options = ["--fraction", "auto", *held(scored), "--curve-order", "3", "--random", seed]
+        options = ["--fraction", "auto", *held(scored), "--random", seed]
         assert select(scored, *options) == 0
         report = json.loads((scored / "out/selected.json").read_text())
         assert report["random"] == int(seed)
@@ -284,15 +280,6 @@ def test_every_corpus_has_random_lines_of_its_own(scored: Path) -> None:
         assert len(set(mixed) & set(code)) < 300
 
 
-def test_the_control_leaves_copies_and_whole_corpora_alone(corpora: Path) -> None:
-    (corpora / "mixed.1.gz").write_bytes(gzip.compress(b"a b\nc\na b\na b\n"))
-    (corpora / "mixed.2.gz").write_bytes(gzip.compress(b"A B\nC\nA B\nother\n"))
-    (corpora / "mixed.tsv.gz").write_bytes(gzip.compress(b"1\n2\n1\n3\n"))
-    (corpora / "code.tsv.gz").write_bytes(gzip.compress(b"9\n" * 200))
-    assert select(corpora, "--fraction", "1", "--unique", "--keep", "code=all", "--random", "3") == 0
-    assert list(read_lines(corpora / "out" / "mixed.2.gz")) == ["A B", "C", "other"]
-
-
 def test_threads_and_reruns_give_the_same_bytes(scored: Path) -> None:
     before = {p: p.read_bytes() for p in scored.rglob("*") if p.is_file()}
     for side in "12":
@@ -319,7 +306,7 @@ def test_a_fixed_fraction_keeps_the_in_domain_lines_in_order(scored: Path) -> No
 
 
 def test_auto_takes_the_fraction_with_the_least_perplexity(scored: Path) -> None:
-    assert select(scored, "--fraction", "auto", *held(scored), "--curve-order", "3") == 0
+    assert select(scored, "--fraction", "auto", *held(scored)) == 0
     rows = [line.split("\t") for line in read_lines(scored / "curve.tsv")][1:]
     assert [float(row[0]) for row in rows] == pytest.approx(FRACTIONS, abs=1e-6)
     assert [int(row[1]) for row in rows] == [16, 31, 63, 125, 188, 250, 375, 500, 750, 1000]
@@ -343,7 +330,7 @@ def test_corpora_with_their_own_settings(scored: Path) -> None:
     report = json.loads((scored / "out" / "selected.json").read_text())["corpora"]
     assert report["whole"]["kept"] == 300
     assert list(read_lines(scored / "out" / "whole.2.gz")) == list(read_lines(scored / "dev.2.gz"))
-    assert report["code"] == {"lines": 200, "kept": 50, "repeated": 0, "keep": 0.25}
+    assert report["code"] == {"lines": 200, "kept": 50, "keep": 0.25}
     assert json.loads((scored / "out" / "selected.json").read_text())["curve"][-1]["lines"] == 800
 
 
@@ -351,17 +338,6 @@ def test_all_corpora_kept_whole_need_no_ranking(scored: Path) -> None:
     assert select(scored, "--keep", "mixed=all", "code=all", "--fraction", "auto", *held(scored)) == 0
     assert json.loads((scored / "out" / "selected.json").read_text())["fraction"] is None
     assert list(read_lines(scored / "out" / "code.1.gz")) == list(read_lines(scored / "code.1.gz"))
-
-
-def test_unique_drops_later_copies(corpora: Path) -> None:
-    (corpora / "mixed.1.gz").write_bytes(gzip.compress(b"a b\nc\na b\na b\n"))
-    (corpora / "mixed.2.gz").write_bytes(gzip.compress(b"A B\nC\nA B\nother\n"))
-    (corpora / "mixed.tsv.gz").write_bytes(gzip.compress(b"1\n2\n1\n3\n"))
-    (corpora / "code.tsv.gz").write_bytes(gzip.compress(b"9\n" * 200))
-    assert select(corpora, "--fraction", "1", "--unique", "--keep", "code=all") == 0
-    assert list(read_lines(corpora / "out" / "mixed.2.gz")) == ["A B", "C", "other"]
-    assert select(corpora, "--fraction", "1", "--keep", "code=all") == 0
-    assert len(list(read_lines(corpora / "out" / "mixed.2.gz"))) == 4
 
 
 def test_pool_of_one_repeated_line(tmp_path: Path, corpora: Path) -> None:
@@ -393,10 +369,9 @@ def test_models_refuse_bad_text(corpora: Path, capsys: pytest.CaptureFixture[str
         for path, data in original.items():
             path.write_bytes(data)
         (corpora / name).write_bytes(content)
-        options = ["--hold-out", "10"] if name.startswith("dev") else []
         if "</s>" in parts:
             (corpora / "code.1.gz").write_bytes(gzip.compress(b""))
-        assert models(corpora, "1", *options) == 2, parts
+        assert models(corpora, "1") == 2, parts
         refused(capsys, *parts)
         assert not [p for p in (corpora / "m1").rglob("*") if p.name.startswith(".")]
 
@@ -455,7 +430,6 @@ def test_select_refuses_bad_settings(
         ["--fraction", "1", "--corpus", "x=y"],
         ["--fraction", "1", "--corpus", "x/y=s=t"],
         ["--fraction", "1", "--corpus", "x=s=t=u=v"],
-        ["--fraction", "auto", "--fractions", "0"],
     ],
 )
 def test_select_refuses_bad_options(corpora: Path, options: list[str]) -> None:
