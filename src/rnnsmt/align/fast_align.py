@@ -5,11 +5,14 @@ Dirichlet prior of 0.01 on the lexical distributions (mean-field variational Bay
 of which only aligns. The tension is fitted by gradient steps between iterations. No random numbers are drawn.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rnnsmt.align import FAST_ALIGN_ITERATIONS
-from rnnsmt.align.direction import Counts, Direction, Parameters, Statistics, no_counts
+from rnnsmt.align.direction import Counts, Direction, Parameters
 from rnnsmt.align.lexicon import look_up, normalise
+from rnnsmt.align.pharaoh import MAX_POSITION
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import add_count, add_counts
 
@@ -20,41 +23,42 @@ TENSION = 4.0
 """Initial tension."""
 
 
-def begin(direction: Direction) -> Parameters:
-    """Return the initial parameters: lexical probabilities of 1e-9, and the initial tension."""
-    return {**direction.uniform(1e-9), "tension": np.array([TENSION]), "passes": np.array([0])}
-
-
-def count(direction: Direction, parameters: Parameters) -> Counts:
-    """Compute expected counts, or, in the last iteration, link every generated word to a given word or to NULL (-1)."""
-    last = int(parameters["passes"][0]) == FAST_ALIGN_ITERATIONS - 1
-    counts = {} if last else no_counts(parameters, "t", "t_null")
-    lexical = counts.values() if counts else (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    tension = parameters["tension"][0]
-    learnt = (parameters["t"], parameters["t_null"], tension, last, *lexical, parameters["best"])
-    features = direction.over_blocks(lambda *block: fast_align_block(block, direction.corpus, *learnt))
-    return {} if last else {**counts, "sums": features}
-
-
-def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
-    """Update the lexical probabilities and, from the second iteration on, the tension.
-
-    The last iteration updates nothing.
-    """
-    number = int(parameters["passes"][0])
-    parameters["passes"] = np.array([number + 1])
-    if "t" not in counts:
-        return
-    if number > 0:
-        lengths, times = statistics.lengths, statistics.length_counts
-        feature = sum(counts["sums"].tolist()) / int((lengths[:, 0] * times).sum())
-        both = lengths.all(1)  # sentence pairs with words on both sides
-        parameters["tension"][0] = fit_tension(lengths[both], times[both], feature, parameters["tension"][0])
-    statistics.estimate(parameters, counts, normalise, ALPHA)
-
-
 P_NULL = 0.08
 """Probability of NULL, fast_align's default."""
+
+
+def begin(direction: Direction) -> Parameters:
+    """Return the initial parameters: lexical probabilities of 1e-9, and the initial tension."""
+    return {**direction.uniform(1e-9), "tension": np.array([TENSION])}
+
+
+def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
+    """Run the iterations that follow the first ``done``; yield after each. The last one sets the links."""
+    for iteration in range(done, FAST_ALIGN_ITERATIONS - 1):
+        counts = direction.lexical_counts()
+        feature = _expectation(direction, parameters, counts)
+        if iteration > 0:
+            _maximise_tension(direction, parameters, feature / len(direction.generated.ids))
+        direction.estimate(parameters, *counts, normalise, ALPHA)
+        yield
+    _expectation(direction, parameters, None)
+    yield
+
+
+def _expectation(direction: Direction, parameters: Parameters, counts: tuple[Counts, Counts] | None) -> float:
+    """Add the counts of ``t`` and ``t_null`` and return the sum of the feature, or, without counts, set the links."""
+    totals = counts or [np.zeros(0, np.int64)] * 2
+    learnt = (parameters["t"], parameters["t_null"], parameters["tension"][0], counts is None, *totals)
+    return direction.over_blocks(lambda *block: fast_align_block(block, direction.corpus, *learnt, parameters["best"]))
+
+
+def _maximise_tension(direction: Direction, parameters: Parameters, feature: float) -> None:
+    """Update the tension, given the mean feature."""
+    generated, given = direction.generated.lengths, direction.given.lengths
+    # both lengths in one integer, so np.unique counts distinct pairs, here of sentences with words
+    sizes, times = np.unique((generated * (MAX_POSITION + 1) + given)[generated * given > 0], return_counts=True)
+    lengths = np.stack(np.divmod(sizes, MAX_POSITION + 1), 1)
+    parameters["tension"][0] = fit_tension(lengths, times, feature, parameters["tension"][0])
 
 
 @kernel()

@@ -1,8 +1,5 @@
 """HMM alignment model (Vogel, Ney and Tillmann 1996) with jumps that depend on word classes (Och and Ney 2003).
 
-Training begins with IBM Model 1 (Brown et al. 1993), in which every given word and NULL generate a word with equal
-probability: plain EM from uniform distributions.
-
 The settings are those of GIZA++: five EM iterations from Model 1's lexical probabilities and uniform jumps; NULL has
 weight 0.4, all jumps together have weight 1; 0.2 of every jump distribution is uniform; maximum-likelihood
 estimates. Unlike in GIZA++, there is no distribution of the position of the last word, and the distribution of the
@@ -14,13 +11,14 @@ A state is the position of the last given word that generated a word; NULL gener
 size: I given words, J generated words.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from rnnsmt.align.direction import Counts, Direction, Parameters, Statistics, no_counts
-from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
+from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, model1
+from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.lexicon import look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
 from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import ONE, add_count, add_counts
@@ -53,7 +51,7 @@ def begin(direction: Direction) -> Parameters:
     classes = word_classes(direction.given)
     width = int(np.minimum(direction.given.lengths, LONGEST).max())
     return {
-        **begin_model1(direction),
+        **model1.begin(direction),
         "given_classes": classes,
         "jumps": np.ones((int(classes.max()) + 1, 2 * width + 1)),
         "beginnings": np.ones(width),
@@ -61,43 +59,35 @@ def begin(direction: Direction) -> Parameters:
     }
 
 
-def count(direction: Direction, parameters: Parameters) -> Counts:
-    """Compute the expected counts of EM."""
-    counts = no_counts(parameters, *HmmTables._fields)
-    return {**counts, "sums": _pass(direction, parameters, HmmTables(*[array.ravel() for array in counts.values()]))}
+def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
+    """Run the iterations that follow the first ``done``; yield after each. The last one sets the links."""
+    yield from estimate(direction, parameters, done)
+    # every word is linked to the given word with the highest posterior probability, or to NULL if its own is higher
+    _expectation(direction, parameters, P_NULL, None)
+    yield
 
 
-def align(direction: Direction, parameters: Parameters) -> Counts:
-    """Link every generated word to the given word with the highest posterior probability.
-
-    A word is linked to NULL (-1) if the posterior probability of NULL is higher.
-    """
-    return {"sums": _pass(direction, parameters, None)}
-
-
-def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
-    """Update the parameters by EM, and append the log-likelihood; the last pass only appends the log-likelihood."""
-    parameters["log_likelihoods"] = np.append(parameters["log_likelihoods"], sum(counts["sums"].tolist()))
-    if "t" in counts:
-        statistics.estimate(parameters, counts, relative_frequencies)
+def estimate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
+    """Run the iterations of Model 1 and the HMM that follow the first ``done``; yield after each."""
+    yield from model1.iterate(direction, parameters, done)
+    for iteration in range(max(done - MODEL1_ITERATIONS, 0), HMM_ITERATIONS):
+        others = [np.zeros(parameters[name].shape, np.int64) for name in ("jumps", "beginnings")]
+        counts = HmmTables(*direction.lexical_counts(), *others)
+        # 0 in the first iteration: NULL is as probable as each given word, as in Model 1
+        _expectation(direction, parameters, P_NULL if iteration > 0 else 0.0, counts)
+        direction.estimate(parameters, counts.t, counts.t_null, relative_frequencies)
         # 1e-9: a class without jumps, or a sentence all of whose jumps are unseen, still has a distribution
-        for name in ("jumps", "beginnings"):
-            parameters[name] = counts[name] / ONE + 1e-9
+        parameters["jumps"], parameters["beginnings"] = counts.jumps / ONE + 1e-9, counts.beginnings / ONE + 1e-9
+        yield
 
 
-def _pass(direction: Direction, parameters: Parameters, counts: HmmTables | None) -> npt.NDArray[np.float64]:
-    """Run the kernel over all blocks; return the log-likelihood of every block.
-
-    Args:
-        parameters: the parameters; ``best`` is set if there are no counts.
-        counts: flat counts, updated in place; None: link words instead of counting.
-    """
+def _expectation(direction: Direction, parameters: Parameters, p_null: float, counts: HmmTables | None) -> None:
+    """Add the expected counts, or, without them, set the links; append the log-likelihood."""
     tables = HmmTables(*[parameters[name] for name in HmmTables._fields])
-    # 0 in the first iteration: NULL is as probable as each given word, as in Model 1
-    p_null = P_NULL if len(parameters["log_likelihoods"]) else 0.0
-    last, totals = counts is None, counts or HmmTables(*[np.zeros(0, np.int64)] * 4)
-    learnt = (parameters["given_classes"], tables, p_null, last, totals, parameters["best"])
-    return direction.over_blocks(lambda *block: hmm_block(block, direction.corpus, *learnt))
+    totals = counts or HmmTables(*[np.zeros([0] * table.ndim, np.int64) for table in tables])
+    settings = (parameters["given_classes"], tables, p_null, counts is None, totals, parameters["best"])
+    total = direction.over_blocks(lambda *block: hmm_block(block, direction.corpus, *settings))
+    parameters["log_likelihoods"] = np.append(parameters["log_likelihoods"], total)
 
 
 @kernel()
@@ -282,7 +272,7 @@ def hmm_block(  # noqa: PLR0912
         given_classes: class of every given word, int32 [given vocabulary].
         tables: parameters, ``HmmTables``.
         p_null: probability of NULL; 0: 1 / (I + 1), the same as for each given word in Model 1.
-        counts: counts, ``HmmTables`` of int64 in fixed point, flat, updated; empty if ``last``.
+        counts: counts, ``HmmTables`` of int64 in fixed point, updated; empty if ``last``.
         best: given position of every generated word, [generated words]: the one with the highest posterior probability,
             or -1 if that of NULL is higher; set if ``last``.
 
@@ -347,67 +337,6 @@ def hmm_block(  # noqa: PLR0912
                     moved[given_classes[given[i]], min(max(k - i, -width), width) + width] += moves[i, k]
     if not last:
         add_counts(counts.t_null, nulls)
-        add_counts(counts.jumps, moved.ravel())
+        add_counts(counts.jumps.ravel(), moved.ravel())
         add_counts(counts.beginnings, begun)
     return log_likelihood
-
-
-def begin_model1(direction: Direction) -> Parameters:
-    """Return uniform lexical probabilities."""
-    parameters = direction.uniform(1.0 / len(direction.generated.vocabulary))
-    # the last element is the value of pairs that are not in the lexicon
-    parameters["t"][-1] = FLOOR
-    return parameters
-
-
-def count_model1(direction: Direction, parameters: Parameters) -> Counts:
-    """Compute the expected counts of EM, and set ``best`` to the most probable links: given positions, -1 for NULL."""
-    counts = no_counts(parameters, "t", "t_null")
-    learnt = (parameters["t"], parameters["t_null"], *counts.values(), parameters["best"])
-    direction.over_blocks(lambda *block: model1_block(block, direction.corpus, *learnt))
-    return counts
-
-
-def estimate_model1(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
-    """Update the lexical probabilities by EM."""
-    statistics.estimate(parameters, counts, relative_frequencies)
-
-
-@kernel()
-def model1_block(block, corpus, t, t_null, counts, null_counts, best):
-    """Collect expected counts over a block of sentences, and set ``best`` to the most probable links.
-
-    Args:
-        block, corpus, t, t_null: as in ``fast_align_block``.
-        counts, null_counts: expected counts of ``t`` and ``t_null``, int64 in fixed point, updated.
-        best: given position of every generated word, -1 for NULL, [generated words], set.
-    """
-    first, end, at = block
-    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
-    longest = 0
-    for s in range(first, end):
-        longest = max(longest, given_offsets[s + 1] - given_offsets[s])
-    entries = np.empty(longest, np.int64)
-    # summed per block and added once: the order of additions is fixed, and few are atomic
-    nulls = np.zeros(len(t_null))
-    for s in range(first, end):
-        given = given_ids[given_offsets[s] : given_offsets[s + 1]]
-        if len(given) == 0:
-            continue
-        for p in range(generated_offsets[s], generated_offsets[s + 1]):
-            f = generated_ids[p]
-            # the uniform p(a_j = i) cancels in the posterior
-            total, highest, position = t_null[f], t_null[f], -1
-            look_up(starts, words, cells, at, given, f, entries)
-            at += len(given)
-            for i in range(len(given)):
-                probability = np.float64(t[entries[i]])
-                total += probability
-                if probability > highest:
-                    highest, position = probability, i
-            best[p] = position
-            nulls[f] += t_null[f] / total
-            for i in range(len(given)):
-                if entries[i] < len(counts):
-                    add_count(counts, entries[i], t[entries[i]] / total)
-    add_counts(null_counts, nulls)

@@ -67,14 +67,6 @@ def read_link_blocks(path: str | Path) -> Iterator[Links]:
         yield Links(offsets, values[0::2].astype(np.int32), values[1::2].astype(np.int32))
 
 
-def read_links(path: str | Path) -> Links:
-    """Read the links of a whole file, as ``read_link_blocks``."""
-    blocks = [*read_link_blocks(path), Links(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))]
-    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return Links(offsets, np.concatenate([b.source for b in blocks]), np.concatenate([b.target for b in blocks]))
-
-
 def distinct(links: Links) -> Links:
     """Return the links without duplicates, sorted by source, then target position within a sentence."""
     sentence = np.repeat(np.arange(links.sentences), np.diff(links.offsets))

@@ -1,52 +1,39 @@
-"""Training of an aligner in one direction, pass by pass over the corpus, with checkpoints between the passes."""
+"""Training of an aligner in one direction, with checkpoints between the iterations."""
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MAX_PAIRS, MODEL1_ITERATIONS, fast_align, hmm, model4
 from rnnsmt.align.bitext import Bitext, Offsets
-from rnnsmt.align.direction import Counts, Direction, Parameters, Statistics
+from rnnsmt.align.direction import Direction, Parameters
 from rnnsmt.align.pharaoh import BLOCK, Links
 from rnnsmt.base.io import atomic_path
 from rnnsmt.base.progress import say, time_left
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 
 
-@dataclass(frozen=True)
-class Pass:
-    """One pass over the corpus.
+class Aligner(NamedTuple):
+    """An aligner.
 
-    Attributes:
-        estimate: function that updates the parameters, in place, from the counts.
+    ``iterate(direction, parameters, done)`` runs the iterations that follow the first ``done``, updates the parameters
+    in place and yields after each iteration; the last one sets the links, in ``best``.
     """
 
-    count: Callable[[Direction, Parameters], Counts]
-    estimate: Callable[[Statistics, Parameters, Counts], None]
+    begin: Callable[[Direction], Parameters]  # returns the initial parameters
+    iterate: Callable[[Direction, Parameters, int], Iterator[None]]
+    iterations: int  # their number
 
-
-class Aligner(NamedTuple):
-    """An aligner: the function that returns its initial parameters, and its passes; the last pass sets the links."""
-
-    begin: Callable[[Direction], Parameters]
-    passes: list[Pass]
-
-
-_FAST_ALIGN = [Pass(fast_align.count, fast_align.estimate)] * FAST_ALIGN_ITERATIONS
-
-_HMM = [Pass(hmm.count_model1, hmm.estimate_model1)] * MODEL1_ITERATIONS
-_HMM += [Pass(hmm.count, hmm.estimate)] * HMM_ITERATIONS
 
 ALIGNERS = {
-    "fast_align": Aligner(fast_align.begin, _FAST_ALIGN),
-    "hmm": Aligner(hmm.begin, [*_HMM, Pass(hmm.align, hmm.estimate)]),
-    "model4": Aligner(model4.begin, [*_HMM, *[Pass(model4.count, model4.estimate)] * len(model4.PASSES)]),
+    "fast_align": Aligner(fast_align.begin, fast_align.iterate, FAST_ALIGN_ITERATIONS),
+    "hmm": Aligner(hmm.begin, hmm.iterate, MODEL1_ITERATIONS + HMM_ITERATIONS + 1),
+    "model4": Aligner(model4.begin, model4.iterate, MODEL1_ITERATIONS + HMM_ITERATIONS + len(model4.PASSES)),
 }
 """Aligners by name."""
 
@@ -54,18 +41,21 @@ ALIGNERS = {
 def train(
     direction: Direction, aligner: Aligner, checkpoint: "AlignmentCheckpoint | None" = None, what: str = "aligning"
 ) -> Parameters:
-    """Run all passes, or those after ``checkpoint``; return the parameters, with the links in ``best``."""
+    """Run all iterations, or those after ``checkpoint``; return the parameters, with the links in ``best``."""
     done, parameters = checkpoint.load() if checkpoint else (0, {})
     if not done:
         parameters = aligner.begin(direction)
-    statistics = direction.statistics()
-    passes, started, left = len(aligner.passes), time.monotonic(), ""
-    for number, step in enumerate(aligner.passes[done:], done + 1):
-        say(f"{what}: iteration {number} of {passes}{left}")  # `rnnsmt status` prints the last line of the log
-        step.estimate(statistics, parameters, step.count(direction, parameters))
-        left = f", {time_left(passes - number, (number - done) / max(time.monotonic() - started, 1e-9))}"
-        if checkpoint and number < passes:
-            checkpoint.after_pass(number, parameters)
+    iterations = aligner.iterate(direction, parameters, done)
+    started, left = time.monotonic(), ""
+    for number in range(done + 1, aligner.iterations + 1):
+        say(
+            f"{what}: iteration {number} of {aligner.iterations}{left}"
+        )  # `rnnsmt status` prints the last line of the log
+        next(iterations)
+        speed = (number - done) / max(time.monotonic() - started, 1e-9)
+        left = f", {time_left(aligner.iterations - number, speed)}"
+        if checkpoint and number < aligner.iterations:
+            checkpoint.after_iteration(number, parameters)
     return parameters
 
 
@@ -118,46 +108,49 @@ def links_of(best: npt.NDArray[np.int16], generated: Offsets, direction: str) ->
 
 
 class AlignmentCheckpoint:
-    """Checkpoint of the parameters after a pass, on disk."""
+    """Checkpoint of the parameters after an iteration, on disk."""
 
     def __init__(self, directory: CheckpointDirectory, save_every: float, stop: Stop) -> None:
         """Lock the checkpoint directory, and remove the files of a finished run with other settings.
 
         Args:
-            save_every: minimum number of seconds between checkpoints, which are written only after a pass.
+            save_every: minimum number of seconds between checkpoints, which are written only after an iteration.
             stop: stop request, by a signal or the time limit.
         """
         self._directory, self._save_every, self._stop = directory, save_every, stop
-        self._path = directory.path / "passes.npz"
+        self._path = directory.path / "parameters.npz"
         self._saved = self._last = time.monotonic()
         directory.lock()
         directory.clear_finished(self._path.name)
 
     def load(self) -> tuple[int, Parameters]:
-        """Return the number of completed passes and the parameters after them; 0 and {} if there is no checkpoint."""
-        self._last = time.monotonic()  # the first pass is timed from here
+        """Return the number of completed iterations and the parameters after them; 0 and {} without a checkpoint."""
+        self._last = time.monotonic()  # the first iteration is timed from here
         if not self._path.exists():
             return 0, {}
-        fingerprint, parameters = load_arrays(self._path)
-        self._directory.check(fingerprint)
+        with np.load(self._path) as saved:
+            parameters = dict(saved)
+        self._directory.check(json.loads(str(parameters.pop("fingerprint"))))
         done = int(parameters.pop("done"))
         say(f"{self._directory.path}: resuming after iteration {done}")
         return done, parameters
 
-    def after_pass(self, done: int, parameters: Parameters) -> None:
+    def after_iteration(self, done: int, parameters: Parameters) -> None:
         """Write a checkpoint if one is due, or if the process must stop.
 
         Raises:
             SystemExit: the process must stop because of a signal or the time limit; the checkpoint is written.
         """
         now = time.monotonic()
-        # the next pass may take as long as the longest one so far: stop if it would exceed the time limit
+        # the next iteration may take as long as the longest one so far: stop if it would exceed the time limit
         stopping = self._stop.asked(ahead=now - self._last)
         self._last = now
         if not stopping and now - self._saved < self._save_every:
             return
         self._saved = now
-        save_arrays(self._path, self._directory.fingerprint, done=np.array(done), **parameters)
+        fingerprint = np.array(json.dumps(self._directory.fingerprint))
+        with atomic_path(self._path) as temporary, temporary.open("wb") as out:
+            np.savez(out, fingerprint=fingerprint, done=np.array(done), **parameters)  # type: ignore[arg-type]
         if stopping:
             say(f"stopped {self._stop.reason()} after iteration {done}; run the same command again to resume")
             raise SystemExit(self._stop.exit_code())
@@ -166,20 +159,6 @@ class AlignmentCheckpoint:
         """Record that the job is finished, after the links are written, and remove the checkpoint."""
         self._directory.finish()
         self._path.unlink(missing_ok=True)
-
-
-def save_arrays(path: str | Path, fingerprint: dict[str, str], **arrays: npt.NDArray[Any]) -> None:
-    """Write arrays and the fingerprint of the job to a ``.npz`` file, atomically."""
-    names, values = zip(*fingerprint.items(), strict=True)
-    with atomic_path(path) as temporary, temporary.open("wb") as out:
-        np.savez(out, names=np.array(names), values=np.array(values), **arrays)  # type: ignore[arg-type]
-
-
-def load_arrays(path: str | Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
-    """Read the fingerprint and the arrays of a file written by ``save_arrays``."""
-    with np.load(path) as saved:
-        fingerprint = dict(zip(saved["names"].tolist(), saved["values"].tolist(), strict=True))
-        return fingerprint, {name: saved[name] for name in saved.files if name not in ("names", "values")}
 
 
 def fingerprint(bitext: Bitext) -> dict[str, object]:

@@ -8,27 +8,15 @@ import numpy as np
 import pytest
 from scipy.special import digamma as scipy_digamma
 
-from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, hmm, model4
+from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, model1, model4
 from rnnsmt.align import direction as direction_module
 from rnnsmt.align.bitext import Bitext, read_bitext
 from rnnsmt.align.direction import Direction
+from rnnsmt.align.distances import SMOOTHING, Cepts, PlacedPair, placement, placement_counts, placement_gains
 from rnnsmt.align.hmm import forward_backward, path_score, transitions, viterbi
 from rnnsmt.align.lexicon import FLOOR, build_lexicon, digamma, find, relative_frequencies
-from rnnsmt.align.model4 import (
-    MAX_FERTILITY,
-    SMOOTHING,
-    Cepts,
-    PlacedPair,
-    Tables,
-    best_neighbour,
-    distortion_row,
-    neighbour_counts,
-    neighbour_gains,
-    null_score,
-    placement,
-    placement_counts,
-    placement_gains,
-)
+from rnnsmt.align.model4 import Tables, distortion_row
+from rnnsmt.align.neighbours import MAX_FERTILITY, best_neighbour, neighbour_counts, neighbour_gains, null_score
 from rnnsmt.align.pharaoh import Links, to_lists
 from rnnsmt.align.training import ALIGNERS, align, train
 from rnnsmt.align.word_classes import word_classes
@@ -159,9 +147,8 @@ def test_model1_equals_a_slow_one(tmp_path):
         totals = {e: sum(count for (other, _), count in counts.items() if other == e) for e, _ in t}
         t = {(e, f): counts[e, f] / totals[e] for e, f in t}
     direction = Direction(bitext.source, bitext.target)
-    found = hmm.begin_model1(direction)
-    for _ in range(MODEL1_ITERATIONS):
-        hmm.estimate_model1(direction.statistics(), found, hmm.count_model1(direction, found))
+    found = model1.begin(direction)
+    assert len(list(model1.iterate(direction, found, 0))) == MODEL1_ITERATIONS
     for k, e in enumerate(bitext.source.vocabulary):
         for cell in range(lexicon.starts[k], lexicon.starts[k + 1]):
             assert found["t"][cell] == pytest.approx(t[e, bitext.target.vocabulary[lexicon.words[cell]]])
@@ -463,7 +450,7 @@ def test_estimates_by_hand():
     distortion[distortion_row(1, 2, 2) :] = 1.0, 3.0
     counted = (np.ones(3), np.array([2.0]), distortion, fertility, np.full((2, 1, 5), 2.0), np.zeros((1, 3)))
     counts = Tables(*[(ONE * table).astype(np.int64) for table in counted])
-    found = Tables(t=None, t_null=None, **model4._estimate(counts, np.array([2, 2, 1]), 2))
+    found = Tables(t=None, t_null=None, **model4._maximisation(counts, np.array([2, 2, 1])))
     # the mean of two letters is 1/4, 3/4, and weighs four words
     assert found.fertility[0, :3] == pytest.approx([2 / 8, 6 / 8, 0], abs=1e-6)
     assert found.fertility[1, :3] == pytest.approx([1 / 4, 3 / 4, 0], abs=1e-6)

@@ -75,35 +75,32 @@ def test_several_threads_share_several_blocks(tmp_path, monkeypatch, aligner, wa
 
 
 @pytest.mark.parametrize("aligner", ALIGNERS)
-def test_interrupted_in_any_pass_and_resumed(tmp_path, monkeypatch, aligner):
+def test_interrupted_in_any_iteration_and_resumed(tmp_path, monkeypatch, aligner):
     assert words(tmp_path, *text(300), "--aligner", aligner) == 0
     right = (tmp_path / "out.gz").read_bytes()
     (tmp_path / "out.gz").unlink()
     state = ["--aligner", aligner, "--checkpoint-dir", str(tmp_path / "checkpoint"), "--save-every", "0"]
-    passes = training.ALIGNERS[aligner].passes
+    begin, iterate, iterations = training.ALIGNERS[aligner]
     savez = np.savez
 
     def savez_of_numpy_2_0(file, **arrays):  # it takes every keyword for the name of an array
         assert all(isinstance(array, np.ndarray) for array in arrays.values())
         savez(file, **arrays)
 
+    def one_iteration(*arguments):
+        yield next(iterate(*arguments))
+        raise KeyboardInterrupt
+
     monkeypatch.setattr(np, "savez", savez_of_numpy_2_0)
-    for number in range(1, len(passes) + 1):  # every process completes one pass and is killed in the next one
-
-        def lose(*_):
-            raise KeyboardInterrupt
-
-        rest = [*passes[:number], training.Pass(lose, lose), *passes[number + 1 :]][: len(passes)]
-        monkeypatch.setitem(training.ALIGNERS, aligner, training.ALIGNERS[aligner]._replace(passes=rest))
-        if number < len(passes):
-            assert main(options(tmp_path, *state)) == 130
-            with np.load(tmp_path / "checkpoint/passes.npz") as saved:
-                assert saved["done"] == number
-            assert not (tmp_path / "out.gz").exists()
-        else:
-            assert main(options(tmp_path, *state)) == 0
+    monkeypatch.setitem(training.ALIGNERS, aligner, training.Aligner(begin, one_iteration, iterations))
+    for number in range(1, iterations):  # every process completes one iteration and is killed in the next one
+        assert main(options(tmp_path, *state)) == 130
+        with np.load(tmp_path / "checkpoint/parameters.npz") as saved:
+            assert saved["done"] == number
+        assert not (tmp_path / "out.gz").exists()
+    assert main(options(tmp_path, *state)) == 0
     assert (tmp_path / "out.gz").read_bytes() == right
-    assert not (tmp_path / "checkpoint/passes.npz").exists()
+    assert not (tmp_path / "checkpoint/parameters.npz").exists()
 
 
 def test_the_log_has_a_line_for_every_iteration(tmp_path, capsys):
@@ -125,14 +122,14 @@ def test_killed_and_stopped(tmp_path):
 
     def until_saved(number: signal.Signals) -> int:
         before = (
-            (tmp_path / "checkpoint/passes.npz").stat().st_mtime_ns
-            if (tmp_path / "checkpoint/passes.npz").exists()
+            (tmp_path / "checkpoint/parameters.npz").stat().st_mtime_ns
+            if (tmp_path / "checkpoint/parameters.npz").exists()
             else 0
         )
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         while process.poll() is None:
-            found = (tmp_path / "checkpoint/passes.npz").exists()
-            if found and (tmp_path / "checkpoint/passes.npz").stat().st_mtime_ns != before:
+            found = (tmp_path / "checkpoint/parameters.npz").exists()
+            if found and (tmp_path / "checkpoint/parameters.npz").stat().st_mtime_ns != before:
                 process.send_signal(number)
                 break
             time.sleep(0.005)
@@ -158,13 +155,6 @@ def test_checkpoint_of_another_job(tmp_path, capsys):
     assert "saved with different settings; changed: source text, target text" in capsys.readouterr().err
     assert words(tmp_path, *text(50), "--aligner", "hmm", *state) == 2
     assert "--aligner (was model4, is hmm)" in capsys.readouterr().err
-
-
-def test_a_checkpoint_may_have_any_name(tmp_path):
-    training.save_arrays(tmp_path / "counts", {"--aligner": "hmm"}, t=np.arange(3))
-    about, arrays = training.load_arrays(tmp_path / "counts")
-    assert about == {"--aligner": "hmm"}
-    assert arrays["t"].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -193,8 +183,8 @@ def test_more_words_than_a_count_can_hold(tmp_path, capsys, monkeypatch):
     assert "t: 4 words; the maximum is 3; align the corpus in several parts" in capsys.readouterr().err
 
 
-def test_time_of_the_next_pass(tmp_path, monkeypatch):
-    """The estimated time of the next pass excludes the time before the first pass."""
+def test_time_of_the_next_iteration(tmp_path, monkeypatch):
+    """The estimated time of the next iteration excludes the time before the first one."""
     clock, asked = [0.0], []
     monkeypatch.setattr(training.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(Stop, "asked", lambda _, ahead: asked.append(ahead) or False)
@@ -202,7 +192,7 @@ def test_time_of_the_next_pass(tmp_path, monkeypatch):
     clock[0] = 1000.0
     assert state.load() == (0, {})
     clock[0] = 1010.0
-    state.after_pass(1, {})
+    state.after_iteration(1, {})
     assert asked == [10.0]
 
 
