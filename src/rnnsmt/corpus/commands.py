@@ -216,7 +216,6 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.base.fields import add_fields
     from rnnsmt.config.sections import Preprocessing
-    from rnnsmt.corpus.raw_text import CleaningOptions
 
     add = parser.add_argument
     add("--source", metavar="FILE", help="source text; omit it for monolingual target text")
@@ -234,8 +233,6 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     add("--no-tokenize", action="store_true", help="do not tokenise (the text is already tokenised)")
     add("--no-escape", action="store_true", help="do not escape & | < > ' \" [ ] as entities")
     add("--lowercase", action="store_true", help="lowercase the text")
-    add("--min-length", type=int, default=CleaningOptions.min_length, metavar="N",
-        help="minimum number of words of a sentence, on each side")  # fmt: skip
     add_fields(parser, Preprocessing, "max_length", "max_ratio")
     add("--keep-all", action="store_true", help="keep all lines and repair invalid ones (for dev and test sets)")
     add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines in the output")
@@ -251,8 +248,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     from the first bytes of the file, not from its name.
 
     Normalisation, tokenisation and cleaning follow Moses (normalize-punctuation.perl, tokenizer.perl,
-    clean-corpus-n.perl). A line or pair is discarded if a side is empty, shorter than --min-length or longer than
-    --max-length, or if one side is more than --max-ratio times as long as the other. The report (JSON) contains the
+    clean-corpus-n.perl). A line or pair is discarded if a side is empty or longer than --max-length, or if
+    one side is more than --max-ratio times as long as the other. The report (JSON) contains the
     number of discarded and repaired lines by reason, and the size and SHA-256 of the input files. A file is rejected if
     more than three of its lines, and more than 3 % of them, are not valid UTF-8.
 
@@ -269,7 +266,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
             --report try/general.json --threads 2
     """
-    from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus
+    from rnnsmt.corpus.preparation import prepare_corpus
     from rnnsmt.corpus.raw_text import CleaningOptions
 
     files, outputs = _sides(args)
@@ -279,12 +276,10 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         tokenize=not args.no_tokenize,
         escape=not args.no_escape,
         lowercase=args.lowercase,
-        min_length=max(args.min_length, 1),
         max_length=args.max_length,
         max_ratio=args.max_ratio,
         keep_all=args.keep_all,
     )
-    check_cleaning(options)
     prepared = prepare_corpus(corpus, outputs, options, args.threads, args.min_lines, not args.no_check)
     write_json(args.report, prepared.report())
     for warning in warnings:  # last, so that the output of a failed command is only the error
@@ -321,7 +316,6 @@ def split_options(parser: argparse.ArgumentParser) -> None:
     _add_languages(parser)
     add("--dev", type=positive, default=2000, metavar="N", help="number of dev pairs")
     add("--test", type=positive, default=2000, metavar="N", help="number of test pairs")
-    add("--min-words", type=positive, default=3, metavar="N", help="minimum number of words in dev and test sentences")
     add(
         "--similarity",
         type=float,
@@ -371,7 +365,7 @@ def split(args: argparse.Namespace) -> dict[str, object]:
     if len(files) > 2:
         raise InputError(f"--bitext: {len(files)} files; specify one file with both languages, or two files")
     corpus, warnings = _raw_corpus(args, files or [args.source, args.target])
-    options = SplitOptions(args.dev, args.test, args.similarity, args.min_words, args.unique, args.seed)
+    options = SplitOptions(args.dev, args.test, args.similarity, args.unique, args.seed)
     for warning in [*warnings, *sample_warnings(corpus)]:
         say(f"warning: {warning}")
     done = split_bitext(corpus, Path(args.output_dir), options)

@@ -221,7 +221,7 @@ def _check_lengths(cleaners: list[Cleaner], line: list[str]) -> list[int]:
     """Return the number of tokens on each side.
 
     Raises:
-        RejectedLineError: a side is too short or too long, or the length ratio is too high.
+        RejectedLineError: a side is empty or too long, or the length ratio is too high.
     """
     lengths = [text.count(" ") + 1 if text else 0 for text in line]
     for cleaner, length in zip(cleaners, lengths, strict=True):
@@ -310,9 +310,3 @@ class Prepared:
             yield f"{names}: lines with {reason}: {count:,}, the first is line {total.suspicious.first[reason][0]}"
         if keep_all and total.lines < FEW_LINES:
             yield f"{names}: {total.lines} lines are a small dev or test set; its scores are unreliable"
-
-
-def check_cleaning(options: CleaningOptions) -> None:
-    """Check that the options can be satisfied."""
-    if options.max_length < options.min_length:
-        raise InputError("--max-length must be at least --min-length")

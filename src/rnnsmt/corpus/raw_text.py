@@ -256,7 +256,6 @@ CONTROL = "control character"
 DECOMPOSED = "decomposed character"
 SEPARATOR = "|||"
 EMPTY = "empty"
-TOO_SHORT = "too short"
 TOO_LONG = "too long"
 ENDLESS = "endless line"
 RATIO = "length ratio"
@@ -291,7 +290,7 @@ class CleaningOptions:
         tokenize: apply Moses' tokeniser.
         escape: write the tokeniser's entities for ``& | < > ' " [ ]``.
         lowercase: convert to lower case at the end.
-        min_length, max_length: number of tokens on each side.
+        max_length: maximum number of tokens on each side.
         max_ratio: maximum ratio of the longer side's length to that of the shorter side.
         keep_all: keep every line, repaired if necessary, as for test sets.
     """
@@ -300,7 +299,6 @@ class CleaningOptions:
     tokenize: bool = True
     escape: bool = True
     lowercase: bool = False
-    min_length: int = 1
     max_length: int = Preprocessing.max_length
     max_ratio: float = Preprocessing.max_ratio
     keep_all: bool = False
@@ -372,13 +370,11 @@ class Cleaner:
         """Check the number of tokens of one side.
 
         Raises:
-            RejectedLineError: the side is empty, too short or too long.
+            RejectedLineError: the side is empty or too long.
         """
         if self.options.keep_all:
             return
         if length == 0:
             raise RejectedLineError(EMPTY)
-        if length < self.options.min_length:
-            raise RejectedLineError(TOO_SHORT)
         if length > self.options.max_length:
             raise RejectedLineError(TOO_LONG)

@@ -101,6 +101,9 @@ class SentenceIndex:
         return [(number, similarity) for number, similarity in scored if similarity >= self._threshold]
 
 
+MIN_WORDS = 3
+"""Minimum number of words of a dev or test sentence."""
+
 MAX_WORDS = 80
 """Maximum number of words of a dev or test sentence, the default for training text in `rnnsmt corpus prepare`."""
 
@@ -120,14 +123,12 @@ class SplitOptions:
     Attributes:
         dev, test: number of pairs.
         similarity: minimum similarity of near-duplicates.
-        min_words: minimum number of words of a dev or test sentence.
         unique: discard repeated training pairs.
     """
 
     dev: int
     test: int
     similarity: float
-    min_words: int
     unique: bool
     seed: int
 
@@ -161,7 +162,7 @@ class Split:
 def split_bitext(corpus: RawCorpus, directory: Path, options: SplitOptions) -> Split:
     """Write the parts of a bitext to the files ``FILES`` of a directory."""
     split = Split()
-    places = _draw(_read_keys(corpus.rows(), split, options.min_words), options, str(corpus))
+    places = _draw(_read_keys(corpus.rows(), split), options, str(corpus))
     drawn = set(places.drawn.tolist())
     texts = {number: row for number, row in enumerate(track(corpus.rows(), "drawing")) if number in drawn}
     indices = [SentenceIndex(options.similarity) for _ in corpus.langs]
@@ -205,7 +206,7 @@ class _Keys:
     """Whether the pair is long enough and short enough for dev and test."""
 
 
-def _read_keys(rows: Iterator[Row], split: Split, min_words: int) -> _Keys:
+def _read_keys(rows: Iterator[Row], split: Split) -> _Keys:
     """Read all pairs once."""
     sentences, raw = [array("Q"), array("Q")], array("Q")
     usable, fitting = bytearray(), bytearray()
@@ -217,7 +218,7 @@ def _read_keys(rows: Iterator[Row], split: Split, min_words: int) -> _Keys:
         both = b"\n".join(side or b"" for side in row)
         raw.append(int.from_bytes(hashlib.blake2b(both, digest_size=8).digest(), "little"))
         usable.append(texts is not None)
-        fitting.append(texts is not None and all(min_words <= len(side) <= MAX_WORDS for side in words))
+        fitting.append(texts is not None and all(MIN_WORDS <= len(side) <= MAX_WORDS for side in words))
     return _Keys(
         [np.frombuffer(keys, np.uint64) if keys else np.zeros(0, np.uint64) for keys in sentences],
         np.frombuffer(raw, np.uint64) if raw else np.zeros(0, np.uint64),
@@ -278,7 +279,7 @@ def _draw(keys: _Keys, options: SplitOptions, name: str) -> _Places:
     if len(candidates) < needed:
         raise InputError(
             f"{name}: {len(candidates):,} of {len(keys.usable):,} pairs can be dev or test pairs (both sentences occur "
-            f"once and have {options.min_words} to {MAX_WORDS} words), but {needed:,} are required; reduce --dev and "
+            f"once and have {MIN_WORDS} to {MAX_WORDS} words), but {needed:,} are required; reduce --dev and "
             "--test or, if the file has more than two columns, specify those of the text with --columns"
         )
     drawn = np.random.default_rng(options.seed).permutation(candidates)[: SPARE * needed]
