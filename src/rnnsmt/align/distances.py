@@ -41,13 +41,6 @@ class Cepts(NamedTuple):
     log_inner: Any  # log-probability of the positions of the other words, 0 without words and for NULL
 
 
-@kernel(**INNER)
-def new_cepts(n):
-    """Allocate ``Cepts`` for ``n`` given words."""
-    centre, previous, following = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    return Cepts(centre, previous, following, np.empty(n + 1), np.empty(n + 1))
-
-
 @kernel(**INNER, **UNCOUNTED)
 def list_words(links, pair):
     """Fill the linked lists of the words of each cept, ``first`` and ``following`` of a ``PlacedPair``, ascending."""

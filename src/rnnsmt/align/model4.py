@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, hmm
 from rnnsmt.align.direction import Direction, Parameters
-from rnnsmt.align.distances import PlacedPair, new_cepts, placement, placement_counts, placement_gains
+from rnnsmt.align.distances import Cepts, PlacedPair, placement, placement_counts, placement_gains
 from rnnsmt.align.hmm import P_NULL as HMM_NULL
 from rnnsmt.align.hmm import UNIFORM, path_score, transitions, viterbi
 from rnnsmt.align.lexicon import FLOOR, look_up, relative_frequencies
@@ -232,7 +232,9 @@ def fertility_block(
     first, end, at = block
     model, counted = models
     size = tables.inner.shape[1] - 1  # W
-    whole, cepts = new_space(size), new_cepts(size)
+    whole = new_space(size)
+    centre, before, after = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
+    cepts = Cepts(centre, before, after, np.empty(size + 1), np.empty(size + 1))
     paths, back = np.empty((2, size + 1)), np.empty((size, size + 1), np.int64)
     firsts, following = np.empty(size + 1, np.int64), np.empty(size, np.int64)
     log_factorials = np.zeros(size + MAX_FERTILITY + 1)

@@ -7,7 +7,7 @@ translations. Links, moves and swaps are those of ``model4``.
 import numpy as np
 
 from rnnsmt.align.hmm import path_score
-from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import add_count
 
 RARE = 1e-5
@@ -78,7 +78,7 @@ def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factoria
                 swaps[j, k] = -np.inf
 
 
-@kernel(**UNCOUNTED)
+@kernel(**INNER, **UNCOUNTED)
 def hmm_gains(links, lexical, log_step, log_begin, log_null, moves, swaps):
     """Compute the gain of every neighbour, as ``neighbour_gains``, in the HMM (``path_score``)."""
     now = path_score(links, lexical, log_step, log_begin, log_null)
@@ -116,7 +116,7 @@ def best_neighbour(moves, swaps):
     return best, word, other, position
 
 
-@kernel(**UNCOUNTED)
+@kernel(**INNER, **UNCOUNTED)
 def change(links, fertilities, word, other, position):
     """Replace an alignment by a neighbour, given as the last three values of ``best_neighbour``."""
     if other >= 0:
