@@ -23,10 +23,11 @@ from rnnsmt.moses.nbest import Segment
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.features import FeatureTables, all_features
 from rnnsmt.search.kernels.neural_choice import next_stack
+from rnnsmt.search.kernels.neural_store import NgramText
 from rnnsmt.search.kernels.records import CELLS, QUERIES, LanguageModels, SearchConstants, Work, new_work
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.nbest import Derivations, NBest, NBestExtractor, Translation, best_derivation, target_strings
-from rnnsmt.search.neural import FeatureText, NeuralFeature
+from rnnsmt.search.neural import NeuralFeature
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.phrase_pairs import TranslationOptions, concatenated_ranges
 from rnnsmt.search.source_text import MAX_WORDS
@@ -48,7 +49,7 @@ class SentenceSearch:
     """Search of sentences under one set of weights, with one workspace per thread.
 
     Attributes:
-        neural: the neural features whose weight is not 0, in the order of the kernels, each with its view of the text.
+        neural: the neural features whose weight is not 0, in the order of the kernels, each with its text.
         counts: ``int64``, statistics of all searches so far; the indices are those of ``Work.counts``.
     """
 
@@ -57,10 +58,9 @@ class SentenceSearch:
     ) -> None:
         self.model, self.looked_up, self.weights, self.options = model, looked_up, weights, options
         self.ranked = rank(model, looked_up, weights)
-        texts = [FeatureText(looked_up, prepared, self.ranked) for prepared in looked_up.prepared]
-        self._all_neural = list(zip(model.neural, texts, model.neural_columns, strict=True))
+        self._all_neural = list(zip(model.neural, looked_up.prepared, model.neural_columns, strict=True))
         active = [(feature, text, weights[column]) for feature, text, column in self._all_neural if weights[column]]
-        self.neural: list[tuple[NeuralFeature, FeatureText]] = [(feature, text) for feature, text, _ in active]
+        self.neural: list[tuple[NeuralFeature, NgramText]] = [(feature, text) for feature, text, _ in active]
         distortion = model.columns.get("Distortion")
         scale = score_scale(model, weights)
         lm_weights = np.ascontiguousarray(weights[model.columns["LM"]])
@@ -358,7 +358,8 @@ class LockstepSearch:
             for sentence in under_way:
                 if sentence.stack <= sentence.words:
                     last = sentence.stack == sentence.words
-                    feature.gather(index, sentence.number, sentence.work, sentence.chosen[1], text, last)
+                    requests, ranked = sentence.chosen[1], self.search.ranked
+                    feature.gather(index, sentence.number, sentence.work, requests, ranked, text, last)
             feature.answer()
 
     def _next_stack(self, sentence: _Sentence) -> None:

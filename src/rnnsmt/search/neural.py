@@ -15,18 +15,23 @@ share the scores of equal n-grams.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rnnsmt.base.io import words_of
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.kernels import neural_store
-from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES, ENTRY, NO_WINDOW, JointText, Store
+from rnnsmt.search.kernels.hash_tables import FREE, enter_rows
+from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES, ENTRY, NO_WINDOW, NgramText, Store
 from rnnsmt.search.kernels.records import RankedOptions, Work
 from rnnsmt.search.nbest import Derivations
 from rnnsmt.search.options import MAX_ENTRIES
-from rnnsmt.search.phrase_pairs import TranslationOptions
+from rnnsmt.search.phrase_pairs import Affiliations, TranslationOptions
+
+if TYPE_CHECKING:
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
+    from rnnsmt.nnjm.scorer import JointScorer
 
 _FIRST = 1 << 16
 """Initial capacity of a store, in n-grams; a power of two."""
@@ -51,8 +56,8 @@ class NeuralFeature(ABC):
 
     The state of a hypothesis is a *context*, the number of a row of ``Store.contexts``, on which the scores of all
     following words depend. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are
-    equal, so a context should contain no more than the last target words. With several features, a hypothesis has
-    a joint context (``kernels.cells``), which contains the context of each feature.
+    equal, so a context contains no more than the last target words. With several features, a hypothesis has a joint
+    context (``kernels.cells``), which contains the context of each feature.
 
     The queries of a stack are the target phrases of the selected cells after the contexts of their hypotheses
     (``Work.phrases``, see ``PHRASE_REQUEST``), one n-gram per word and one for ``</s>`` in the last stack. ``gather``
@@ -62,32 +67,25 @@ class NeuralFeature(ABC):
     The scores are natural-log probabilities, whose sum over all words of a translation is the value of the feature.
     ``derivation_scores`` computes it for given derivations.
 
-    A feature that depends on the source sentence sets ``by_source``. Its requests then differ by phrase pair and source
-    position: ``option`` of a request identifies the pair (``RankedOptions.row``), and therefore the source word that a
-    target word is aligned with; ``start`` is the first source word of the pair. Data that depend only on the text, such
-    as the source windows of each sentence, are computed by ``prepare``.
+    The requests of a feature with ``by_source`` differ by phrase pair and source position: ``option`` of a request
+    identifies the pair (``RankedOptions.row``), and therefore the source word that a target word is aligned with;
+    ``start`` is the first source word of the pair.
 
     Until a cell is scored, the score of the network is estimated by that of the n-gram LM, multiplied by the weight of
     the network (``translation_options.rank``, ``kernels.neural_choice``).
 
     Attributes:
         name: name of the feature in the ini.
+        scorer: computes the network.
         by_source: whether scores depend on the source side of a phrase.
-        contexts_per_entry: maximum number of contexts that a new entry adds to the store.
         store: the scores so far.
     """
 
     by_source = False
-    contexts_per_entry = 1
 
-    def __init__(self, name: str, width: int, padding: int) -> None:
-        """Create a feature with an empty store.
-
-        Args:
-            width: number of inputs of the network without the predicted word, the length of a context.
-            padding: all inputs of context 0.
-        """
-        self.name, self._width, self._padding = name, width, padding
+    def __init__(self, name: str, scorer: "NGramScorer") -> None:
+        """Create the feature of a network, with an empty store."""
+        self.name, self.scorer = name, scorer
         self.batches = 0
         self.scored_before = 0
         self.requested_before = 0
@@ -95,8 +93,24 @@ class NeuralFeature(ABC):
         self.store = self._empty(_FIRST)
 
     @abstractmethod
-    def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> Any:
-        """Compute the data of a text that ``gather`` and ``derivation_scores`` need, independent of weights.
+    def windows(self, sentences: list[list[str]]) -> np.ndarray:
+        """Return the numbers ``int32`` [words, with ``</s>`` of every sentence] of the windows around source words."""
+
+    @abstractmethod
+    def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Compute natural-log probabilities of words after contexts with the network.
+
+        Args:
+            contexts: ``int32`` [contexts, order], rows of ``Store.contexts``.
+            owner: ``int32`` [R], index of the context of each word, ascending.
+            words: ``int32`` [R], classes.
+
+        Returns:
+            ``float32`` [R].
+        """
+
+    def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> NgramText:
+        """Convert a text, independently of weights.
 
         The result remains valid when the store is emptied, because it contains no context numbers.
 
@@ -104,9 +118,25 @@ class NeuralFeature(ABC):
             looked_up: phrase pairs of the text, ``prepared`` still empty.
             sentences: the tokenised sentences.
         """
+        words_of_sentences = [words_of(sentence) for sentence in sentences]
+        words, targets, affiliations = looked_up.targets.words, looked_up.targets.bounds, looked_up.affiliations
+        if affiliations is None:
+            lengths = np.diff(targets)[looked_up.target_of]
+            affiliations = Affiliations(np.concatenate([[0], np.cumsum(lengths)]), np.zeros(lengths.sum(), np.int8))
+        return NgramText(
+            words=self.scorer.ids(looked_up.words)[words] if len(words) else words,
+            targets=targets,
+            target_of=looked_up.target_of,
+            places=affiliations.places,
+            pairs=affiliations.bounds,
+            windows=self.windows(words_of_sentences),
+            sentences=np.cumsum([0, *(len(words) + 1 for words in words_of_sentences)]),
+            end=self.scorer.end,
+        )
 
-    @abstractmethod
-    def gather(self, feature: int, sentence: int, work: Work, requests: int, text: "FeatureText", last: bool) -> None:
+    def gather(
+        self, feature: int, sentence: int, work: Work, requests: int, ranked: RankedOptions, text: NgramText, ends: bool
+    ) -> None:
         """Look up the n-grams of a sentence's requests; new ones are added and wait for ``answer``.
 
         For every request the entries of its n-grams are written to row ``feature`` of ``work.entries``, from ``first``
@@ -117,51 +147,29 @@ class NeuralFeature(ABC):
                 finds its context in the joint context of a hypothesis.
             sentence: index of the sentence in the text.
             requests: number of its requests.
-            last: whether the phrases complete the sentence, so ``</s>`` is scored.
+            ranked: the options that requests refer to.
+            ends: whether the phrases complete the sentence, so ``</s>`` is scored.
         """
-
-    @abstractmethod
-    def enter(
-        self, derivations: Derivations, rows: np.ndarray, sentences: np.ndarray, text: "FeatureText"
-    ) -> np.ndarray:
-        """Look up the n-grams of complete derivations, including ``</s>``; new ones are added and wait for ``answer``.
-
-        Args:
-            rows: row of the phrase pair of each of their options.
-            sentences: ``int64`` [n], index of the sentence of each derivation.
-            text: the text; ``ranked`` is not used.
-
-        Returns:
-            Entries as of ``neural_store.derivation_entries``.
-        """
-
-    @abstractmethod
-    def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Compute natural-log probabilities of words after contexts with the network.
-
-        Args:
-            contexts: ``int32`` [contexts, width].
-            owner: ``int32`` [R], index of the context of each word, ascending.
-            words: ``int32`` [R], classes.
-
-        Returns:
-            ``float32`` [R].
-        """
+        self.reserve(work.entries.shape[1])
+        neural_store.gather(feature, sentence, requests, work, self.store, text, ranked.row, ends)
 
     def _empty(self, size: int) -> Store:
-        contexts = np.full((size + 1, self._width), self._padding, np.int32)
+        contexts = np.full((size + 1, self.scorer.order), self.scorer.padding, np.int32)
+        contexts[:, 0] = NO_WINDOW
         counts = np.zeros(3, np.int64)
         counts[CONTEXTS] = 1  # context 0 is the beginning of a sentence: padding only
-        free = np.full(2 * size, -1, np.int32)
-        store = Store(np.zeros(size, ENTRY), free, contexts, free.copy(), counts)
-        neural_store.rebuild_slots(store)
+        entries, free = np.zeros(size, ENTRY), np.full(2 * size, FREE, np.int32)
+        keys = entries.view(np.int32).reshape(size, 4)[:, :2]
+        store = Store(entries, keys, free, contexts, free.copy(), counts)
+        enter_rows(contexts, store.context_slots, 1)
         return store
 
     def reserve(self, more: int) -> None:
         """Enlarge the store, if needed, so that ``more`` further entries fit."""
         old, used, known = self.store, int(self.store.counts[ENTRIES]), int(self.store.counts[CONTEXTS])
         size = len(old.entries)
-        needed = max(used + more, known - 1 + more * self.contexts_per_entry)
+        # a new entry adds the context after it, and with source words its own
+        needed = max(used + more, known - 1 + more * (2 if self.by_source else 1))
         if needed <= size:
             return
         while size < needed:
@@ -170,8 +178,9 @@ class NeuralFeature(ABC):
         store.entries[:used] = old.entries[:used]
         store.contexts[:known] = old.contexts[:known]
         store.counts[:] = old.counts
-        store.context_slots[:] = -1  # ``_empty`` has entered context 0; ``rebuild_slots`` enters all contexts
-        neural_store.rebuild_slots(store)
+        store.context_slots[:] = FREE  # ``_empty`` has entered context 0
+        enter_rows(store.keys, store.slots, used)
+        enter_rows(store.contexts, store.context_slots, known)
         self.store = store
 
     def forget(self) -> None:
@@ -200,96 +209,47 @@ class NeuralFeature(ABC):
         first, last = self.waiting_from, int(self.store.counts[ENTRIES])
         if first == last:
             return
-        # entries with the same context are scored together: their keys are context << 32 | word
+        # entries with the same context are scored together
         fresh = self.store.entries[first:last]
-        known, owner = np.unique(fresh["key"] >> 32, return_inverse=True)
+        known, owner = np.unique(fresh["context"], return_inverse=True)
         order = np.argsort(owner, kind="stable")
-        words = (fresh["key"] & 0xFFFFFFFF).astype(np.int32)
-        scores = self.score(self.store.contexts[known], owner[order].astype(np.int32), words[order])
-        fresh["score"][order] = scores
+        fresh["score"][order] = self.score(
+            self.store.contexts[known], owner[order].astype(np.int32), fresh["word"][order]
+        )
         self.waiting_from = last
         self.batches += 1
 
     def derivation_scores(
-        self, derivations: Derivations, rows: np.ndarray, sentences: np.ndarray, text: "FeatureText"
+        self, derivations: Derivations, rows: np.ndarray, sentences: np.ndarray, text: NgramText
     ) -> np.ndarray:
-        """Compute the values ``float64`` [n] of the feature for derivations; arguments as of ``enter``."""
-        places = self.enter(derivations, rows, sentences, text)
+        """Compute the values ``float64`` [n] of the feature for derivations.
+
+        Args:
+            rows: row of the phrase pair of each of their options.
+            sentences: ``int64`` [n], index of the sentence of each derivation.
+        """
+        lengths, count = int((text.pairs[rows + 1] - text.pairs[rows]).sum()), len(sentences)
+        self.reserve(lengths + count)
+        places = np.empty(lengths + 2 * count + 1, np.int32)
+        neural_store.derivation_entries(
+            derivations.offsets, rows, derivations.starts, sentences, self.store, text, places
+        )
         self.answer()
-        totals = np.empty(len(derivations.offsets) - 1)
+        totals = np.empty(count)
         neural_store.derivation_scores(self.store, places, totals)
         return totals
 
 
-class FeatureText(NamedTuple):
-    """A text in the form that a neural feature requires.
-
-    Attributes:
-        looked_up: its phrase pairs.
-        prepared: the result of ``NeuralFeature.prepare`` for the text.
-        ranked: the options that requests refer to.
-    """
-
-    looked_up: TranslationOptions
-    prepared: Any
-    ranked: RankedOptions
-
-
-class NGramNetwork(Protocol):
-    """Network that predicts a target word from the words before it, as ``rnnsmt.cslm.ngram_scorer.NGramScorer`` does.
-
-    Attributes:
-        padding: class of the words before the beginning of a sentence.
-        end: class of ``</s>``.
-    """
-
-    order: int
-    padding: int
-    end: int
-
-    def ids(self, words: list[str]) -> np.ndarray:
-        """Return the classes of words, ``int32``."""
-        ...
-
-    def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Compute natural-log probabilities of words after contexts, as ``NeuralFeature.score``."""
-        ...
-
-
 class NeuralLM(NeuralFeature):
-    """A neural language model, such as the CSLM: a context is the last ``order`` - 1 target words."""
+    """A neural language model, such as the CSLM: a context is the last ``order`` - 1 target words, without a window."""
 
-    def __init__(self, name: str, scorer: NGramNetwork) -> None:
-        """Create the feature of a network."""
-        super().__init__(name, scorer.order - 1, scorer.padding)
-        self.scorer = scorer
-
-    def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> np.ndarray:
-        """Return the classes ``int32`` [words] of the words of all target phrases."""
-        words = looked_up.targets.words
-        return self.scorer.ids(looked_up.words)[words] if len(words) else words
-
-    def gather(self, feature: int, sentence: int, work: Work, requests: int, text: FeatureText, last: bool) -> None:
-        """Look up the n-grams of a sentence's requests, see ``NeuralFeature.gather``."""
-        self.reserve(work.entries.shape[1])
-        end = self.scorer.end if last else -1
-        neural_store.gather(feature, requests, work, self.store, text.looked_up.targets.bounds, text.prepared, end)
-
-    def enter(self, derivations: Derivations, rows: np.ndarray, sentences: np.ndarray, text: FeatureText) -> np.ndarray:
-        """Look up the n-grams of complete derivations, see ``NeuralFeature.enter``."""
-        bounds, phrases = text.looked_up.targets.bounds, text.looked_up.target_of[rows]
-        lengths = int((bounds[phrases + 1] - bounds[phrases]).sum())
-        count = len(derivations.offsets) - 1
-        self.reserve(lengths + count)
-        places = np.empty(lengths + 2 * count + 1, np.int32)
-        neural_store.derivation_entries(
-            derivations.offsets, phrases, self.store, bounds, text.prepared, self.scorer.end, places
-        )
-        return places
+    def windows(self, sentences: list[list[str]]) -> np.ndarray:
+        """Return ``NO_WINDOW`` for every word."""
+        return np.full(sum(map(len, sentences)) + len(sentences), NO_WINDOW, np.int32)
 
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Compute natural-log probabilities of words, see ``NeuralFeature.score``."""
-        return self.scorer.score(contexts, owner, words)
+        return self.scorer.score(contexts[:, 1:], owner, words)
 
 
 def total_counts(features: Iterable[NeuralFeature]) -> NeuralCounts:
@@ -307,56 +267,20 @@ MAX_WINDOWS = 1 << 20
 texts that a process translates."""
 
 
-class JointNetwork(Protocol):
-    """Network that predicts a target word from source words and the words before it, as ``rnnsmt.nnjm.JointScorer``.
-
-    Attributes:
-        order: number of target words of an n-gram, including the predicted one.
-        width: number of source words of a window.
-        padding: class of the target words before the beginning of a sentence, 0.
-        end: class of the target's ``</s>``.
-    """
-
-    order: int
-    width: int
-    padding: int
-    end: int
-
-    def ids(self, words: list[str]) -> np.ndarray:
-        """Return the classes of target words, ``int32``."""
-        ...
-
-    def windows(self, words: list[str]) -> np.ndarray:
-        """Return the windows of a source sentence, ``int32`` [words + 1, width]; the last one is that of ``</s>``."""
-        ...
-
-    def score_windows(
-        self, windows: np.ndarray, window_of: np.ndarray, histories: np.ndarray, owner: np.ndarray, words: np.ndarray
-    ) -> np.ndarray:
-        """Compute natural-log probabilities, as ``rnnsmt.nnjm.scorer.JointScorer.score_windows``."""
-        ...
-
-    def evidence(self, source: list[str], affiliated: np.ndarray, target: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the influence of source words on predictions, as ``rnnsmt.nnjm.scorer.JointScorer.evidence``."""
-        ...
-
-
 class JointFeature(NeuralFeature):
-    """A joint model in the search; the rows of its store are described in ``kernels.neural_store``."""
+    """A joint model in the search."""
 
     by_source = True
-    contexts_per_entry = 2
+    scorer: "JointScorer"
 
-    def __init__(self, name: str, scorer: JointNetwork) -> None:
+    def __init__(self, name: str, scorer: "JointScorer") -> None:
         """Create the feature of a network."""
-        assert scorer.padding == NO_WINDOW  # context 0: no window, no words
-        super().__init__(name, scorer.order, scorer.padding)
-        self.scorer = scorer
+        super().__init__(name, scorer)
         self._windows = np.zeros((1 << 10, scorer.width), np.int32)  # row 0 is not used: NO_WINDOW
         self._numbers: dict[bytes, int] = {}
 
-    def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> JointText:
-        """Number the windows of the sentences, and look up the classes of target words.
+    def windows(self, sentences: list[list[str]]) -> np.ndarray:
+        """Number the windows of sentences.
 
         If there are more than ``MAX_WINDOWS`` windows, the windows of earlier texts and the store are discarded;
         earlier texts must then not be searched any more.
@@ -364,25 +288,9 @@ class JointFeature(NeuralFeature):
         if len(self._numbers) > MAX_WINDOWS:
             self._numbers.clear()
             self.empty()
-        windows_of_sentences = [self.scorer.windows(words_of(sentence)) for sentence in sentences]
-        bounds = np.concatenate([[0], np.cumsum([len(windows) for windows in windows_of_sentences])]).astype(np.int64)
-        distinct, number_of = np.unique(
-            np.concatenate([np.zeros((0, self.scorer.width), np.int32), *windows_of_sentences]),
-            axis=0,
-            return_inverse=True,
-        )
-        assert looked_up.affiliations is not None
-        windows = self._numbered(distinct)[number_of.reshape(-1)]
-        words, targets = looked_up.targets.words, looked_up.targets.bounds
-        return JointText(
-            self.scorer.ids(looked_up.words)[words] if len(words) else words,
-            targets,
-            looked_up.target_of,
-            looked_up.affiliations.places,
-            looked_up.affiliations.bounds,
-            windows,
-            bounds,
-        )
+        windows = [np.zeros((0, self.scorer.width), np.int32), *map(self.scorer.windows, sentences)]
+        distinct, number_of = np.unique(np.concatenate(windows), axis=0, return_inverse=True)
+        return self._numbered(distinct)[number_of.reshape(-1)]
 
     def _numbered(self, windows: np.ndarray) -> np.ndarray:
         """Return the numbers ``int32`` [n] of distinct windows ``int32`` [n, width]; new ones are added."""
@@ -399,23 +307,6 @@ class JointFeature(NeuralFeature):
         new = numbered > known
         self._windows[numbered[new]] = windows[new]
         return numbered
-
-    def gather(self, feature: int, sentence: int, work: Work, requests: int, text: FeatureText, last: bool) -> None:
-        """Look up the n-grams of a sentence's requests, see ``NeuralFeature.gather``."""
-        self.reserve(work.entries.shape[1])
-        end = self.scorer.end if last else -1
-        neural_store.gather_joint(feature, sentence, requests, work, self.store, text.prepared, text.ranked.row, end)
-
-    def enter(self, derivations: Derivations, rows: np.ndarray, sentences: np.ndarray, text: FeatureText) -> np.ndarray:
-        """Look up the n-grams of complete derivations, see ``NeuralFeature.enter``."""
-        bounds, count = text.prepared.pairs, len(sentences)
-        lengths = int((bounds[rows + 1] - bounds[rows]).sum())
-        self.reserve(lengths + count)
-        places = np.empty(lengths + 2 * count + 1, np.int32)
-        neural_store.joint_derivation_entries(
-            derivations.offsets, rows, derivations.starts, sentences, self.store, text.prepared, self.scorer.end, places
-        )
-        return places
 
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Compute natural-log probabilities of words, see ``NeuralFeature.score``."""

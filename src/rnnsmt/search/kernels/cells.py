@@ -23,6 +23,7 @@ from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.lm.automaton import following_slot, lm_slot, may_follow, query, word_hash
 from rnnsmt.search.kernels.features import LEFT, MONOTONE, RIGHT, SWAP, coverage_future, orientation_of
+from rnnsmt.search.kernels.hash_tables import FREE, number_row, stamped_slot
 from rnnsmt.search.kernels.records import BINS, JOINT_CONTEXTS, JOINT_STATES, QUERIES
 
 _ONE = np.uint64(1)
@@ -42,15 +43,9 @@ def target_coverage(work, gap, mask, known, stamp):
     Returns:
         (index in ``Work.targets``, number of coverages).
     """
-    last = np.uint64(work.coverage_slots.shape[0] - 1)
-    slot = np.int64(mix((mask << np.uint64(20)) ^ mask ^ np.uint64(gap)) & last)
-    while work.coverage_slots[slot].stamp == stamp:
-        number = work.coverage_slots[slot].item
-        if work.targets[number].gap == gap and work.targets[number].mask == mask:
-            return np.int64(number), known
-        slot = (slot + 1) & np.int64(last)
-    work.coverage_slots[slot].stamp = stamp
-    work.coverage_slots[slot].item = known
+    number = np.int64(work.coverage_slots[stamped_slot(work.coverage_slots, stamp, mask, np.uint64(gap), known)].item)
+    if number != known:
+        return number, known
     work.targets[known].gap = gap
     work.targets[known].mask = mask
     work.targets[known].future = coverage_future(work, gap, mask)
@@ -455,56 +450,22 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
         waiting = left
 
 
-_FREE = -1
-
-
-@kernel(**INNER, **UNCOUNTED)
-def _number(rows, slots, counts, used, values):
-    """Return the index of a row with these values, which is added if it is new.
-
-    Args:
-        rows: ``int32`` [size, n].
-        slots: ``int32`` [a power of two], hash table of the rows, -1 in free slots.
-        counts: ``Work.counts``.
-        used: ``JOINT_STATES`` or ``JOINT_CONTEXTS``, index of the number of rows in use.
-        values: ``int32`` [n].
-    """
-    last = slots.shape[0] - 1
-    key = np.uint64(0)
-    for n in range(values.shape[0]):
-        key = mix(key ^ np.uint64(values[n]))
-    slot = np.int64(key & np.uint64(last))
-    while slots[slot] != _FREE:
-        known = np.int64(slots[slot])
-        same = True
-        for n in range(values.shape[0]):
-            same = same and rows[known, n] == values[n]
-        if same:
-            return np.int32(known)
-        slot = (slot + 1) & last
-    number = np.int32(counts[used])
-    counts[used] = number + 1
-    slots[slot] = number
-    for n in range(values.shape[0]):
-        rows[number, n] = values[n]
-    return number
-
-
 @kernel(**UNCOUNTED)
 def first_joint_state(lms, work):
     """Clear the joint states of the previous sentence and their cached scores; return the joint state after ``<s>``."""
     work.counts[JOINT_STATES] = 0
-    work.joint_slots[:] = _FREE
+    work.joint_slots[:] = FREE
     # the keys of the cache contain joint states, which are renumbered
     for slot in range(work.cache.shape[0]):
         work.cache[slot].key = -1
-    return _number(work.joint_states, work.joint_slots, work.counts, JOINT_STATES, lms.starts)
+    for n in range(len(lms.arrays)):
+        work.joint_states[0, n] = lms.starts[n]
+    return number_row(work.joint_states, work.joint_slots, work.counts, JOINT_STATES)
 
 
-@kernel()
+@kernel(**UNCOUNTED)
 def answer_joint_requests(lms, ranked, work, constants, requests):
     """Score the first ``requests`` entries of ``Work.requests`` with all LMs, and update the cache."""
-    states = np.empty(len(lms.arrays), np.int32)
     for number in range(requests):
         request = work.requests[number]
         if request.position == request.end:  # scored from the cache
@@ -523,10 +484,10 @@ def answer_joint_requests(lms, ranked, work, constants, requests):
                     score += ranked.alone_rest[n, position]
                     state = ranked.alone_state[n, request.end - 1]
                     break
-            states[n] = state
+            work.joint_states[work.counts[JOINT_STATES], n] = state
             total += lms.weights[n] * score
         request.total = np.float32(total / constants.lm_weight)
-        request.state = _number(work.joint_states, work.joint_slots, work.counts, JOINT_STATES, states)
+        request.state = number_row(work.joint_states, work.joint_slots, work.counts, JOINT_STATES)
         _remember(work, number)
 
 
@@ -548,9 +509,9 @@ def first_context(work):
     """
     work.counts[JOINT_CONTEXTS] = 0
     if work.joint_contexts.shape[0] > 0:
-        work.joint_context_slots[:] = _FREE
+        work.joint_context_slots[:] = FREE
         work.joint_contexts[0] = 0
-        _number(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS, work.joint_contexts[0])
+        number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)
     return np.int32(0)
 
 
@@ -567,6 +528,6 @@ def context_after(work, request):
     """Return the context of a hypothesis after a request, whose ``Work.end_contexts`` are known."""
     if work.joint_contexts.shape[0] == 0:
         return work.end_contexts[0, request]
-    return _number(
-        work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS, work.end_contexts[:, request]
-    )
+    for feature in range(work.joint_contexts.shape[1]):
+        work.joint_contexts[work.counts[JOINT_CONTEXTS], feature] = work.end_contexts[feature, request]
+    return number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)

@@ -7,8 +7,8 @@ networks score, and lists them as requests to the stores (``neural_store``).
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
-from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.search.kernels.cells import target_group
+from rnnsmt.search.kernels.hash_tables import pair, stamped_slot
 from rnnsmt.search.kernels.neural_store import settle
 from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.kernels.stack import add_cells, last_place, propose, recombination_key
@@ -44,7 +44,6 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
     """
     # ``add_hypothesis`` uses the same table for this stack with the positive stamp
     stamp = -np.int32(work.counts[STAMP])
-    last = work.recombination_slots.shape[0] - 1
     groups = np.int64(0)
     for number in range(cells):
         work.active[number] = _OTHER
@@ -57,21 +56,14 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
             group, groups = target_group(work, constants, cell.edge, groups)
         state = work.requests[cell.request].state
         forward = ranked.forward_class[cell.option]
-        slot = np.int64(mix(recombination_key(group, forward, state)) & np.uint64(last))
-        leader_number = np.int64(_NONE)
-        while work.recombination_slots[slot].stamp == stamp:
-            leader = work.cells[work.recombination_slots[slot].item]
-            same = work.edges[leader.edge].target == group and work.requests[leader.request].state == state
-            if same and ranked.forward_class[leader.option] == forward:
-                leader_number = np.int64(work.recombination_slots[slot].item)
-                break
-            slot = (slot + 1) & last
-        if leader_number != _NONE:
-            if value <= work.estimates[leader_number]:  # among equal cells the first is the leader
+        high, low = recombination_key(group, forward, state, 0)
+        slot = stamped_slot(work.recombination_slots, stamp, high, low, np.int32(number))
+        leader = np.int64(work.recombination_slots[slot].item)
+        if leader != number:
+            if value <= work.estimates[leader]:  # among equal cells the first is the leader
                 continue
-            work.active[leader_number] = _OTHER
-        work.recombination_slots[slot].stamp = stamp
-        work.recombination_slots[slot].item = number
+            work.active[leader] = _OTHER
+            work.recombination_slots[slot].item = number
         work.active[number] = _LEADER
     return groups
 
@@ -88,17 +80,11 @@ def _request(cell, requests, ranked, work, constants):
     target = ranked.target[option]
     start = work.edges[cell.edge].start
     stamp = np.int32(work.counts[STAMP])
-    last = work.phrase_slots.shape[0] - 1
-    key = (np.uint64(context) << np.uint64(32)) | np.uint64(target)
-    slot = np.int64(mix(key) & np.uint64(last))
-    while work.phrase_slots[slot].stamp == stamp:
-        known = work.phrases[work.phrase_slots[slot].item]
-        same = known.context == context and known.target == target
-        if same and (constants.by_source == 0 or (known.option == option and known.start == start)):
-            return np.int64(work.phrase_slots[slot].item), requests
-        slot = (slot + 1) & last
-    work.phrase_slots[slot].stamp = stamp
-    work.phrase_slots[slot].item = requests
+    low = pair(option, start) if constants.by_source else np.uint64(0)
+    slot = stamped_slot(work.phrase_slots, stamp, pair(context, target), low, np.int32(requests))
+    number = np.int64(work.phrase_slots[slot].item)
+    if number != requests:
+        return number, requests
     work.phrases[requests].context = context
     work.phrases[requests].target = target
     work.phrases[requests].option = option

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.lm.automaton import LmArrays
+from rnnsmt.search.kernels.hash_tables import SLOT
 
 CACHE_SLOTS = 1 << 12
 """Size of ``Work.cache``, a power of two."""
@@ -185,15 +186,8 @@ REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "h
 in ``RankedOptions.target_words``; ``slot`` and ``hit`` hold the first probe of the current round; ``cached`` is the
 slot of ``Work.cache`` for the answer."""
 
-NEW = _record(
-    "total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4", "forward:i4"
-)
-"""A hypothesis of the stack that is being filled; ``total`` is score plus future cost, ``group`` is -1 if pruned,
-``forward`` is the ``forward_class`` of the option."""
-
-SLOT = _record("stamp:i4", "item:i4")
-"""A slot of a hash table with linear probing, occupied only if ``stamp`` is that of the current stack: tables need not
-be cleared between stacks. ``item`` is an index into the array of the items."""
+NEW = _record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
+"""A hypothesis of the stack that is being filled; ``total`` is score plus future cost, ``group`` is -1 if pruned."""
 
 CACHED = _record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
 """LM score of a target phrase in a state (``key``: state << 32 | target phrase, -1 if free) and state after it.
@@ -230,10 +224,10 @@ class Work(NamedTuple):
             old one of the same slot. Kept for the lifetime of the workspace; with several LMs, cleared for each
             sentence.
         joint_states: ``int32`` [joint states, LMs], states of several LMs; empty with one LM.
-        joint_slots: ``int32`` [slots], hash table of ``joint_states``, -1 in free slots.
+        joint_slots: ``int32`` [slots], hash table of ``joint_states``.
         joint_contexts: ``int32`` [joint contexts, neural features], contexts of several neural features; empty with
             fewer than two.
-        joint_context_slots: ``int32`` [slots], hash table of ``joint_contexts``, -1 in free slots.
+        joint_context_slots: ``int32`` [slots], hash table of ``joint_contexts``.
         estimates: ``float64`` [cells], estimates of the cells for the neural features; empty without one.
         cell_phrase: ``int32`` [cslm_cells + 1], index of the request of each cell in ``phrases``.
         phrases: ``PHRASE_REQUEST`` [cslm_cells + 1], distinct requests to the neural features.

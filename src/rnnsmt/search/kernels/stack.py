@@ -9,7 +9,6 @@ of all of them between the two steps.
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
-from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.cells import (
     answer_joint_requests,
@@ -22,6 +21,7 @@ from rnnsmt.search.kernels.cells import (
     target_group,
 )
 from rnnsmt.search.kernels.features import future_costs
+from rnnsmt.search.kernels.hash_tables import pair, stamped_slot
 from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP, Extension
 
 _NONE = -1
@@ -92,12 +92,9 @@ def keep_arc(work, total, back, option, edge, following):
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def recombination_key(group, forward, state):
-    """Return a hash key that is equal for hypotheses that the n-gram search recombines.
-
-    The bits of the three numbers may overlap: the table compares the numbers themselves.
-    """
-    return (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
+def recombination_key(group, forward, state, context):
+    """Return the key of the hypotheses that are recombined: all on which the scores of further words depend."""
+    return pair(group, forward), pair(state, context)
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
@@ -118,26 +115,21 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     # unpacked into local variables, which numba keeps in registers without constructing the record
     total, edge, back, option, state, context, group = extension
     forward = ranked.forward_class[option]
-    last = work.recombination_slots.shape[0] - 1
-    key = recombination_key(group, forward, state) ^ (np.uint64(context) << np.uint64(33))
-    slot = np.int64(mix(key) & np.uint64(last))
-    while work.recombination_slots[slot].stamp == stamp:
-        known = work.fresh[work.recombination_slots[slot].item]
-        same = known.group == group and known.state == state and known.context == context
-        if same and known.forward == forward:
-            if total > known.total:  # exchange the two: the worse hypothesis becomes an arc into the better one
-                if constants.keep_arcs:
-                    known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
-                known.total = total
-                known.back = back
-                known.option = option
-                known.edge = edge
-            elif constants.keep_arcs:
-                known.arc = keep_arc(work, total, back, option, edge, known.arc)
-            return fresh
-        slot = (slot + 1) & last
-    work.recombination_slots[slot].stamp = stamp
-    work.recombination_slots[slot].item = fresh
+    high, low = recombination_key(group, forward, state, context)
+    slot = stamped_slot(work.recombination_slots, stamp, high, low, np.int32(fresh))
+    number = np.int64(work.recombination_slots[slot].item)
+    if number != fresh:
+        known = work.fresh[number]
+        if total > known.total:  # exchange the two: the worse hypothesis becomes an arc into the better one
+            if constants.keep_arcs:
+                known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
+            known.total = total
+            known.back = back
+            known.option = option
+            known.edge = edge
+        elif constants.keep_arcs:
+            known.arc = keep_arc(work, total, back, option, edge, known.arc)
+        return fresh
     new = work.fresh[fresh]
     new.total = total
     new.state = state
@@ -147,7 +139,6 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     new.edge = edge
     new.group = group
     new.arc = _NONE
-    new.forward = forward
     return fresh + 1
 
 
