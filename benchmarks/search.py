@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import SentenceSearch, translations
+from rnnsmt.search.decoder import translations
 from rnnsmt.search.kernels import stack as kernels
-from rnnsmt.search.kernels.records import CELLS, QUERIES, REQUESTS
+from rnnsmt.search.kernels.records import CELLS, QUERIES, REQUESTS, Derivations
 from rnnsmt.search.model import SearchModel, load_model
-from rnnsmt.search.nbest import best_derivation
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
 
@@ -86,6 +86,7 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
             ],
             repeat,
         )
+        derivations = Derivations.empty(1, len(search.looked_up.spans[0]))
         best = kernels.search_sentence(
             search.looked_up.spans[0],
             search.lms,
@@ -94,9 +95,10 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
             work,
             search.constants,
         )
+        kernels.trace(work, best, derivations, 0)
         output = best_time(
-            lambda search=search, work=work, best=best: [
-                search.realized(best_derivation(work, int(best)), np.zeros(1, np.int64)) for _ in sentences
+            lambda search=search, derivations=derivations: [
+                search.realized(derivations, np.zeros(1, np.int64)) for _ in sentences
             ],
             repeat,
         )
@@ -143,7 +145,7 @@ def main() -> None:
         print(f"loading, {moment}: {time.process_time() - start:.2f} s")
     start = time.process_time()
     search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions(nbest=2))
-    search.translation(0)
+    search.batch(0)
     print(f"first sentence, with compilation or its cache: {time.process_time() - start:.2f} s")
     whole(args.model_dir, sentences, args.repeat)
     split(model, sentences, args.repeat)

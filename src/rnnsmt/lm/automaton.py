@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
@@ -163,11 +163,14 @@ def lm_slot(state, word, size):
     return key, np.int64(((mix(np.uint64(key)) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
 
 
-@kernel(inline="always")
-def following_slot(slot, size):
-    """Return the slot that is probed after ``slot`` in a hash table of this size."""
-    slot += 1
-    return slot if slot < size else slot - size
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def probe(rows, key, slot):
+    """Return the first slot from ``slot`` on that has the key or is free (key -1)."""
+    while rows[slot].key != key and rows[slot].key != -1:
+        slot += 1
+        if slot == rows.shape[0]:
+            slot = 0
+    return slot
 
 
 @kernel(inline="always")
@@ -195,28 +198,35 @@ def may_follow(lm, state, word):
     return lm.followers[index] & bit != np.uint64(0)
 
 
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def back_off(lm, total, state, word):
+    """Move to the longest context that a word, given by its hash, may follow.
+
+    Return the total plus the back-off weights, and the state, which is 0 if the word follows no longer context.
+    """
+    while state != 0 and not may_follow(lm, state, word):
+        total += lm.states[state].backoff
+        state = lm.states[state].link
+    return total, state
+
+
 @kernel(**UNCOUNTED)
 def query(lm, state, word):
     """Return the natural-log probability (float32) of a word in a state, and the next state (int32)."""
     # single precision, as in KenLM
     total = np.float32(0.0)
-    size = lm.rows.shape[0]
     hashed = word_hash(word)
-    while state != 0:
-        if may_follow(lm, state, hashed):
-            key, slot = lm_slot(state, word, size)
-            while True:
-                row = lm.rows[slot]
-                if row.key == key:
-                    return total + row.prob, row.next
-                if row.key == -1:
-                    break
-                slot = following_slot(slot, size)
-        context = lm.states[state]
-        total += context.backoff
-        state = context.link
-    unigram = lm.unigrams[word]
-    return total + unigram.prob, unigram.next
+    while True:
+        total, state = back_off(lm, total, state, hashed)
+        if state == 0:
+            unigram = lm.unigrams[word]
+            return total + unigram.prob, unigram.next
+        key, slot = lm_slot(state, word, lm.rows.shape[0])
+        row = lm.rows[probe(lm.rows, key, slot)]
+        if row.key == key:
+            return total + row.prob, row.next
+        total += lm.states[state].backoff
+        state = lm.states[state].link
 
 
 @kernel(**UNCOUNTED)
@@ -237,15 +247,9 @@ def _child(rows, state, word):
     """
     if state == 0:
         return np.int64(word) + 1
-    size = rows.shape[0]
-    key, slot = lm_slot(state, word, size)
-    while True:
-        row = rows[slot]
-        if row.key == key:
-            return np.int64(row.next)
-        if row.key == -1:
-            return np.int64(-1)
-        slot = following_slot(slot, size)
+    key, slot = lm_slot(state, word, rows.shape[0])
+    row = rows[probe(rows, key, slot)]
+    return np.int64(row.next) if row.key == key else np.int64(-1)
 
 
 @kernel()
@@ -267,18 +271,16 @@ def insert(rows, ngrams, values, first, extends, node_links):
         -1 on success, the index of an n-gram whose context is missing, or -2 - index of a duplicate n-gram.
     """
     order = ngrams.shape[1]
-    size = rows.shape[0]
     for i in range(ngrams.shape[0]):
         context = np.int64(0)
         for k in range(order - 1):
             context = _child(rows, context, ngrams[i, k])
             if context < 0:
                 return np.int64(i)
-        key, slot = lm_slot(context, ngrams[i, order - 1], size)
-        while rows[slot].key != -1:
-            if rows[slot].key == key:
-                return np.int64(-2 - i)
-            slot = following_slot(slot, size)
+        key, slot = lm_slot(context, ngrams[i, order - 1], rows.shape[0])
+        slot = probe(rows, key, slot)
+        if rows[slot].key == key:
+            return np.int64(-2 - i)
         rows[slot].key = key
         rows[slot].prob = values[i]
         rows[slot].next = first + i
@@ -286,11 +288,10 @@ def insert(rows, ngrams, values, first, extends, node_links):
         # the longest suffix of the n-gram: a suffix of its context that is followed by the last word; unigrams always
         # exist
         suffix = np.int64(node_links[context])
-        while True:
-            below = _child(rows, suffix, ngrams[i, order - 1])
-            if below >= 0:
-                break
+        below = _child(rows, suffix, ngrams[i, order - 1])
+        while below < 0:
             suffix = np.int64(node_links[suffix])
+            below = _child(rows, suffix, ngrams[i, order - 1])
         node_links[first + i] = below
     return np.int64(-1)
 

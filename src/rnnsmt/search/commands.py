@@ -173,7 +173,8 @@ def _search_text(
     warn: bool,
 ) -> "Iterator[Translation]":
     """Yield the translations of a text, ``CHUNK`` sentences per search, and update ``totals``."""
-    from rnnsmt.search.decoder import CHUNK, SentenceSearch, translations
+    from rnnsmt.search.decoder import CHUNK, translations
+    from rnnsmt.search.sentence_search import SentenceSearch
     from rnnsmt.search.translation_options import look_up
 
     for begin in range(0, len(sentences), CHUNK):

@@ -1,7 +1,4 @@
-"""Results of a search: the best derivation of a sentence, and the distinct n-best list.
-
-The n-best list is extracted from the lattice of recombined hypotheses.
-"""
+"""Results of a search: translations, and n-best lists, extracted from the lattice of recombined hypotheses."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,14 +12,13 @@ from rnnsmt.base.io import atomic_text
 from rnnsmt.moses.nbest import nbest_lines
 from rnnsmt.search.kernels.lattice import (
     MAX_DERIVATIONS,
-    Extracted,
     Lattice,
     TargetStrings,
     extract,
     new_lattice,
     phrase_hashes,
 )
-from rnnsmt.search.kernels.records import RankedOptions, Work
+from rnnsmt.search.kernels.records import Derivations, RankedOptions, Work
 
 DERIVATIONS_PER_WORD = 20
 """Initial capacity for derivations, per word of the sentence and entry of the n-best list."""
@@ -101,42 +97,6 @@ class Translation:
     unknown: int = 0
 
 
-@dataclass
-class Derivations:
-    """Derivations, one after the other.
-
-    Attributes:
-        offsets: ``int64`` [n + 1]; the phrases of derivation d are offsets[d]..offsets[d + 1] - 1.
-        options, starts, ends: ``int32``, option and source span of each phrase.
-    """
-
-    offsets: np.ndarray
-    options: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-
-    def is_first_of(self, others: "Derivations") -> bool:
-        """Return whether the only derivation here is the first of others."""
-        used = others.offsets[1] if len(others.offsets) > 1 else -1
-        return used == self.offsets[-1] and all(
-            np.array_equal(ours, other[:used])
-            for ours, other in ((self.options, others.options), (self.starts, others.starts), (self.ends, others.ends))
-        )
-
-
-def best_derivation(work: Work, hypothesis: int) -> Derivations:
-    """Return the best derivation that ends in a hypothesis."""
-    path = []
-    back = work.hypotheses["back"]
-    while hypothesis > 0:
-        path.append(hypothesis)
-        hypothesis = int(back[hypothesis])
-    hypotheses = work.hypotheses[path[::-1]]
-    return Derivations(
-        np.array([0, len(path)]), hypotheses["option"].copy(), hypotheses["start"].copy(), hypotheses["end"].copy()
-    )
-
-
 def target_strings(ranked: RankedOptions, words: np.ndarray) -> TargetStrings:
     """Compute the hashes of all target phrases, see ``phrase_hashes``.
 
@@ -175,13 +135,10 @@ class NBestExtractor:
     def _extract(self, work: Work, words: int, n: int) -> tuple[Derivations, bool]:
         """Return the derivations, and whether the space was exhausted before all were found."""
         assert self.lattice is not None
-        room = n * words
-        out = Extracted(np.zeros(n + 1, np.int64), *np.zeros((3, room), np.int32))
+        out = Derivations.empty(n, n * words)
         first, count = int(work.stacks[words]["hypothesis"]), int(work.stacks[words + 1]["hypothesis"])
         derivations = extract(work.hypotheses, work.arcs, count, first, n, self.lattice, self.strings, out)
-        return Derivations(out.offsets[: derivations + 1], out.options, out.starts, out.ends), bool(
-            self.lattice.used[3]
-        )
+        return out._replace(offsets=out.offsets[: derivations + 1]), bool(self.lattice.used[3])
 
 
 def write_lists(

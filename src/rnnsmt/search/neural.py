@@ -24,8 +24,7 @@ from rnnsmt.networks.options import need_torch
 from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels.hash_tables import FREE, enter_rows
 from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES, ENTRY, NO_WINDOW, NgramText, Store
-from rnnsmt.search.kernels.records import RankedOptions, Work
-from rnnsmt.search.nbest import Derivations
+from rnnsmt.search.kernels.records import Derivations, RankedOptions, Work
 from rnnsmt.search.options import MAX_ENTRIES
 from rnnsmt.search.phrase_pairs import Affiliations, TranslationOptions
 
@@ -57,7 +56,7 @@ class NeuralFeature(ABC):
     The state of a hypothesis is a *context*, the number of a row of ``Store.contexts``, on which the scores of all
     following words depend. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are
     equal, so a context contains no more than the last target words. With several features, a hypothesis has a joint
-    context (``kernels.cells``), which contains the context of each feature.
+    context (``kernels.neural_store``), which contains the context of each feature.
 
     The queries of a stack are the target phrases of the selected cells after the contexts of their hypotheses
     (``Work.phrases``, see ``PHRASE_REQUEST``), one n-gram per word and one for ``</s>`` in the last stack. ``gather``
@@ -143,8 +142,7 @@ class NeuralFeature(ABC):
         of the request on, and the context after the phrase to row ``feature`` of ``work.end_contexts``.
 
         Args:
-            feature: number of this feature among those of the search, with which ``kernels.cells.context_of_feature``
-                finds its context in the joint context of a hypothesis.
+            feature: number of this feature among those of the search.
             sentence: index of the sentence in the text.
             requests: number of its requests.
             ranked: the options that requests refer to.

@@ -80,20 +80,23 @@ def _with_unknown_words(
         static[:, model.columns["PhrasePenalty"][0]] = 1.0
     if "UnknownWordPenalty" in model.columns:
         static[len(used) :, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
+    reordering, forward_class, reordering_of = _reordering(model, row_of)
     return TranslationOptions(
-        spans,
-        strings,
-        targets,
-        source_of,
-        target_of,
-        static,
-        *_reordering(model, row_of),
-        model.longest,
-        len(numbers),
-        len(used),
-        unknown,
-        None if table.affiliations is None else _affiliations(table.affiliations, row_of, lengths),
-        [],
+        spans=spans,
+        words=strings,
+        targets=targets,
+        source_of=source_of,
+        target_of=target_of,
+        static=static,
+        reordering=reordering,
+        forward_class=forward_class,
+        reordering_of=reordering_of,
+        longest=model.longest,
+        sources=len(numbers),
+        known=len(used),
+        unknown=unknown,
+        affiliations=None if table.affiliations is None else _affiliations(table.affiliations, row_of, lengths),
+        prepared=[],
     )
 
 
@@ -120,8 +123,7 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
     for number, lm in enumerate(lms):
         lm_words[number] = lm.word_ids(vocabulary)[words] if filled else words
         score_alone(lm.arrays, bounds, lm_words[number], states[number], rest[number], totals[number])
-    # a binary model from an untrusted source may contain invalid UTF-8
-    strings = [word.decode("utf-8", "replace") for word in vocabulary.strings()]
+    strings = [word.decode("utf-8") for word in vocabulary.strings()]
     return TargetPhrases(bounds, words, lm_words, states, rest, totals), strings
 
 
@@ -185,17 +187,17 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
     suffix_maxima(starts.astype(np.int64), reach)
     targets = looked_up.targets
     return RankedOptions(
-        starts.astype(np.int64),
-        order.astype(np.int32),
-        looked_up.target_of[order],
-        estimate[order],
-        np.ascontiguousarray((static[order][:, None] + backward).T),
-        guess,
-        reach,
-        forward,
-        looked_up.forward_class[scores],
-        targets.bounds,
-        targets.lm_words,
-        targets.alone_state,
-        targets.alone_rest,
+        first=starts.astype(np.int64),
+        row=order.astype(np.int32),
+        target=looked_up.target_of[order],
+        estimate=estimate[order],
+        known=np.ascontiguousarray((static[order][:, None] + backward).T),
+        guess=guess,
+        reach=reach,
+        forward=forward,
+        forward_class=looked_up.forward_class[scores],
+        target_bounds=targets.bounds,
+        target_words=targets.lm_words,
+        alone_state=targets.alone_state,
+        alone_rest=targets.alone_rest,
     )

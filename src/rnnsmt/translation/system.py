@@ -16,11 +16,12 @@ from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
 from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
-from rnnsmt.search.decoder import SentenceSearch, translations
+from rnnsmt.search.decoder import translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import JointFeature
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import look_up
 from rnnsmt.translation.archives import system_directory

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import SentenceSearch, decode, translations
+from rnnsmt.search.decoder import decode, translations
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.records import Work
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
 from .twin import SOURCE, TinyModel, exhaustive, features, path_of, tiny_model

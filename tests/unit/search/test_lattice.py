@@ -6,7 +6,7 @@ from rnnsmt.base.kernels.numbers import GOLDEN_RATIO
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.search.kernels.lattice import new_lattice, phrase_hashes, string_key
-from rnnsmt.search.nbest import Derivations
+from rnnsmt.search.kernels.records import Derivations
 
 from .twin import tiny_model
 

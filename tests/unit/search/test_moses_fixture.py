@@ -9,10 +9,11 @@ import pytest
 
 from rnnsmt.base.io import InputError
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import SentenceSearch, decode
+from rnnsmt.search.decoder import decode
+from rnnsmt.search.kernels.records import Derivations
 from rnnsmt.search.model import SearchModel, load_model
-from rnnsmt.search.nbest import Derivations
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
 from .twin import features, parse_segmentation, path_of, read_model

@@ -11,13 +11,15 @@ import pytest
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import neural
-from rnnsmt.search.decoder import LEAST_ROOM, LockstepSearch, SentenceSearch, decode
+from rnnsmt.search.decoder import decode
 from rnnsmt.search.kernels.neural_choice import choose_for_neural
 from rnnsmt.search.kernels.records import STAMP
+from rnnsmt.search.lockstep import LockstepSearch
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import NeuralLM
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import LEAST_ROOM, SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
 from ..gpu import NEEDS_GPU

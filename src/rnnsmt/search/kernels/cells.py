@@ -9,22 +9,15 @@ Cells are selected by an estimate that contains the LM score of the phrase in th
 cells within a margin. The selection precedes all LM queries, so that these can be processed together. (Cube pruning
 with a heap requires the score of one cell before it can select the next, and a bad cell hides good cells behind it.)
 For neural features see ``neural_choice``.
-
-With several n-gram LMs their states are combined into one integer, so the rest of the search is the same as with one:
-a *joint state* is the index of a row of ``Work.joint_states``; rows are numbered in order of appearance within a
-sentence. The LM scores of a phrase are also combined into one number, the weighted sum divided by
-``SearchConstants.lm_weight``. A *joint context* is likewise the index of a row of ``Work.joint_contexts``, with the
-contexts of several neural features.
 """
 
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
-from rnnsmt.base.kernels.numbers import mix
-from rnnsmt.lm.automaton import following_slot, lm_slot, may_follow, query, word_hash
 from rnnsmt.search.kernels.features import LEFT, MONOTONE, RIGHT, SWAP, coverage_future, orientation_of
-from rnnsmt.search.kernels.hash_tables import FREE, number_row, stamped_slot
-from rnnsmt.search.kernels.records import BINS, JOINT_CONTEXTS, JOINT_STATES, QUERIES
+from rnnsmt.search.kernels.hash_tables import find_item
+from rnnsmt.search.kernels.lm_requests import add_request
+from rnnsmt.search.kernels.records import BINS
 
 _ONE = np.uint64(1)
 
@@ -43,7 +36,7 @@ def target_coverage(work, gap, mask, known, stamp):
     Returns:
         (index in ``Work.targets``, number of coverages).
     """
-    number = np.int64(work.coverage_slots[stamped_slot(work.coverage_slots, stamp, mask, np.uint64(gap), known)].item)
+    number = find_item(work.coverage_table, stamp, mask, np.uint64(gap), known)
     if number != known:
         return number, known
     work.targets[known].gap = gap
@@ -231,26 +224,29 @@ def target_group(work, constants, edge, groups):
     return groups, groups + 1
 
 
-@kernel(**INNER, **UNCOUNTED)
-def _floor(ranked, work, constants, waiting):
-    """Determine the cells to score, by a histogram of the estimates of all cells of ``waiting`` edges.
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def _visit_cells(ranked, work, constants, waiting, top, bins, listing, stamp):
+    """Count cells by estimate in ``Work.histogram``, or list them in ``Work.cells`` with their LM requests.
 
-    The result is (top, scale, chosen): cells are scored if they are less than ``chosen`` bins of the width 1 /
-    ``scale`` below the estimate ``top``.
+    Args:
+        waiting: number of edges.
+        top: an estimate. Bins have the width ``constants.margin`` / ``BINS`` and are counted from it downwards.
+        bins: cells of lower bins are ignored. Cells better than ``top`` are in bin 0.
+        listing: constant; True: list the cells, at most ``pop_limit``, False: count them.
+        stamp: number of the stack.
+
+    Returns:
+        (number of cells listed, number of requests).
     """
-    # A histogram instead of a sort or heap: the number of cells that are examined is many times the pop limit, and
-    # ``choose_cells`` can afterwards list the cells in memory order with the same loops.
-    top = -np.inf
-    for edge in range(waiting):
-        top = max(top, work.edges[edge].estimate)
-    floor = top - constants.margin
     scale = BINS / constants.margin
-    work.histogram[:] = 0
+    floor = top - bins / scale
+    cells = np.int64(0)
+    requests = np.int64(0)
     for edge in range(waiting):
         corner = work.edges[edge]
         first, last = np.int64(corner.first), np.int64(corner.last)
         turn, forward = np.int64(corner.backward), np.int64(corner.forward)
-        guess, reach = ranked.guess[turn], ranked.reach[turn]
+        known, guess, reach = ranked.known[turn], ranked.guess[turn], ranked.reach[turn]
         # upper bound of what an option of this edge can add to the score of a hypothesis
         most = corner.base + reach[first] + constants.forward_bound
         group = work.groups[corner.group]
@@ -267,85 +263,11 @@ def _floor(ranked, work, constants, waiting):
                 # options are sorted by estimate, without reordering scores: ``reach`` bounds all following ones
                 if base + reach[option] < floor:
                     break
-                value = base + guess[option]
-                if value >= floor:
-                    # ``top`` is the best first cell of an edge; other cells may be better and are counted in bin 0
-                    work.histogram[min(max(np.int64((top - value) * scale), 0), BINS)] += 1
-    # as many whole bins as the pop limit allows, and at least one; ``choose_cells`` stops at the limit
-    cells = np.int64(0)
-    chosen = 0
-    while chosen < BINS and cells + work.histogram[chosen] <= constants.pop_limit:
-        cells += work.histogram[chosen]
-        chosen += 1
-    return top, scale, max(chosen, 1)
-
-
-@kernel(forceinline=True, **INNER, **UNCOUNTED)
-def _request(ranked, work, state, target, requests, stamp):
-    """Find or add the LM request for a target phrase in a state; return its index, and the number of requests."""
-    key = (np.int64(state) << np.int64(32)) | np.int64(target)
-    slot = np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))
-    known = work.cache[slot]
-    # overwriting the entry of another key of this stack can only lead to a duplicate request
-    same = known.key == key
-    if same and known.stamp == stamp:
-        return np.int64(known.request), requests
-    request = work.requests[requests]
-    position = ranked.target_bounds[target]
-    request.cached = slot
-    request.end = ranked.target_bounds[target + 1]
-    if same:  # scored for an earlier stack: the request is complete
-        request.total = known.prob
-        request.state = known.state
-        request.position = request.end
-    else:
-        request.total = 0.0
-        request.state = state
-        request.position = position
-        known.prob = 0.0  # the result for a phrase without words, which is never scored
-        known.state = state
-    known.key = key
-    known.request = requests
-    known.stamp = stamp
-    return requests, requests + 1
-
-
-@kernel(**UNCOUNTED)
-def choose_cells(ranked, work, constants, waiting, stamp):
-    """List the cells to score and their distinct LM requests.
-
-    Args:
-        waiting: number of edges.
-        stamp: number of the stack.
-
-    Returns:
-        (number of cells, number of requests).
-    """
-    top, scale, chosen = _floor(ranked, work, constants, waiting)
-    # the same loops as in ``_floor``, with the final floor
-    floor = top - chosen / scale
-    cells = np.int64(0)
-    requests = np.int64(0)
-    for edge in range(waiting):
-        corner = work.edges[edge]
-        first, last = np.int64(corner.first), np.int64(corner.last)
-        turn, forward = np.int64(corner.backward), np.int64(corner.forward)
-        known, guess, reach = ranked.known[turn], ranked.guess[turn], ranked.reach[turn]
-        most = corner.base + reach[first] + constants.forward_bound
-        group = work.groups[corner.group]
-        for row in range(group.first, group.first + group.count):
-            hypothesis = work.hypotheses[row]
-            if hypothesis.score + most < floor:
-                break
-            base = hypothesis.score + corner.base
-            if hypothesis.option >= 0:
-                base += ranked.forward[ranked.forward_class[hypothesis.option], forward]
-            for option in range(first, last):
-                if base + reach[option] < floor:
-                    break
-                value = base + guess[option]
-                # the same rounding as in ``_floor``, so the same cells are counted
-                if max(np.int64((top - value) * scale), 0) >= chosen:
+                below = (top - (base + guess[option])) * scale
+                if not below < bins:
+                    continue
+                if not listing:
+                    work.histogram[max(np.int64(below), 0)] += 1
                     continue
                 if cells >= constants.pop_limit:
                     return cells, requests
@@ -355,179 +277,33 @@ def choose_cells(ranked, work, constants, waiting, stamp):
                 cell.edge = edge
                 cell.hypothesis = row
                 cell.option = option
-                cell.request, requests = _request(
+                cell.request, requests = add_request(
                     ranked, work, hypothesis.state, ranked.target[option], requests, stamp
                 )
     return cells, requests
 
 
-@kernel(forceinline=True, **INNER, **UNCOUNTED)
-def _remember(work, number):
-    """Store the result of a request in the cache, unless another request has taken its slot in the meantime."""
-    request = work.requests[number]
-    known = work.cache[request.cached]
-    if known.request == number:
-        known.prob = request.total
-        known.state = request.state
-
-
 @kernel(**UNCOUNTED)
-def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
-    """Score all requests to a single LM together, word by word, and update the cache.
-
-    Each round first touches the memory of all look-ups, then reads the results. Thus the cache misses of different
-    requests overlap, which matters because the LM is much larger than the processor's caches.
+def choose_cells(ranked, work, constants, waiting, stamp):
+    """List the cells to score and their distinct LM requests: the best by estimate, at most ``pop_limit``.
 
     Args:
-        lm: ``LmArrays``.
-        work: ``Work``; ``active`` holds the indices of the requests that still have words to score.
-        requests: number of requests.
+        waiting: number of edges.
+        stamp: number of the stack.
+
+    Returns:
+        (number of cells, number of requests).
     """
-    active = work.active
-    waiting = 0
-    for number in range(requests):
-        request = work.requests[number]
-        if request.position < request.end:
-            active[waiting] = number
-            waiting += 1
-    size = lm.rows.shape[0]
-    words, alone_state, alone_rest = ranked.target_words[0], ranked.alone_state[0], ranked.alone_rest[0]
-    while waiting > 0:
-        work.counts[QUERIES] += waiting
-        # independent loads: the first probe of every request, in the longest context that its word may follow
-        for k in range(waiting):
-            request = work.requests[active[k]]
-            word, state = words[request.position], request.state
-            hashed = word_hash(word)
-            while state != 0 and not may_follow(lm, state, hashed):
-                request.total += lm.states[state].backoff
-                state = lm.states[state].link
-            request.state = state
-            if state != 0:
-                key, slot = lm_slot(state, word, size)
-                request.slot = slot
-                request.hit = np.int32(lm.rows[slot].key == key)
-        # as ``query`` of the LM, but one step per round; incomplete requests are moved to the front of ``active``
-        left = 0
-        for k in range(waiting):
-            number = active[k]
-            request = work.requests[number]
-            word = words[request.position]
-            if request.state == 0:
-                unigram = lm.unigrams[word]
-                request.total += unigram.prob
-                state = unigram.next
-            else:
-                slot = np.int64(request.slot)
-                if request.hit == 0:
-                    key = (np.int64(request.state) << np.int64(32)) | np.int64(word)
-                    while lm.rows[slot].key != -1 and lm.rows[slot].key != key:
-                        slot = following_slot(slot, size)
-                row = lm.rows[slot]
-                if row.key == -1:  # back off; the same word is looked up in the shorter context in the next round
-                    context = lm.states[request.state]
-                    request.total += context.backoff
-                    request.state = context.link
-                    active[left] = number
-                    left += 1
-                    continue
-                request.total += row.prob
-                state = row.next
-            position = request.position
-            if state == alone_state[position]:
-                # same state as in the empty context: the remaining words do not depend on the preceding phrases
-                request.total += alone_rest[position]
-                request.state = alone_state[request.end - 1]
-                _remember(work, number)
-                continue
-            request.state = state
-            request.position = position + 1
-            if position + 1 < request.end:
-                active[left] = number
-                left += 1
-            else:
-                _remember(work, number)
-        waiting = left
-
-
-@kernel(**UNCOUNTED)
-def first_joint_state(lms, work):
-    """Clear the joint states of the previous sentence and their cached scores; return the joint state after ``<s>``."""
-    work.counts[JOINT_STATES] = 0
-    work.joint_slots[:] = FREE
-    # the keys of the cache contain joint states, which are renumbered
-    for slot in range(work.cache.shape[0]):
-        work.cache[slot].key = -1
-    for n in range(len(lms.arrays)):
-        work.joint_states[0, n] = lms.starts[n]
-    return number_row(work.joint_states, work.joint_slots, work.counts, JOINT_STATES)
-
-
-@kernel(**UNCOUNTED)
-def answer_joint_requests(lms, ranked, work, constants, requests):
-    """Score the first ``requests`` entries of ``Work.requests`` with all LMs, and update the cache."""
-    for number in range(requests):
-        request = work.requests[number]
-        if request.position == request.end:  # scored from the cache
-            continue
-        total = 0.0
-        # the outer loop is over LMs, since the loop over the words may end early for each of them
-        for n in range(len(lms.arrays)):
-            state = work.joint_states[request.state, n]
-            score = 0.0
-            for position in range(request.position, request.end):
-                prob, state = query(lms.arrays[n], state, ranked.target_words[n, position])
-                work.counts[QUERIES] += 1
-                score += prob
-                if state == ranked.alone_state[n, position]:
-                    # same state as in the empty context: the remaining words do not depend on the preceding phrases
-                    score += ranked.alone_rest[n, position]
-                    state = ranked.alone_state[n, request.end - 1]
-                    break
-            work.joint_states[work.counts[JOINT_STATES], n] = state
-            total += lms.weights[n] * score
-        request.total = np.float32(total / constants.lm_weight)
-        request.state = number_row(work.joint_states, work.joint_slots, work.counts, JOINT_STATES)
-        _remember(work, number)
-
-
-@kernel(**UNCOUNTED)
-def joint_end(lms, work, constants, state):
-    """Return the combined LM score of ``</s>`` in a joint state."""
-    total = 0.0
-    for n in range(len(lms.arrays)):
-        prob, _ = query(lms.arrays[n], work.joint_states[state, n], lms.ends[n])
-        total += lms.weights[n] * prob
-    return total / constants.lm_weight
-
-
-@kernel(**UNCOUNTED)
-def first_context(work):
-    """Clear the joint contexts of the previous sentence, if any; return the context at the beginning of a sentence.
-
-    It is 0 for one neural feature, and number 0 of the joint contexts, a row of zeros, for several.
-    """
-    work.counts[JOINT_CONTEXTS] = 0
-    if work.joint_contexts.shape[0] > 0:
-        work.joint_context_slots[:] = FREE
-        work.joint_contexts[0] = 0
-        number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)
-    return np.int32(0)
-
-
-@kernel(forceinline=True, **INNER, **UNCOUNTED)
-def context_of_feature(work, context, feature):
-    """Return the context in the store of one neural feature, given the context of a hypothesis."""
-    if work.joint_contexts.shape[0] == 0:
-        return context
-    return work.joint_contexts[context, feature]
-
-
-@kernel(forceinline=True, **INNER, **UNCOUNTED)
-def context_after(work, request):
-    """Return the context of a hypothesis after a request, whose ``Work.end_contexts`` are known."""
-    if work.joint_contexts.shape[0] == 0:
-        return work.end_contexts[0, request]
-    for feature in range(work.joint_contexts.shape[1]):
-        work.joint_contexts[work.counts[JOINT_CONTEXTS], feature] = work.end_contexts[feature, request]
-    return number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)
+    # A histogram instead of a sort or heap: the number of cells that are examined is many times the pop limit, and
+    # the same loops can afterwards list the cells in memory order.
+    top = -np.inf
+    for edge in range(waiting):  # the best first cell of an edge; other cells may be better
+        top = max(top, work.edges[edge].estimate)
+    work.histogram[:] = 0
+    _visit_cells(ranked, work, constants, waiting, top, BINS, False, stamp)
+    # as many whole bins as the pop limit allows, and at least one, in which the list may end
+    cells, chosen = np.int64(0), 0
+    while chosen < BINS and cells + work.histogram[chosen] <= constants.pop_limit:
+        cells += work.histogram[chosen]
+        chosen += 1
+    return _visit_cells(ranked, work, constants, waiting, top, max(chosen, 1), True, stamp)

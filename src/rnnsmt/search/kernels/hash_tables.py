@@ -1,11 +1,13 @@
 """Hash tables of the search: open addressing with linear probing; the number of slots is a power of two.
 
 There are two kinds. A table of *rows* numbers the rows of an array in the order of their first appearance; it grows
-with the array. A *stamped* table belongs to the stack that is being filled: its slots contain the number of the stack,
-so it need not be cleared between stacks.
+with the array. A ``StackTable`` finds items of the stack that is being filled: its slots contain the number of the
+stack, so it need not be cleared between stacks.
 
 Numbers do not depend on the hash function or on the number of slots, only on the order of the requests.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +17,30 @@ from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 FREE = -1
 """Content of free slots of a table of rows."""
 
-SLOT = np.dtype([("high", np.uint64), ("low", np.uint64), ("stamp", np.int32), ("item", np.int32)])
-"""Slot of a stamped table: a key of two 64-bit numbers, the stamp (the slot is occupied only if it is that of the
-current stack), and the index of the item with this key."""
+SLOT = np.dtype([("stamp", np.int32), ("item", np.int32)])
+"""Slot of a ``StackTable``, occupied only if ``stamp`` is the number of the current stack: index of an item."""
+
+
+class StackTable(NamedTuple):
+    """Hash table of items of the stack that is being filled.
+
+    Attributes:
+        slots: ``SLOT`` [a power of two, at least twice the number of items].
+        keys: ``uint64`` [items, 2], key of each item.
+    """
+
+    slots: np.ndarray
+    keys: np.ndarray
+
+
+def power_of_two(size: int) -> int:
+    """Return the smallest power of two that is at least ``size``, and at least 2."""
+    return 1 << max(size - 1, 1).bit_length()
+
+
+def new_table(items: int) -> StackTable:
+    """Allocate a table for so many items per stack."""
+    return StackTable(np.zeros(power_of_two(2 * items), SLOT), np.empty((items, 2), np.uint64))
 
 
 @kernel(**INNER, **UNCOUNTED)
@@ -68,25 +91,26 @@ def enter_rows(rows, slots, count):
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def stamped_slot(slots, stamp, high, low, new):
-    """Return the slot of a key in a stamped table; if there is none, add it with the item ``new``.
+def find_item(table, stamp, high, low, new):
+    """Return the index of the item with a key; if there is none, add the item ``new``.
 
     Args:
-        slots: ``SLOT`` [a power of two].
+        table: ``StackTable``.
         stamp: number of the stack.
         high, low: ``uint64``, the key.
     """
-    last = np.int64(slots.shape[0] - 1)
+    last = np.int64(table.slots.shape[0] - 1)
     slot = np.int64(mix(high * GOLDEN_RATIO ^ low) & np.uint64(last))
-    while slots[slot].stamp == stamp:
-        if slots[slot].high == high and slots[slot].low == low:
-            return slot
+    while table.slots[slot].stamp == stamp:
+        item = np.int64(table.slots[slot].item)
+        if table.keys[item, 0] == high and table.keys[item, 1] == low:
+            return item
         slot = (slot + 1) & last
-    slots[slot].high = high
-    slots[slot].low = low
-    slots[slot].stamp = stamp
-    slots[slot].item = new
-    return slot
+    table.slots[slot].stamp = stamp
+    table.slots[slot].item = new
+    table.keys[new, 0] = high
+    table.keys[new, 1] = low
+    return np.int64(new)
 
 
 @kernel(inline="always")

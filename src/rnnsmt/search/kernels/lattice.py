@@ -12,53 +12,31 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
+from rnnsmt.search.kernels.records import record
 
-NODE = np.dtype(
-    [
-        ("heap", np.int32),
-        ("first", np.int32),
-        ("last", np.int32),
-        ("pending", np.int32),
-        ("opened", np.int32),
-        ("done", np.int32),
-    ]
-)
+NODE = record("heap:i4", "first:i4", "last:i4", "pending:i4", "opened:i4", "done:i4")
 """State of a hypothesis: ``heap``, root of its candidates; ``first`` and ``last`` of its derivations, which are linked
 by ``next``; ``pending``, the candidate whose successor is still to be added to the heap; ``opened``, whether all its
 arcs are candidates; ``done``, whether it has no further derivations."""
 
-CANDIDATE = np.dtype(
-    [
-        ("score", np.float64),
-        ("step", np.float64),
-        ("node", np.int32),
-        ("option", np.int32),
-        ("start", np.int32),
-        ("end", np.int32),
-        ("derivation", np.int32),
-        ("left", np.int32),
-        ("right", np.int32),
-        ("distance", np.int32),
-    ]
+CANDIDATE = record(
+    "score:f8",
+    "step:f8",
+    "node:i4",
+    "option:i4",
+    "start:i4",
+    "end:i4",
+    "derivation:i4",
+    "left:i4",
+    "right:i4",
+    "distance:i4",
 )
 """An arc from ``node`` into a hypothesis, with a ``derivation`` of ``node`` (-1: its first, not extracted yet).
 
 ``score`` is that of the derivation extended by the arc, ``step`` that of the arc alone. ``left``, ``right`` and
 ``distance`` belong to a leftist heap, ordered by score."""
 
-DERIVATION = np.dtype(
-    [
-        ("score", np.float64),
-        ("hash", np.uint64),
-        ("back", np.int32),
-        ("option", np.int32),
-        ("start", np.int32),
-        ("end", np.int32),
-        ("next", np.int32),
-        ("slot", np.int32),
-    ],
-    align=True,
-)
+DERIVATION = record("score:f8", "hash:u8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4", "slot:i4")
 """The derivation ``back``, extended by an option of a source span: ``score``, ``hash`` of the target string, ``next``
 derivation of the same node, and ``slot`` in ``Lattice.seen``."""
 
@@ -100,20 +78,6 @@ class TargetStrings(NamedTuple):
     target: np.ndarray
     hashes: np.ndarray
     powers: np.ndarray
-
-
-class Extracted(NamedTuple):
-    """Derivations found by ``extract``, best first.
-
-    Attributes:
-        offsets: ``int64`` [n + 1]; the phrases of derivation d are offsets[d]..offsets[d + 1] - 1.
-        options, starts, ends: ``int32`` [n * words], option and source span of each phrase.
-    """
-
-    offsets: np.ndarray
-    options: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
 
 
 def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lattice:
@@ -355,7 +319,7 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, strings, out):
         n: maximum number of derivations.
         lattice: ``Lattice``; its state after a previous extraction is cleared.
         strings: ``TargetStrings``.
-        out: ``Extracted``, filled.
+        out: ``Derivations``, filled, the best first.
 
     Returns:
         The number of derivations. ``lattice.used[3]`` is 1 if the space was exhausted before all were found.

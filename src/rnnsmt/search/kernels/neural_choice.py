@@ -8,10 +8,11 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.search.kernels.cells import target_group
-from rnnsmt.search.kernels.hash_tables import pair, stamped_slot
+from rnnsmt.search.kernels.hash_tables import find_item, pair
 from rnnsmt.search.kernels.neural_store import settle
 from rnnsmt.search.kernels.records import STAMP
-from rnnsmt.search.kernels.stack import add_cells, last_place, propose, recombination_key
+from rnnsmt.search.kernels.selection import last_place
+from rnnsmt.search.kernels.stack import add_cells, propose, recombination_key
 
 _NONE = -1
 
@@ -57,13 +58,14 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
         state = work.requests[cell.request].state
         forward = ranked.forward_class[cell.option]
         high, low = recombination_key(group, forward, state, 0)
-        slot = stamped_slot(work.recombination_slots, stamp, high, low, np.int32(number))
-        leader = np.int64(work.recombination_slots[slot].item)
-        if leader != number:
-            if value <= work.estimates[leader]:  # among equal cells the first is the leader
-                continue
-            work.active[leader] = _OTHER
-            work.recombination_slots[slot].item = number
+        first = find_item(work.recombination_table, stamp, high, low, number)
+        if first == number:
+            work.leaders[number] = number
+        elif value > work.estimates[work.leaders[first]]:  # among equal cells the first is the leader
+            work.active[work.leaders[first]] = _OTHER
+            work.leaders[first] = number
+        else:
+            continue
         work.active[number] = _LEADER
     return groups
 
@@ -81,8 +83,7 @@ def _request(cell, requests, ranked, work, constants):
     start = work.edges[cell.edge].start
     stamp = np.int32(work.counts[STAMP])
     low = pair(option, start) if constants.by_source else np.uint64(0)
-    slot = stamped_slot(work.phrase_slots, stamp, pair(context, target), low, np.int32(requests))
-    number = np.int64(work.phrase_slots[slot].item)
+    number = find_item(work.phrase_table, stamp, pair(context, target), low, requests)
     if number != requests:
         return number, requests
     work.phrases[requests].context = context

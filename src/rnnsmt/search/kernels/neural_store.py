@@ -6,6 +6,9 @@ the input of the network (a context with its window) with a following word, its 
 after the word. This context has no window: it is the state of a hypothesis, so recombination compares integers, and
 hypotheses with the same last target words are recombined. The first request for an n-gram adds an entry; new entries
 are contiguous at the end of the store until they are scored.
+
+With several neural features, a hypothesis has a *joint context*: the index of a row of ``Work.joint_contexts``, which
+contains its context in the store of each feature; rows are numbered in order of appearance within a sentence.
 """
 
 from typing import NamedTuple
@@ -13,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
-from rnnsmt.search.kernels.cells import context_after, context_of_feature
-from rnnsmt.search.kernels.hash_tables import number_row
+from rnnsmt.search.kernels.hash_tables import FREE, number_row
+from rnnsmt.search.kernels.records import JOINT_CONTEXTS
 
 ENTRY = np.dtype([("context", np.int32), ("word", np.int32), ("score", np.float32), ("next", np.int32)])
 """``context`` is the input of the network and ``word`` the predicted word; ``score`` is the natural-log probability,
@@ -71,6 +74,38 @@ class NgramText(NamedTuple):
     windows: np.ndarray
     sentences: np.ndarray
     end: int
+
+
+@kernel(**UNCOUNTED)
+def first_context(work):
+    """Clear the joint contexts of the previous sentence, if any; return the context at the beginning of a sentence.
+
+    It is 0 for one neural feature, and number 0 of the joint contexts, a row of zeros, for several.
+    """
+    work.counts[JOINT_CONTEXTS] = 0
+    if work.joint_contexts.shape[0] > 0:
+        work.joint_context_slots[:] = FREE
+        work.joint_contexts[0] = 0
+        number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)
+    return np.int32(0)
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def context_of_feature(work, context, feature):
+    """Return the context in the store of one neural feature, given the context of a hypothesis."""
+    if work.joint_contexts.shape[0] == 0:
+        return context
+    return work.joint_contexts[context, feature]
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def context_after(work, request):
+    """Return the context of a hypothesis after a request, whose ``Work.end_contexts`` are known."""
+    if work.joint_contexts.shape[0] == 0:
+        return work.end_contexts[0, request]
+    for feature in range(work.joint_contexts.shape[1]):
+        work.joint_contexts[work.counts[JOINT_CONTEXTS], feature] = work.end_contexts[feature, request]
+    return number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)
 
 
 @kernel(**INNER, **UNCOUNTED)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.lm.automaton import LmArrays
-from rnnsmt.search.kernels.hash_tables import SLOT
+from rnnsmt.search.kernels.hash_tables import StackTable, new_table, power_of_two
 
 CACHE_SLOTS = 1 << 12
 """Size of ``Work.cache``, a power of two."""
@@ -113,20 +113,20 @@ class SearchConstants(NamedTuple):
     neural_weights: np.ndarray
 
 
-def _record(*fields: str) -> np.dtype:
+def record(*fields: str) -> np.dtype:
     """Return the aligned record type with the fields ``name:type`` (f8, i4 and so on)."""
     return np.dtype([tuple(field.split(":")) for field in fields], align=True)
 
 
-HYPOTHESIS = _record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4", "context:i4")
+HYPOTHESIS = record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4", "context:i4")
 """Score so far, LM state, previous hypothesis (-1: none), option and source span of its phrase, first recombined arc
 (-1: none), and ``context``, the state of the neural features: with one feature, a context number in its store; with
 several, an index into ``Work.joint_contexts``; 0 without neural features and at the beginning of a sentence."""
 
-ARC = _record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
+ARC = record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
 """A hypothesis that was recombined into a better one; ``next`` is the next arc into the same hypothesis, or -1."""
 
-GROUP = _record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4", "block_start:i4", "block_end:i4", "below:i4")
+GROUP = record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4", "block_start:i4", "block_end:i4", "below:i4")
 """Hypotheses first..first + count - 1; ``end`` of their last source phrase; ``swap``: the first word of that phrase
 (a phrase with end + 1 == ``swap`` would be a swap), or -1 if there is no uncovered word before it; ``next`` group of
 the coverage.
@@ -134,22 +134,22 @@ the coverage.
 For a hierarchical model also the first and last source word of the last block, which was translated as a unit, and the
 group whose last block is ``below`` it on the stack of blocks; -1 for none."""
 
-COVERAGE = _record("mask:u8", "gap:i4", "group:i4")
+COVERAGE = record("mask:u8", "gap:i4", "group:i4")
 """First uncovered word, mask of the covered words from there on, and first group."""
 
-STACK = _record("hypothesis:i8", "coverage:i8")
+STACK = record("hypothesis:i8", "coverage:i8")
 """Index of the first hypothesis and of the first coverage of a stack."""
 
-TARGET_COVERAGE = _record("mask:u8", "future:f8", "gap:i4", "group:i4")
+TARGET_COVERAGE = record("mask:u8", "future:f8", "gap:i4", "group:i4")
 """A coverage of the stack that is being filled, its future cost, and the first of its groups in ``Work.members``."""
 
-TARGET_GROUP = _record(
+TARGET_GROUP = record(
     "coverage:i4", "end:i4", "swap:i4", "count:i4", "next:i4", "first:i4", "block_start:i4", "block_end:i4", "below:i4"
 )
 """A group of the stack that is being filled, with the fields of ``GROUP``; ``coverage`` is an index into
 ``Work.targets``."""
 
-EDGE = _record(
+EDGE = record(
     "base:f8",
     "estimate:f8",
     "group:i4",
@@ -169,11 +169,11 @@ EDGE = _record(
 phrases, ``forward``: orientation that selects the forward score of the preceding phrase (different in hierarchical
 models only); ``target``: group of the result in ``Work.members``, -1 until it is determined."""
 
-CELL = _record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")
+CELL = record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")
 """A hypothesis extended by an option; ``total`` is score plus future cost, to which LM scores are added once they are
 known; ``request`` is an index into ``Work.requests``."""
 
-PHRASE_REQUEST = _record("total:f8", "context:i4", "target:i4", "option:i4", "start:i4", "first:i4", "end_context:i4")
+PHRASE_REQUEST = record("total:f8", "context:i4", "target:i4", "option:i4", "start:i4", "first:i4", "end_context:i4")
 """A target phrase to be scored by all neural features in a context.
 
 Its entries (one per word, and one for ``</s>`` in the last stack) begin at ``first`` in every row of ``Work.entries``;
@@ -181,15 +181,15 @@ Its entries (one per word, and one for ``</s>`` in the last stack) begin at ``fi
 the first word of the source span, are those of the cell that made the request; without ``SearchConstants.by_source``
 other cells with the same context and target share it."""
 
-REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "hit:i4", "cached:i4")
+REQUEST = record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "hit:i4", "cached:i4")
 """A target phrase to be scored by the n-gram LM: sum and state so far, next word (``position``) and end of the phrase
 in ``RankedOptions.target_words``; ``slot`` and ``hit`` hold the first probe of the current round; ``cached`` is the
 slot of ``Work.cache`` for the answer."""
 
-NEW = _record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
+NEW = record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
 """A hypothesis of the stack that is being filled; ``total`` is score plus future cost, ``group`` is -1 if pruned."""
 
-CACHED = _record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
+CACHED = record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
 """LM score of a target phrase in a state (``key``: state << 32 | target phrase, -1 if free) and state after it.
 ``request`` is the index of its request, valid only while the stack with the number ``stamp`` is being filled."""
 
@@ -217,9 +217,9 @@ class Work(NamedTuple):
         fresh: ``NEW`` [cells], hypotheses of the stack before pruning.
         requests: ``REQUEST`` [cells].
         active: ``int32`` [cells]; in ``cells`` the indices of incomplete requests, in ``neural_choice`` ranks of cells.
-        histogram: ``int64`` [BINS + 1], number of cells by estimate.
-        coverage_slots: ``SLOT`` [slots], hash table of ``targets``.
-        recombination_slots: ``SLOT`` [slots], hash table of ``fresh``, or of ``cells`` in ``neural_choice``.
+        histogram: ``int64`` [BINS], number of cells by estimate.
+        coverage_table: finds ``targets`` by coverage.
+        recombination_table: finds hypotheses that are recombined in ``fresh``, and in ``cells`` in ``neural_choice``.
         cache: ``CACHED`` [CACHE_SLOTS], LM scores of (state, target phrase); direct-mapped: a new entry overwrites the
             old one of the same slot. Kept for the lifetime of the workspace; with several LMs, cleared for each
             sentence.
@@ -231,7 +231,8 @@ class Work(NamedTuple):
         estimates: ``float64`` [cells], estimates of the cells for the neural features; empty without one.
         cell_phrase: ``int32`` [cslm_cells + 1], index of the request of each cell in ``phrases``.
         phrases: ``PHRASE_REQUEST`` [cslm_cells + 1], distinct requests to the neural features.
-        phrase_slots: ``SLOT`` [slots], hash table of ``phrases``.
+        phrase_table: finds ``phrases``.
+        leaders: ``int32`` [cells], leader of the cells that are recombined with a cell, see ``neural_choice``.
         entries: ``int32`` [neural features, n], for each feature the indices into its store of the n-grams of all
             requests, one request after the other.
         end_contexts: ``int32`` [neural features, cslm_cells + 1], context after each request in the store of each
@@ -255,8 +256,8 @@ class Work(NamedTuple):
     requests: np.ndarray
     active: np.ndarray
     histogram: np.ndarray
-    coverage_slots: np.ndarray
-    recombination_slots: np.ndarray
+    coverage_table: StackTable
+    recombination_table: StackTable
     cache: np.ndarray
     joint_states: np.ndarray
     joint_slots: np.ndarray
@@ -265,7 +266,8 @@ class Work(NamedTuple):
     estimates: np.ndarray
     cell_phrase: np.ndarray
     phrases: np.ndarray
-    phrase_slots: np.ndarray
+    phrase_table: StackTable
+    leaders: np.ndarray
     entries: np.ndarray
     end_contexts: np.ndarray
     values: np.ndarray
@@ -300,9 +302,30 @@ class Extension(NamedTuple):
     group: int
 
 
-def _power_of_two(size: int) -> int:
-    """Return the smallest power of two that is at least ``size``, and at least 2."""
-    return 1 << max(size - 1, 1).bit_length()
+class Derivations(NamedTuple):
+    """Derivations of one or several sentences, one after the other.
+
+    Attributes:
+        offsets: ``int64`` [n + 1]; the phrases of derivation d are offsets[d]..offsets[d + 1] - 1.
+        options, starts, ends: ``int32``, option and source span of each phrase.
+    """
+
+    offsets: np.ndarray
+    options: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def empty(cls, n: int, phrases: int) -> "Derivations":
+        """Allocate ``n`` derivations with so many phrases in total, to be filled by kernels."""
+        return cls(np.zeros(n + 1, np.int64), *np.zeros((3, phrases), np.int32))
+
+    def is_first_of(self, others: "Derivations") -> bool:
+        """Return whether the only derivation here is the first of others."""
+        used = others.offsets[1] if len(others.offsets) > 1 else -1
+        return used == self.offsets[-1] and all(
+            np.array_equal(own[:used], other[:used]) for own, other in zip(self[1:], others[1:], strict=True)
+        )
 
 
 def new_work(
@@ -339,36 +362,36 @@ def new_work(
     cache["key"] = -1
     joint = words * cells + 1 if lms > 1 else 0  # at most one new joint state per request
     contexts = words * cslm_cells + 1 if neural > 1 else 0  # at most one new joint context per request
-    slots, more = _power_of_two(2 * edges), _power_of_two(4 * pop_limit)
     return Work(
-        np.empty(hypotheses, HYPOTHESIS),
-        np.empty(arcs, ARC),
-        np.empty(hypotheses, GROUP),
-        np.empty(hypotheses, COVERAGE),
-        np.zeros(words + 2, STACK),
-        np.empty(edges, TARGET_COVERAGE),
-        np.empty(pop_limit + 1, TARGET_GROUP),
-        np.empty(edges, EDGE),
-        np.empty(cells, CELL),
-        np.empty(pop_limit + 1, NEW),
-        np.empty(cells, REQUEST),
-        np.empty(cells, np.int32),
-        np.empty(BINS + 1, np.int64),
-        np.zeros(slots, SLOT),
-        np.zeros(more, SLOT),
-        cache,
-        np.empty((joint, lms), np.int32),
-        np.empty(_power_of_two(2 * joint) if joint else 0, np.int32),
-        np.empty((contexts, neural), np.int32),
-        np.empty(_power_of_two(2 * contexts) if contexts else 0, np.int32),
-        np.empty(cells if neural else 0, np.float64),
-        np.empty(cslm_cells + 1, np.int32),
-        np.empty(cslm_cells + 1, PHRASE_REQUEST),
-        np.zeros(_power_of_two(4 * cslm_cells), SLOT),
-        np.empty((neural, cslm_cells * (longest_target + 1) + 1), np.int32),
-        np.empty((neural, cslm_cells + 1), np.int32),
-        np.empty(cells, np.float64),
-        np.empty((words + 1, 64), np.float64),
-        np.empty(words + 1, np.float64),
-        np.zeros(11, np.int64),
+        hypotheses=np.empty(hypotheses, HYPOTHESIS),
+        arcs=np.empty(arcs, ARC),
+        groups=np.empty(hypotheses, GROUP),
+        coverages=np.empty(hypotheses, COVERAGE),
+        stacks=np.zeros(words + 2, STACK),
+        targets=np.empty(edges, TARGET_COVERAGE),
+        members=np.empty(cells, TARGET_GROUP),
+        edges=np.empty(edges, EDGE),
+        cells=np.empty(cells, CELL),
+        fresh=np.empty(cells, NEW),
+        requests=np.empty(cells, REQUEST),
+        active=np.empty(cells, np.int32),
+        histogram=np.empty(BINS, np.int64),
+        coverage_table=new_table(edges),
+        recombination_table=new_table(2 * cells),  # at most a quarter full, because every cell is looked up
+        cache=cache,
+        joint_states=np.empty((joint, lms), np.int32),
+        joint_slots=np.empty(power_of_two(2 * joint) if joint else 0, np.int32),
+        joint_contexts=np.empty((contexts, neural), np.int32),
+        joint_context_slots=np.empty(power_of_two(2 * contexts) if contexts else 0, np.int32),
+        estimates=np.empty(cells if neural else 0, np.float64),
+        leaders=np.empty(cells if neural else 0, np.int32),
+        cell_phrase=np.empty(cslm_cells + 1, np.int32),
+        phrases=np.empty(cslm_cells + 1, PHRASE_REQUEST),
+        phrase_table=new_table(cslm_cells + 1),
+        entries=np.empty((neural, cslm_cells * (longest_target + 1) + 1), np.int32),
+        end_contexts=np.empty((neural, cslm_cells + 1), np.int32),
+        values=np.empty(cells, np.float64),
+        span_future=np.empty((words + 1, 64), np.float64),
+        tail_future=np.empty(words + 1, np.float64),
+        counts=np.zeros(11, np.int64),
     )

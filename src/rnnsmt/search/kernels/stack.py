@@ -10,19 +10,13 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.lm.automaton import query
-from rnnsmt.search.kernels.cells import (
-    answer_joint_requests,
-    answer_requests,
-    choose_cells,
-    collect_edges,
-    first_context,
-    first_joint_state,
-    joint_end,
-    target_group,
-)
+from rnnsmt.search.kernels.cells import choose_cells, collect_edges, target_group
 from rnnsmt.search.kernels.features import future_costs
-from rnnsmt.search.kernels.hash_tables import pair, stamped_slot
+from rnnsmt.search.kernels.hash_tables import find_item, pair
+from rnnsmt.search.kernels.lm_requests import answer_joint_requests, answer_requests, first_joint_state, joint_end
+from rnnsmt.search.kernels.neural_store import first_context
 from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP, Extension
+from rnnsmt.search.kernels.selection import last_place
 
 _NONE = -1
 
@@ -116,8 +110,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     total, edge, back, option, state, context, group = extension
     forward = ranked.forward_class[option]
     high, low = recombination_key(group, forward, state, context)
-    slot = stamped_slot(work.recombination_slots, stamp, high, low, np.int32(fresh))
-    number = np.int64(work.recombination_slots[slot].item)
+    number = find_item(work.recombination_table, stamp, high, low, fresh)
     if number != fresh:
         known = work.fresh[number]
         if total > known.total:  # exchange the two: the worse hypothesis becomes an arc into the better one
@@ -140,40 +133,6 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     new.group = group
     new.arc = _NONE
     return fresh + 1
-
-
-@kernel(**INNER, **UNCOUNTED)
-def nth_best(values, count, n):
-    """Return the n-th largest of the first ``count`` values by quickselect, which reorders them."""
-    low, high = 0, count - 1
-    while low < high:
-        pivot = values[(low + high) >> 1]
-        left, right = low, high
-        while left <= right:
-            while values[left] > pivot:
-                left += 1
-            while values[right] < pivot:
-                right -= 1
-            if left <= right:
-                values[left], values[right] = values[right], values[left]
-                left += 1
-                right -= 1
-        if n - 1 <= right:
-            high = right
-        elif n - 1 >= left:
-            low = left
-        else:
-            break
-    return values[n - 1]
-
-
-@kernel(**INNER, **UNCOUNTED)
-def last_place(values, count, n):
-    """Return the n-th largest of ``count`` >= n >= 1 values, and how many equal values are among the n largest."""
-    lowest = nth_best(values, count, n)
-    for i in range(count):
-        n -= values[i] > lowest
-    return lowest, n
 
 
 @kernel(**INNER, **UNCOUNTED)
@@ -383,7 +342,31 @@ def search_sentence(spans, lms, several, ranked, work, constants):
 
 
 @kernel(**UNCOUNTED)
-def search_sentences(first, bounds, spans, lms, several, ranked, work, constants, offsets, options, starts, ends):
+def trace(work, hypothesis, derivations, number):
+    """Write the best derivation of a hypothesis.
+
+    Args:
+        derivations: ``Derivations``, which contains those before ``number``.
+        number: index of the derivation.
+    """
+    length = 0
+    at = np.int64(hypothesis)
+    while at > 0:
+        length += 1
+        at = np.int64(work.hypotheses[at].back)
+    index = derivations.offsets[number] + length
+    derivations.offsets[number + 1] = index
+    at = np.int64(hypothesis)
+    while at > 0:
+        index -= 1
+        derivations.options[index] = work.hypotheses[at].option
+        derivations.starts[index] = work.hypotheses[at].start
+        derivations.ends[index] = work.hypotheses[at].end
+        at = np.int64(work.hypotheses[at].back)
+
+
+@kernel(**UNCOUNTED)
+def search_sentences(first, bounds, spans, lms, several, ranked, work, constants, derivations):
     """Search sentences without neural features.
 
     Args:
@@ -391,27 +374,11 @@ def search_sentences(first, bounds, spans, lms, several, ranked, work, constants
         bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1 in ``spans``.
         spans: ``int32`` [words of all sentences, longest].
         lms, several, ranked, work, constants: as of ``begin``.
-        offsets: ``int64`` [n + 1], filled: the phrases of the best derivation of sentence ``first`` + i are
-            offsets[i]..offsets[i + 1] - 1; none for an empty sentence.
-        options, starts, ends: ``int32`` [words of these sentences], filled with option and source span of each phrase.
+        derivations: ``Derivations`` of n sentences, filled; an empty sentence has no phrases.
     """
-    offsets[0] = 0
-    for number in range(offsets.shape[0] - 1):
-        sentence = first + number
-        begins, stops = bounds[sentence], bounds[sentence + 1]
-        at = np.int64(_NONE)
+    for number in range(derivations.offsets.shape[0] - 1):
+        begins, stops = bounds[first + number], bounds[first + number + 1]
+        hypothesis = np.int64(_NONE)
         if stops > begins:
-            at = np.int64(search_sentence(spans[begins:stops], lms, several, ranked, work, constants))
-        length = 0
-        hypothesis = at
-        while hypothesis > 0:
-            length += 1
-            hypothesis = np.int64(work.hypotheses[hypothesis].back)
-        index = offsets[number] + length
-        offsets[number + 1] = index
-        while at > 0:
-            index -= 1
-            options[index] = work.hypotheses[at].option
-            starts[index] = work.hypotheses[at].start
-            ends[index] = work.hypotheses[at].end
-            at = np.int64(work.hypotheses[at].back)
+            hypothesis = np.int64(search_sentence(spans[begins:stops], lms, several, ranked, work, constants))
+        trace(work, hypothesis, derivations, number)

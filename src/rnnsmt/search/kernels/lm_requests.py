@@ -1,0 +1,179 @@
+"""Scores of the selected cells by the n-gram LMs: requests, each for a target phrase in a state, and their answers.
+
+With several n-gram LMs their states are combined into one integer, so the rest of the search is the same as with one:
+a *joint state* is the index of a row of ``Work.joint_states``; rows are numbered in order of appearance within a
+sentence. The LM scores of a phrase are also combined into one number, the weighted sum divided by
+``SearchConstants.lm_weight``.
+"""
+
+import numpy as np
+
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
+from rnnsmt.base.kernels.numbers import mix
+from rnnsmt.lm.automaton import back_off, lm_slot, probe, query, word_hash
+from rnnsmt.search.kernels.hash_tables import FREE, number_row
+from rnnsmt.search.kernels.records import JOINT_STATES, QUERIES
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def add_request(ranked, work, state, target, requests, stamp):
+    """Find or add the LM request for a target phrase in a state; return its index, and the number of requests."""
+    key = (np.int64(state) << np.int64(32)) | np.int64(target)
+    slot = np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))
+    known = work.cache[slot]
+    # overwriting the entry of another key of this stack can only lead to a duplicate request
+    same = known.key == key
+    if same and known.stamp == stamp:
+        return np.int64(known.request), requests
+    request = work.requests[requests]
+    position = ranked.target_bounds[target]
+    request.cached = slot
+    request.end = ranked.target_bounds[target + 1]
+    if same:  # scored for an earlier stack: the request is complete
+        request.total = known.prob
+        request.state = known.state
+        request.position = request.end
+    else:
+        request.total = 0.0
+        request.state = state
+        request.position = position
+        known.prob = 0.0  # the result for a phrase without words, which is never scored
+        known.state = state
+    known.key = key
+    known.request = requests
+    known.stamp = stamp
+    return requests, requests + 1
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def _remember(work, number):
+    """Store the result of a request in the cache, unless another request has taken its slot in the meantime."""
+    request = work.requests[number]
+    known = work.cache[request.cached]
+    if known.request == number:
+        known.prob = request.total
+        known.state = request.state
+
+
+@kernel(**UNCOUNTED)
+def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
+    """Score all requests to a single LM together, word by word, and update the cache.
+
+    Each round first touches the memory of all look-ups, then reads the results. Thus the cache misses of different
+    requests overlap, which matters because the LM is much larger than the processor's caches.
+
+    Args:
+        lm: ``LmArrays``.
+        work: ``Work``; ``active`` holds the indices of the requests that still have words to score.
+        requests: number of requests.
+    """
+    active = work.active
+    waiting = 0
+    for number in range(requests):
+        request = work.requests[number]
+        if request.position < request.end:
+            active[waiting] = number
+            waiting += 1
+    words, alone_state, alone_rest = ranked.target_words[0], ranked.alone_state[0], ranked.alone_rest[0]
+    while waiting > 0:
+        work.counts[QUERIES] += waiting
+        # independent loads: the first probe of every request, in the longest context that its word may follow
+        for k in range(waiting):
+            request = work.requests[active[k]]
+            word = words[request.position]
+            request.total, request.state = back_off(lm, request.total, request.state, word_hash(word))
+            if request.state != 0:
+                key, slot = lm_slot(request.state, word, lm.rows.shape[0])
+                request.slot = slot
+                request.hit = np.int32(lm.rows[slot].key == key)
+        # as ``query`` of the LM, but one step per round; incomplete requests are moved to the front of ``active``
+        left = 0
+        for k in range(waiting):
+            number = active[k]
+            request = work.requests[number]
+            word = words[request.position]
+            if request.state == 0:
+                unigram = lm.unigrams[word]
+                request.total += unigram.prob
+                state = unigram.next
+            else:
+                slot = np.int64(request.slot)
+                if request.hit == 0:
+                    key, _ = lm_slot(request.state, word, lm.rows.shape[0])
+                    slot = probe(lm.rows, key, slot)
+                row = lm.rows[slot]
+                if row.key == -1:  # back off; the same word is looked up in the shorter context in the next round
+                    context = lm.states[request.state]
+                    request.total += context.backoff
+                    request.state = context.link
+                    active[left] = number
+                    left += 1
+                    continue
+                request.total += row.prob
+                state = row.next
+            position = request.position
+            if state == alone_state[position]:
+                # same state as in the empty context: the remaining words do not depend on the preceding phrases
+                request.total += alone_rest[position]
+                request.state = alone_state[request.end - 1]
+                _remember(work, number)
+                continue
+            request.state = state
+            request.position = position + 1
+            if position + 1 < request.end:
+                active[left] = number
+                left += 1
+            else:
+                _remember(work, number)
+        waiting = left
+
+
+@kernel(**UNCOUNTED)
+def first_joint_state(lms, work):
+    """Clear the joint states of the previous sentence and their cached scores; return the joint state after ``<s>``."""
+    work.counts[JOINT_STATES] = 0
+    work.joint_slots[:] = FREE
+    # the keys of the cache contain joint states, which are renumbered
+    for slot in range(work.cache.shape[0]):
+        work.cache[slot].key = -1
+    for n in range(len(lms.arrays)):
+        work.joint_states[0, n] = lms.starts[n]
+    return number_row(work.joint_states, work.joint_slots, work.counts, JOINT_STATES)
+
+
+@kernel(**UNCOUNTED)
+def answer_joint_requests(lms, ranked, work, constants, requests):
+    """Score the first ``requests`` entries of ``Work.requests`` with all LMs, and update the cache."""
+    for number in range(requests):
+        request = work.requests[number]
+        if request.position == request.end:  # scored from the cache
+            continue
+        total = 0.0
+        # the outer loop is over LMs, since the loop over the words may end early for each of them
+        for n in range(len(lms.arrays)):
+            state = work.joint_states[request.state, n]
+            score = 0.0
+            for position in range(request.position, request.end):
+                prob, state = query(lms.arrays[n], state, ranked.target_words[n, position])
+                work.counts[QUERIES] += 1
+                score += prob
+                if state == ranked.alone_state[n, position]:
+                    # same state as in the empty context: the remaining words do not depend on the preceding phrases
+                    score += ranked.alone_rest[n, position]
+                    state = ranked.alone_state[n, request.end - 1]
+                    break
+            work.joint_states[work.counts[JOINT_STATES], n] = state
+            total += lms.weights[n] * score
+        request.total = np.float32(total / constants.lm_weight)
+        request.state = number_row(work.joint_states, work.joint_slots, work.counts, JOINT_STATES)
+        _remember(work, number)
+
+
+@kernel(**UNCOUNTED)
+def joint_end(lms, work, constants, state):
+    """Return the combined LM score of ``</s>`` in a joint state."""
+    total = 0.0
+    for n in range(len(lms.arrays)):
+        prob, _ = query(lms.arrays[n], work.joint_states[state, n], lms.ends[n])
+        total += lms.weights[n] * prob
+    return total / constants.lm_weight

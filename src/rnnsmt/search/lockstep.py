@@ -1,0 +1,142 @@
+"""Search with neural features: many sentences, stack by stack, so that the networks score large batches.
+
+    for every stack of the sentences in progress:
+        next_stack   add the scores of the networks to the cells of the last stack, which become hypotheses;
+                     choose the cells of the next stack: the best by the n-gram LM, of these ``cslm_cells``
+        gather       look up the n-grams of these cells in the store of each network; new ones are added
+        answer       evaluate the network for the new n-grams of all sentences, in one batch
+
+A sentence that is complete is replaced by the next one. Neither the requests of a sentence nor their scores depend on
+other sentences, so translations do not depend on the number of sentences in progress or on earlier scores.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from rnnsmt.search.kernels import stack as kernels
+from rnnsmt.search.kernels.neural_choice import next_stack
+from rnnsmt.search.kernels.records import Derivations, Work
+from rnnsmt.search.nbest import Translation
+from rnnsmt.search.sentence_search import LEAST_ROOM, SentenceSearch
+
+T = TypeVar("T")
+
+
+class _Sentence:
+    """A sentence in progress: the stack to be filled next, and the cells, requests and groups selected for it."""
+
+    def __init__(self, number: int, words: int, room: int, work: Work) -> None:
+        self.number, self.words, self.room, self.work = number, words, room, work
+        self.stack = 0
+        self.chosen = (0, 0, 0)
+
+
+class LockstepSearch:
+    """Lockstep search of all sentences of a ``SentenceSearch``.
+
+    Workspaces have a capacity of ``LEAST_ROOM`` words times a power of two and are reused. Their total capacity is
+    ``in_flight`` times ``LEAST_ROOM`` words, so fewer long sentences are in progress at a time, and memory does not
+    grow with the length of the sentences.
+
+    Args:
+        search: the search, which has neural features.
+        pool: runs the compiled parts of the search.
+    """
+
+    def __init__(self, search: SentenceSearch, pool: ThreadPoolExecutor) -> None:
+        self.search, self.pool = search, pool
+        self.idle: list[tuple[int, Work]] = []
+        self.room = max(search.options.in_flight, 1) * LEAST_ROOM
+        """Total capacity, in words, of the workspaces that may still be allocated."""
+
+    def translations(self) -> Iterator[Translation]:
+        """Yield all translations, in order."""
+        spans = self.search.looked_up.spans
+        done: dict[int, Translation] = {}
+        waiting = iter(range(len(spans)))
+        under_way: list[_Sentence] = []
+        upcoming = 0
+        number = next(waiting, None)
+        while number is not None or under_way:
+            if not under_way:  # only now may stores be emptied: hypotheses contain context numbers
+                for feature, _ in self.search.neural:
+                    feature.forget()
+            while number is not None and not (under_way and self._is_full()):
+                if len(spans[number]) == 0:
+                    done[number] = self.search.nothing()
+                else:
+                    work = self._workspace(len(spans[number]), bool(under_way))
+                    if work is None:
+                        break
+                    under_way.append(self._begin(number, work))
+                number = next(waiting, None)
+            if under_way:
+                self._advance(under_way)
+                done_now = [sentence for sentence in under_way if sentence.stack > sentence.words]
+                under_way = [sentence for sentence in under_way if sentence.stack <= sentence.words]
+                done |= zip([s.number for s in done_now], self._map(self._finish, done_now), strict=True)
+            # sentences are completed out of order
+            while upcoming in done:
+                yield done.pop(upcoming)
+                upcoming += 1
+
+    def _is_full(self) -> bool:
+        """Return whether a store must be emptied before further sentences are started."""
+        return any(feature.full() for feature, _ in self.search.neural)
+
+    def _workspace(self, words: int, may_wait: bool) -> tuple[int, Work] | None:
+        """Return a workspace for a sentence and its capacity in words.
+
+        Return None, which ``may_wait`` allows, if another sentence must end first.
+        """
+        room = LEAST_ROOM
+        while room < words:
+            room *= 2
+        index = next((i for i, (size, _) in enumerate(self.idle) if size == room), None)
+        if index is not None:
+            return self.idle.pop(index)
+        # free idle workspaces of other sizes
+        while self.idle and self.room < room:
+            self.room += self.idle.pop()[0]
+        if self.room < room and may_wait:
+            return None
+        self.room -= room
+        return room, self.search.new_work(room)
+
+    def _begin(self, number: int, workspace: tuple[int, Work]) -> _Sentence:
+        search, spans = self.search, self.search.looked_up.spans[number]
+        kernels.begin(spans, search.lms, search.several, search.ranked, workspace[1], search.constants)
+        return _Sentence(number, len(spans), *workspace)
+
+    def _advance(self, under_way: list[_Sentence]) -> None:
+        """Fill one stack of every sentence, select the cells of the next stack, and score their n-grams."""
+        self._map(self._next_stack, under_way)
+        for index, (feature, text) in enumerate(self.search.neural):
+            for sentence in under_way:
+                if sentence.stack <= sentence.words:
+                    last = sentence.stack == sentence.words
+                    requests, ranked = sentence.chosen[1], self.search.ranked
+                    feature.gather(index, sentence.number, sentence.work, requests, ranked, text, last)
+            feature.answer()
+
+    def _next_stack(self, sentence: _Sentence) -> None:
+        search, spans = self.search, self.search.looked_up.spans[sentence.number]
+        stores = tuple(feature.store for feature, _ in search.neural)
+        sentence.chosen = next_stack(
+            sentence.stack, sentence.chosen, spans, search.lms, search.several, search.ranked, sentence.work,
+            stores, search.constants,
+        )  # fmt: skip
+        sentence.stack += 1
+
+    def _finish(self, sentence: _Sentence) -> Translation:
+        work, derivations = sentence.work, Derivations.empty(1, sentence.words)
+        kernels.trace(work, kernels.best_complete(work, sentence.words), derivations, 0)
+        (translation,) = self.search.found(sentence.number, derivations, work)
+        self.idle.append((sentence.room, work))
+        return translation
+
+    def _map(self, function: Callable[[_Sentence], T], sentences: list[_Sentence]) -> list[T]:
+        if self.search.options.threads <= 1:
+            return [function(sentence) for sentence in sentences]
+        return list(self.pool.map(function, sentences))
